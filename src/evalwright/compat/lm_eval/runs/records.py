@@ -14,6 +14,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, spelled
 from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.recording import number as finite
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -33,13 +34,7 @@ def number(value: Any) -> float | None:
             value = float(found[1] if found else value)
         except ValueError:
             return None
-    if not isinstance(value, (int, float)):
-        return None
-    try:
-        made = float(value)
-    except OverflowError:
-        return None
-    return made if math.isfinite(made) else None
+    return finite(float(value) if isinstance(value, bool) else value)
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
