@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +12,7 @@ from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
-
-Load = Callable[..., Task]
-Write = Callable[..., Path]
+from tasks.conftest import Load, Write
 
 CHOICE = """\
 task: t

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import pytest
@@ -16,9 +15,8 @@ from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.tasks.few_shot import Shot, Shots, without_id
 from evalwright.tasks.samples import RowError
+from tasks.conftest import Load, Write
 
-Load = Callable[..., Task]
-Write = Callable[..., Path]
 Select = Literal["first", "random", "per-sample"]
 SELECTS: list[Select] = ["first", "random", "per-sample"]
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.tasks import index
 from evalwright.tasks.index import Entry, TaskIndex, find
+from tasks.conftest import Write
 
-Write = Callable[..., Path]
 FILE = "task: {name}\ndescription: {text}\nversion: 1.10\nmetadata: {{language: en, domain: art}}\n"
 
 

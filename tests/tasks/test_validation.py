@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from evalwright.core.errors import TaskError
-from evalwright.core.tasks import Task
-
-Load = Callable[..., Task]
-Write = Callable[..., Path]
+from tasks.conftest import Load, Write
 
 GOOD = """\
 task: t

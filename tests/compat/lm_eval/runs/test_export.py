@@ -24,13 +24,6 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-
-
 ROWS = [
     {"id": f"q{i}", "q": f"Colour {i}?", "options": ["red", "green"], "a": ["red", "green"][i % 2]}
     for i in range(6)
