@@ -98,18 +98,6 @@ def test_same_keeps_to_rows_that_agree() -> None:
         draws.check(sample("new"))
 
 
-def test_a_pool_that_is_too_small_once_the_question_is_out() -> None:
-    pool = [sample("a"), sample("b")]
-    draws = shots(pool, 2)
-    draws.check(sample("c"))
-    with pytest.raises(RowError, match="the pool has fewer besides the question itself"):
-        draws.draw(pool[0], pool[0].input)
-    with pytest.raises(
-        RowError, match="2 shots are needed, besides the question itself, and the pool has 2 rows"
-    ):
-        draws.check(pool[0], spare=1)
-
-
 TASK = """\
 task: t
 dataset: test.jsonl

@@ -45,11 +45,7 @@ def kept(*texts: str) -> list[str]:
     ("texts", "expected"),
     [
         ([], "abcd"),
-        (["domain=science"], "ab"),
-        (["domain=science", "domain=sport"], "abd"),
-        (["domain=science", "language=ko"], "b"),
-        (["domain!=science"], "cd"),
-        (["domain!=science", "domain!=sport"], "c"),
+        (["domain=science", "domain=sport", "language!=ko"], "ad"),
         (["tags=x"], "ab"),
         (["tags!=x"], "cd"),
         (["year=2020"], "d"),

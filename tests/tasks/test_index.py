@@ -34,12 +34,6 @@ def test_what_a_file_says_of_itself(write: Write) -> None:
     )
 
 
-def test_the_bundled_library_is_listed() -> None:
-    names = TaskIndex().names()
-    assert {"factual", "factual-closed-book", "factual-grounded", "factual-stress"} <= set(names)
-    assert all(not one.problem for one in find())
-
-
 def test_pieces_hidden_files_and_other_files_are_no_tasks(write: Write) -> None:
     for name in ("mine/_base.yaml", "mine/.hidden.yaml", "mine/_parts/x.yaml", "mine/notes.txt"):
         write(name, FILE.format(name="x", text=""))

@@ -7,22 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright.tasks.index import LIBRARY, TaskIndex
-from evalwright.tasks.loading import load_task, load_tasks
-
-PARTS = [
-    "factual-closed-book",
-    "factual-grounded",
-    "factual-id",
-    "factual-ko",
-    "factual-stress",
-    "factual-stress-languages",
-    "factual-th",
-]
-
-
-def test_the_parts_of_factual() -> None:
-    assert [task.name for task in load_tasks("factual")] == PARTS
-
+from evalwright.tasks.loading import load_task
 
 BUNDLED = [name for entry in TaskIndex().files() if "/factual/" in entry.path for name in entry.members]
 """Tasks whose data are bundled too; those whose data are on the hub are in test_benchmarks.py."""
