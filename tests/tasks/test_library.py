@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright.tasks.index import LIBRARY, TaskIndex
-from evalwright.tasks.loading import load_task
+from evalwright.tasks.loading import load_task, load_tasks
 
 BUNDLED = [name for entry in TaskIndex().files() if "/factual/" in entry.path for name in entry.members]
 """Tasks whose data are bundled too; those whose data are on the hub are in test_benchmarks.py."""
@@ -26,6 +26,10 @@ def test_every_task_with_bundled_data_can_be_asked(name: str, chat: bool) -> Non
     assert task.description
     assert task.metadata["licence"]
     assert task.source.startswith(str(LIBRARY))
+
+
+def test_a_group_is_its_parts() -> None:
+    assert len({task.name for task in load_tasks("factual")}) == 7
 
 
 @pytest.mark.parametrize(
