@@ -6,18 +6,19 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.dates import Date, judge_date, parse_date
+from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
+from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
@@ -43,7 +44,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     return _verdict(found, sample, judge).outcome()
@@ -52,6 +53,10 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
 def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if found.none:
         return not_attempted(f"{found.rule} is empty")
+    if any(unicodedata.category(char) == "So" for char in found.text) and not any(
+        map(str.isalnum, found.text)
+    ):
+        return undecided("signs only")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
@@ -74,17 +79,24 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
-    names = Names(targets_of(targets, parts), question, language, confusable)
+    person = not words("person", language).isdisjoint(read(plain(question[:2000])).tokens)
+    shorter = "surname" if person and "parts" not in metadata and not kind else parts
+    names = Names(targets_of(targets, shorter), question, language, confusable)
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
     if side:
         return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
-    if dates and (kind == "date" or max(date.parts for date in dates) > 1):
-        return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
-    if not kind and any(_FORMULA.search(target) for target in targets):
-        return lambda found: _declining(found) or _formula(found, targets), symbols
+    if dates and (
+        kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
+    ):
+        return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
+    if not kind and any(map(mathematics.is_formula, targets)):
+        return (
+            lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
+            symbols,
+        )
     unit = str(metadata.get("unit") or "")
     if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
         goals = goals_of(targets, unit, question, language)
@@ -114,17 +126,6 @@ def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
         return whole if whole.label == "correct" else verdict
     return verdict
-
-
-_FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]")
-
-
-def _formula(found: Said, targets: Sequence[str]) -> Verdict:
-    """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
-    for part in mathematics.stated(plain(found.text)):
-        if any(mathematics.same(part, target) for target in targets):
-            return correct(f"'{part[:60]}' is the target formula")
-    return undecided("a formula in another form")
 
 
 def _phrases(found: Said, names: Names) -> Verdict:
