@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import DatasetError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
@@ -139,15 +138,6 @@ def test_every_benchmark_names_its_source() -> None:
             assert re.fullmatch(r"[0-9a-f]{40}", file.dataset.revision or ""), path
             assert {"licence", "citation", "homepage"} <= set(file.metadata), path
             assert file.dataset.hub in file.metadata["homepage"]
-
-
-def test_a_broken_row_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(
-        monkeypatch,
-        {("Rowan/hellaswag", None, "validation"): [{"ctx": "x", "endings": ["a", "b"], "label": "0"}]},
-    )
-    with pytest.raises(DatasetError, match="activity_label"):
-        load_task("hellaswag")
 
 
 def test_a_local_file_takes_the_place_of_the_hub(tmp_path: Path) -> None:

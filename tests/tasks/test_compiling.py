@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +12,7 @@ from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
-
-Load = Callable[..., Task]
-Write = Callable[..., Path]
+from tasks.conftest import Load, Write
 
 CHOICE = """\
 task: t
@@ -263,7 +259,6 @@ BAD = [
     ("where over a mapping", OPEN + "where: {input: {a: b}}\n", "`where.input` is a value or a list of values, not a mapping."),
     ("more shots than rows", OPEN + "prompt: {few_shot: {count: 9}}\n", "task.yaml:3: 9 shots are needed, and the pool has 2 rows."),
     ("an empty pool", OPEN + "prompt: {few_shot: {count: 1, dataset: {rows: []}}}\n", "task.yaml:3: the dataset is empty"),
-    ("an empty dataset", "task: t\ndataset: {rows: []}\n", "task.yaml:2: the dataset is empty"),
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from evalwright.tasks import decorator
 from evalwright.tasks.decorator import task
 from evalwright.tasks.index import Entry, find
 from evalwright.tasks.loading import load_task, load_tasks, task_from_definition
+from tasks.conftest import Write
 
-Write = Callable[..., Path]
 ROWS = {"dataset": {"rows": [{"input": "Capital of France?", "target": "Paris"}]}}
 
 

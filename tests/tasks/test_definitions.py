@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evalwright.core.errors import DatasetError, TaskError
-from evalwright.core.tasks import Task
 from evalwright.tasks.loading import load_task, load_tasks
-from tasks.conftest import read_definitions
-
-Load = Callable[..., Task]
-Write = Callable[..., Path]
+from tasks.conftest import Load, Write, read_definitions
 
 
 def test_this_file_wins_and_mappings_merge(write: Write) -> None:

@@ -67,8 +67,6 @@ register("toy", Toy())
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(dialects, "_registered", dict(dialects._registered))
     Path("toy.py").write_text(dedent(PLUGIN))
     return "toy.py"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import pytest
@@ -16,9 +15,8 @@ from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.tasks.few_shot import Shot, Shots, without_id
 from evalwright.tasks.samples import RowError
+from tasks.conftest import Load, Write
 
-Load = Callable[..., Task]
-Write = Callable[..., Path]
 Select = Literal["first", "random", "per-sample"]
 SELECTS: list[Select] = ["first", "random", "per-sample"]
 
@@ -98,18 +96,6 @@ def test_same_keeps_to_rows_that_agree() -> None:
         draws.check(sample("new", subject="tax"))
     with pytest.raises(RowError, match=r"there is no column 'subject'"):
         draws.check(sample("new"))
-
-
-def test_a_pool_that_is_too_small_once_the_question_is_out() -> None:
-    pool = [sample("a"), sample("b")]
-    draws = shots(pool, 2)
-    draws.check(sample("c"))
-    with pytest.raises(RowError, match="the pool has fewer besides the question itself"):
-        draws.draw(pool[0], pool[0].input)
-    with pytest.raises(
-        RowError, match="2 shots are needed, besides the question itself, and the pool has 2 rows"
-    ):
-        draws.check(pool[0], spare=1)
 
 
 TASK = """\

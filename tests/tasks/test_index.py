@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.tasks import index
 from evalwright.tasks.index import Entry, TaskIndex, find
+from tasks.conftest import Write
 
-Write = Callable[..., Path]
 FILE = "task: {name}\ndescription: {text}\nversion: 1.10\nmetadata: {{language: en, domain: art}}\n"
 
 
@@ -33,12 +32,6 @@ def test_what_a_file_says_of_itself(write: Write) -> None:
     assert entry("many") == Entry(
         "many", "For {{ x }}.", path="mine/many.yaml", members=("m-1", "m-2"), groups=("many",)
     )
-
-
-def test_the_bundled_library_is_listed() -> None:
-    names = TaskIndex().names()
-    assert {"factual", "factual-closed-book", "factual-grounded", "factual-stress"} <= set(names)
-    assert all(not one.problem for one in find())
 
 
 def test_pieces_hidden_files_and_other_files_are_no_tasks(write: Write) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evalwright.core.errors import DatasetError, TaskError, UnknownName
-from evalwright.core.tasks import Task
 from evalwright.tasks.loading import load_task, load_tasks
+from tasks.conftest import Write
 
-Load = Callable[..., Task]
-Write = Callable[..., Path]
 FILE = "task: {name}\ngroup: [g]\ndataset: {{rows: [{{input: a, target: b}}]}}\n"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "global_mmlu_lite"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from evalwright.core.requests import Message, Prompt
 from evalwright.core.tasks import Task
 from evalwright.tasks.loading import task_from_definition
-
-Load = Callable[..., Task]
+from tasks.conftest import Load
 
 
 def prompt(task: Task, index: int = 0) -> Prompt:

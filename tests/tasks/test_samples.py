@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,10 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Passage, Sample
-from evalwright.core.tasks import Task
 from evalwright.tasks.samples import RowError, SampleMaker, content_id
 from evalwright.tasks.schema import Sample as SampleKeys
 from evalwright.tasks.yaml_files import Document
-
-Load = Callable[..., Task]
-Write = Callable[..., Path]
+from tasks.conftest import Load, Write
 
 
 def make(row: dict[str, Any], **keys: Any) -> Sample:

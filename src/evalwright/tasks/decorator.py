@@ -13,14 +13,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.tasks.entry_points import offered
 from evalwright.tasks.names import RULE, is_name
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from evalwright.core.tasks import Task
 
 TaskFunction = Callable[..., "Task | Mapping[str, Any]"]
@@ -94,19 +94,12 @@ def registered() -> list[Registered]:
     return [_registered[name] for name in sorted(_registered)]
 
 
-def entry_points() -> dict[str, EntryPoint]:
-    """What installed packages offer, by name, without importing them."""
-    from importlib.metadata import entry_points as all_entry_points
-
-    return {point.name: point for point in all_entry_points(group=ENTRY_POINTS)}
-
-
 def from_entry_point(name: str) -> Registered | None:
     """The task that an installed package offers under that name."""
-    point = entry_points().get(name)
-    if point is None:
+    target = offered(ENTRY_POINTS).get(name)
+    if target is None:
         return None
-    loaded = point.load()
+    loaded = resolve_name(target)
     found = _registered.get(name)
     if found is None:
         _check(name, loaded)

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from pkgutil import resolve_name
+from typing import Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Scorer, Task
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from evalwright.tasks.entry_points import offered
 
 DIALECTS = {"lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT"}
 """The dialects that come with the package: name -> "module:object"."""
@@ -97,24 +95,20 @@ def register(name: str, dialect: Dialect) -> None:
 
 def names() -> list[str]:
     """All dialects, sorted."""
-    return sorted({*DIALECTS, *_registered, *_points()})
+    return sorted({*_registered, *_known()})
 
 
 def is_dialect(name: str) -> bool:
     """Whether a dialect has that name."""
-    return name in DIALECTS or name in _registered or name in _points()
+    return name in _registered or name in _known()
 
 
 def dialect(name: str) -> Dialect:
     """The dialect of that name. Raises UnknownName with the closest ones."""
     if name not in _registered:
-        if name in DIALECTS:
-            module, _, attribute = DIALECTS[name].partition(":")
-            _registered[name] = getattr(import_module(module), attribute)
-        elif name in _points():
-            _registered[name] = _points()[name].load()
-        else:
+        if name not in _known():
             raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
+        _registered[name] = resolve_name(_known()[name])
     return _registered[name]
 
 
@@ -141,7 +135,5 @@ def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def _points() -> Mapping[str, EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group="evalwright.dialects")}
+def _known() -> Mapping[str, str]:
+    return {**offered("evalwright.dialects"), **DIALECTS}

@@ -1,6 +1,6 @@
 """What installed packages offer under an entry point group, read from their metadata files.
 
-`importlib.metadata` says the same but takes longer to import than a whole listing should; it is used to load one.
+`importlib.metadata` says the same but takes longer to import than a whole listing should.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ def _read(path: Path, group: str) -> list[tuple[str, str]]:
         return []
     lines = section.partition("\n[")[0].splitlines()
     pairs = [line.split("#")[0].partition("=") for line in lines]
-    return [(name.strip(), target.strip()) for name, equals, target in pairs if equals]
+    return [(name.strip(), target.partition("[")[0].strip()) for name, equals, target in pairs if equals]

@@ -59,7 +59,8 @@ class Shots:
         self._render = render
         self._rendered: dict[int, Shot] = {}
         self._groups = self._grouped() if self.same else {}
-        self._fixed: dict[str, _Draw] = {}
+        # By group: the order over the pool, and the shots of it that were read so far.
+        self._fixed: dict[str, tuple[Iterator[int], list[Shot]]] = {}
 
     def group(self, sample: Sample) -> str:
         """Which part of the pool a sample draws from. Raises RowError where it lacks a column of `same`."""
@@ -85,22 +86,26 @@ class Shots:
         """
         group = self.group(sample)
         if self.select == "per-sample":
-            drawn = _Draw(self._order(group, f"{self.seed}:{sample.id}"), self._shot)
+            order, drawn = self._order(group, f"{self.seed}:{sample.id}"), list[Shot]()
         else:
             if group not in self._fixed:
-                self._fixed[group] = _Draw(self._order(group, f"{self.seed}"), self._shot)
-            drawn = self._fixed[group]
+                self._fixed[group] = self._order(group, f"{self.seed}"), []
+            order, drawn = self._fixed[group]
         content = without_id(sample.row)
         chosen: list[Shot] = []
         position = 0
         own: list[int] = []
         # First the plain draw; the places of shots that are the question are filled from the rest of the order.
         while len(chosen) < self.count or own:
-            shot = drawn.get(position)
-            if shot is None:
-                raise RowError(
-                    f"{self.count} shots are needed, but the pool has fewer besides the question itself"
-                )
+            if position == len(drawn):
+                index = next(order, None)
+                if index is None:
+                    message = (
+                        f"{self.count} shots are needed, but the pool has fewer besides the question itself"
+                    )
+                    raise RowError(message)
+                drawn.append(self._shot(index))
+            shot = drawn[position]
             position += 1
             is_own = shot.user == user or (bool(content) and shot.content == content)
             if len(chosen) < self.count:
@@ -136,23 +141,6 @@ class Shots:
         for index in range(len(self.pool)):
             groups.setdefault(self.group(self.pool[index]), array("Q")).append(index)
         return groups
-
-
-class _Draw:
-    """An order over the pool, read as far as it was needed."""
-
-    def __init__(self, order: Iterator[int], shot: Callable[[int], Shot]) -> None:
-        self._order = order
-        self._shot = shot
-        self._shots: list[Shot] = []
-
-    def get(self, position: int) -> Shot | None:
-        while len(self._shots) <= position:
-            index = next(self._order, None)
-            if index is None:
-                return None
-            self._shots.append(self._shot(index))
-        return self._shots[position]
 
 
 def without_id(row: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def load_tasks(
         return own.load(name, dialect or {}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
 
-    found = _find(str(name_or_path), overrides, folders, chat)
+    found = find_definitions(name_or_path, overrides=overrides, folders=folders, chat=chat)
     if _only_one and len(found) != 1:
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
@@ -75,14 +75,10 @@ def find_definitions(
     *,
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
+    chat: bool = False,
 ) -> list[Definition | Task]:
     """What a name stands for before its data is read: definitions, or Tasks where Python made them. Errors as `load_task`."""
-    return _find(str(name_or_path), overrides, folders, False)
-
-
-def _find(
-    name: str, overrides: Mapping[str, Any] | None, folders: Sequence[str | Path], chat: bool
-) -> list[Definition | Task]:
+    name = str(name_or_path)
     path, member = _as_path(name)
     if path is not None:
         return list(_members(_expanded(read_document(path), overrides), member, shown(path)))

@@ -11,7 +11,6 @@ space, which would split the first word's token. Shots begin with the prefill to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any, Literal, TypeVar
 
@@ -160,7 +159,7 @@ class Renderer:
             "metadata": sample.metadata,
         }
         if sample.choices:
-            letters = _letters(len(sample.choices))
+            letters = tuple(ascii_uppercase[: len(sample.choices)])
             context["letters"] = letters
             if sample.gold and sample.gold[0] < len(letters):
                 context["letter"] = letters[sample.gold[0]]
@@ -201,8 +200,3 @@ def _named(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
         return render(sample)
     except RowError as error:
         raise DatasetError(f"Sample '{sample.id}': {error}.") from None
-
-
-@lru_cache(maxsize=64)
-def _letters(count: int) -> tuple[str, ...]:
-    return tuple(ascii_uppercase[:count])

@@ -261,7 +261,9 @@ def load_samples(
     """
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
     hashes = array("q")
-    for row, line, where, keep in rows.scan(_known_good(rows, wanted)):
+    # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
+    skip = wanted.skipper() if all(source.checked for source in rows.sources) else None
+    for row, line, where, keep in rows.scan(skip):
         if wanted and not wanted.wants(row, where):
             continue
         try:
@@ -281,11 +283,6 @@ def load_samples(
     samples = FileSamples(rows, make, digest.hexdigest())
     _settle_duplicates(samples, rows, hashes, duplicates)
     return samples
-
-
-def _known_good(rows: Rows, wanted: Filter) -> Callable[[bytes], bool] | None:
-    # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
-    return wanted.skipper() if all(source.checked for source in rows.sources) else None
 
 
 def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -226,25 +226,12 @@ class _Builder:
             self._open.discard(id(node))
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        import yaml
+
         if node.tag != "tag:yaml.org,2002:map":
             raise self._tag_error(node)
         lines: dict[str, int] = {}
         out: dict[str, Any] = {}
-        for key, value_node in self._keys(node):
-            line = value_node[0].start_mark.line + 1
-            if key in lines:
-                raise self._error(
-                    value_node[0], f"the key '{key}' is given twice (first in line {lines[key]})"
-                )
-            lines[key] = line
-            if len(path) + 1 < _PLACED_DEPTH:
-                self.places[(*path, key)] = Place(self.file, line)
-            out[key] = self.build(value_node[1], (*path, key))
-        return out
-
-    def _keys(self, node: yaml.MappingNode) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-        import yaml
-
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(
@@ -252,7 +239,14 @@ class _Builder:
                 )
             if key_node.tag not in (_PLAIN, "tag:yaml.org,2002:str"):
                 raise self._tag_error(key_node)
-            yield key_node.value, (key_node, value_node)
+            key = key_node.value
+            if key in lines:
+                raise self._error(key_node, f"the key '{key}' is given twice (first in line {lines[key]})")
+            lines[key] = key_node.start_mark.line + 1
+            if len(path) + 1 < _PLACED_DEPTH:
+                self.places[(*path, key)] = Place(self.file, lines[key])
+            out[key] = self.build(value_node, (*path, key))
+        return out
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value

@@ -11,12 +11,6 @@ from compat.hhem.hhem_trees import PLACEHOLDERS, Line, Model, lines_of
 from support.typed import typed
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-
-
 def test_import_show_compare_and_board() -> None:
     same = [Line(3, "", 0.9, "u"), Line(4, "", 0.9, "u")]
     Model("acme/one").write(Path("output"), [*lines_of([0.9, 0.1]), *same])

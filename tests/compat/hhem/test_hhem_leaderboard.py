@@ -10,11 +10,6 @@ import pytest
 from evalwright.cli.foreign import hhem_leaderboard as main
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def test_three_questions_in_an_empty_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--eval_name", "test"]) == 0
     shown = capsys.readouterr()

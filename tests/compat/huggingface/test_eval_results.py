@@ -93,8 +93,7 @@ def test_no_value_is_no_result(tmp_path: Path) -> None:
         export_eval_results(make_run(tmp_path, name="x", scores=[1.0]), tmp_path, **ENTRY, metric="acuracy")
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", name="mine", scores=[1.0, 0.0])
     command = ["export", "eval-results", "mine", "--dataset", "a/b", "--task-id", "t"]
     done = typed(*command, "--out", "model", "--unit", "share")

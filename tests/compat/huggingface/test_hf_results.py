@@ -144,8 +144,7 @@ def test_no_file_leaves_the_folder(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "out" / "here").resolve() in file.resolve().parents
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command(tmp_path: Path) -> None:
     _runs(tmp_path)
     (tmp_path / "t.yaml").write_text("beta/other: {model_size: large}\n")
     names = ["acme-nova-pro-v1-0--2026-01-02", "beta-other--2026-01-02"]

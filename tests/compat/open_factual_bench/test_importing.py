@@ -107,12 +107,6 @@ def write_questions(path: Path) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-
-
 def test_published_without_questions_is_what_was_recorded() -> None:
     (run,) = import_ofb(write_run(Path("results/run_1.json")), Path("runs"))
     assert run.data["configuration"]["scoring"] == "published"

@@ -44,8 +44,7 @@ def test_separated_values(tmp_path: Path, kind: str, delimiter: str) -> None:
         (b"a,b\n1,\xe9\n", "d.csv, after row 0: the file is not UTF-8 text"),
     ],
 )
-def test_broken_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, message: str) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_broken_csv(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "d.csv"
     path.write_bytes(content)
     with pytest.raises(DatasetError) as caught:
@@ -108,10 +107,7 @@ def test_a_list_inside_an_object(tmp_path: Path) -> None:
         ('{"data": [', "data", "d.json: this is not JSON"),
     ],
 )
-def test_broken_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, key: str | None, message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_broken_json(tmp_path: Path, content: str, key: str | None, message: str) -> None:
     path = tmp_path / "d.json"
     path.write_text(content)
     with pytest.raises(DatasetError) as caught:
@@ -133,7 +129,6 @@ def test_parquet_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(
         MissingExtra, match=r"'d.parquet' needs the library 'pyarrow'.*pip install 'evalwright\[parquet\]'"
     ):
-        monkeypatch.chdir(tmp_path)
         rows_of(Path("d.parquet"), "parquet")
 
 

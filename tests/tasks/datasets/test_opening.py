@@ -29,12 +29,6 @@ needs_hub = pytest.mark.skipif(find_spec("datasets") is None, reason="needs the 
 COPIED = ["json", "csv", "tsv", PARQUET]
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-
-
 def put(name: str, rows: list[dict[str, Any]]) -> Path:
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
-from evalwright.tasks.datasets.rows import FileSource, Rows, as_json, file_source, parse
+from evalwright.tasks.datasets.rows import Rows, as_json, file_source, parse
 
 
 def kept(rows: Rows, wanted: Any = lambda row: True) -> Rows:
@@ -58,37 +58,6 @@ def test_values_of_python_have_a_plain_form() -> None:
         DatasetError, match="x: the row cannot be kept as JSON: object cannot be stored as JSON"
     ):
         as_json({"a": object()}, "x")
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"The data file '.*none' cannot be read: No such file"):
-        file_source(tmp_path / "none")
-    with pytest.raises(DatasetError, match="cannot be read: it is a folder"):
-        kept(Rows([FileSource(tmp_path)]))
-
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab"), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(
-    st.lists(st.dictionaries(st.text("xyz"), JSON, max_size=4), max_size=8),
-    st.sampled_from([b"\n", b"\r\n", b"\n \n"]),
-)
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], newline: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("rows") / "r.jsonl"
-    path.write_bytes(newline.join(json.dumps(row).encode() for row in rows))
-    found = kept(Rows([FileSource(path)]))
-    assert [found[index] for index in reversed(range(len(found)))] == rows[::-1]
 
 
 @given(st.binary(max_size=40))

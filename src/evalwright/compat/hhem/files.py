@@ -181,13 +181,10 @@ def read_published(folder: Folder) -> list[Published]:
 
 
 def _published(row: Mapping[str, Any], where: str) -> Published:
-    kept = {key: row[key] for key in sorted(_SETTINGS & row.keys()) if _harmless(row[key])}
+    given = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
+    kept = {key: value for key, value in given.items() if isinstance(value, str | int | float | None)}
     left_out = tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS))
     return Published.of({**row, "\0settings": kept, "\0left_out": left_out}, where)
-
-
-def _harmless(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:

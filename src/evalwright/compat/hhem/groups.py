@@ -111,7 +111,11 @@ def _latest(groups: Sequence[Group]) -> list[Group]:
 def _with_summaries(
     folder: Folder, batch: Sequence[Judgment], summaries: Sequence[Summary], published: Sequence[Published]
 ) -> list[Group]:
-    rows, orphans, unjudged = _linked(batch, _in_order(summaries, batch))
+    # The summaries as the judge went through them: as they are, or by article.
+    in_order = summaries
+    if [summary.uid for summary in summaries] != [judgment.uid for judgment in batch]:
+        in_order = sorted(summaries, key=lambda one: (len(one.article), one.article))
+    rows, orphans, unjudged = _linked(batch, in_order)
     sizes = Counter((summary.date_code, summary.date) for summary in summaries)
     copies = Counter((one.uid, one.date_code, one.date) for one in summaries)
     models = {(one.date_code, one.date): one.model for one in summaries}
@@ -135,30 +139,9 @@ def _with_summaries(
             notes.append("the engine published nothing for this model")
         joined = [(one, copies[one.uid, *part]) for one in batch if copies[one.uid, *part]]
         model = (said.model if said else "") or models[part]
-        out.append(_group(folder, model, part, batch[0], together, joined, said, notes))
+        when = *part, batch[0].date, batch[0].version
+        out.append(Group(folder, model, *when, tuple(together), tuple(joined), said, tuple(notes)))
     return out
-
-
-def _group(
-    folder: Folder,
-    model: str,
-    part: Part,
-    judged: Judgment,
-    rows: Sequence[Row],
-    joined: Sequence[tuple[Judgment, int]],
-    said: Published | None,
-    notes: Sequence[str],
-) -> Group:
-    when = judged.date, judged.version
-    return Group(folder, model, *part, *when, tuple(rows), tuple(joined), said, tuple(notes))
-
-
-def _in_order(summaries: Sequence[Summary], batch: Sequence[Judgment]) -> Sequence[Summary]:
-    """The summaries as the judge went through them: as they stand, or by article."""
-    judged = [judgment.uid for judgment in batch]
-    if [summary.uid for summary in summaries] == judged:
-        return summaries
-    return sorted(summaries, key=lambda one: (len(one.article), one.article))
 
 
 def _linked(
@@ -218,9 +201,10 @@ def _without_summaries(
         # The engine's join, as it would be with summaries of the same uids.
         joined = [(judgment, count[judgment.uid]) for judgment in part]
         of = code if code is not None else any_one.date_code if any_one else ""
-        when = of, said.summary_date if said else ""
-        rows = [Row(judgment, None) for judgment in part]
-        out.append(_group(folder, any_one.model if any_one else "", when, first, rows, joined, said, notes))
+        when = of, said.summary_date if said else "", first.date, first.version
+        rows = tuple(Row(judgment, None) for judgment in part)
+        model = any_one.model if any_one else ""
+        out.append(Group(folder, model, *when, rows, tuple(joined), said, tuple(notes)))
     return out
 
 

@@ -91,7 +91,9 @@ def _import(
     alone: bool,
     taken: set[Path],
 ) -> Run:
-    identity = _identity(recorded, questions, scoring)
+    digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
+    known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
+    identity = fingerprint_of({"imported": digest, "facts": [scoring, known]})
     parts = [recorded.run_id, "published" if scoring == "published" else ""]
     folder = run_folder(out, name, recorded.model, parts, taken, alone=alone)
     check_free(folder, identity)
@@ -113,12 +115,6 @@ def _import(
         seconds=round(sum(row.latency for row in recorded.results), 3),
     )
     return write_run(folder, records, lambda: record)
-
-
-def _identity(recorded: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> str:
-    digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
-    known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
-    return fingerprint_of({"imported": digest, "facts": [scoring, known]})
 
 
 # -- records and numbers ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
@@ -28,21 +28,11 @@ _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
 
 
-class Source(Protocol):
-    """Bytes of JSONL. label: what errors call them. checked: every line was read once and is a row."""
-
-    label: str
-    checked: bool
-
-    def read(self, offset: int, length: int) -> bytes: ...
-
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with the offset of its first byte."""
-        ...
-
-
 class FileSource:
-    """A file on disk, opened once however many tasks read it."""
+    """A file on disk, opened once however many tasks read it.
+
+    label: what errors call it. checked: every line was read once and is a row.
+    """
 
     def __init__(self, path: Path, label: str = "") -> None:
         self.path = path
@@ -118,6 +108,9 @@ class InlineSource:
         for length in self._lengths:
             yield offset, self._data[offset : offset + length]
             offset += length
+
+
+Source = FileSource | InlineSource
 
 
 class Rows:

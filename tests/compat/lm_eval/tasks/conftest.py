@@ -30,13 +30,6 @@ SUM = """
 """
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """`write(name, content)` in the folder `tasks`: text (dedented), or rows as JSONL."""

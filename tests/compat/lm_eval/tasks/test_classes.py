@@ -46,15 +46,7 @@ FILES = {
             return max(len(text) for text, _ in items)
 
 
-        class Odd(ConfigurableTask):
-            VERSION = 3
-
-            def __init__(self, config=None):
-                super().__init__(config={"metadata": {"version": self.VERSION}})
-
-            def download(self, *arguments, **more):
-                self.dataset = {"validation": datasets.Dataset.from_list(ROWS)}
-
+        class Validation:
             def has_training_docs(self):
                 return False
 
@@ -63,6 +55,16 @@ FILES = {
 
             def has_test_docs(self):
                 return False
+
+
+        class Odd(Validation, ConfigurableTask):
+            VERSION = 3
+
+            def __init__(self, config=None):
+                super().__init__(config={"metadata": {"version": self.VERSION}})
+
+            def download(self, *arguments, **more):
+                self.dataset = {"validation": datasets.Dataset.from_list(ROWS)}
 
             def validation_docs(self):
                 return self.dataset["validation"]
@@ -105,20 +107,11 @@ FILES = {
                 return {"acc": True, "miss": False, "middle": True, "longest": True}
 
 
-        class Words(Task):
+        class Words(Validation, Task):
             VERSION = 1
 
             def download(self, *arguments, **more):
                 self.dataset = None
-
-            def has_training_docs(self):
-                return False
-
-            def has_validation_docs(self):
-                return True
-
-            def has_test_docs(self):
-                return False
 
             def validation_docs(self):
                 return ROWS

@@ -38,12 +38,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-
-
 def loaded(root: Path, name: str, shots: int | None, arguments: Mapping[str, Any]) -> list[Task]:
     assert SHIPPED is not None
     options = Options(

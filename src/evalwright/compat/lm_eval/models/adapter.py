@@ -12,7 +12,8 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
+from pkgutil import resolve_name
 from typing import Any
 
 from evalwright.compat.lm_eval.models import interface as lm_interface
@@ -30,6 +31,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, R
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.writing import stop_at
+from evalwright.tasks.entry_points import offered
 
 _END = object()
 ENTRY_POINTS = "evalwright.lm"
@@ -251,12 +253,12 @@ def lm_model(
 ) -> LMAdapter:
     """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
     made = lm_interface.registered.get(name)
-    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    points = offered(ENTRY_POINTS)
     if made is None and name in points:
-        made = points[name].load()
+        made = resolve_name(points[name])
         if not inspect.isclass(made):
             raise ConfigurationError(
-                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name].value}."
+                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name]}."
             )
     if made is None:
         known = sorted({*lm_interface.registered, *points})

@@ -10,10 +10,12 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, spelled
 from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.recording import number as finite
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -33,13 +35,7 @@ def number(value: Any) -> float | None:
             value = float(found[1] if found else value)
         except ValueError:
             return None
-    if not isinstance(value, (int, float)):
-        return None
-    try:
-        made = float(value)
-    except OverflowError:
-        return None
-    return made if math.isfinite(made) else None
+    return finite(float(value) if isinstance(value, bool) else value)
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
@@ -77,9 +73,8 @@ def record_of(
     kept["arguments"] = [[None if value == prompt else value for value in part] for part in arguments]
     if several > 1:
         kept["repeats"] = several
-    record = SampleRecord(
-        task, doc, 0, _with(sample, {**sample.metadata, "lm_eval": kept}), answer, scores, None, failures
-    )
+    sample = replace(sample, metadata={**sample.metadata, "lm_eval": kept})
+    record = SampleRecord(task, doc, 0, sample, answer, scores, None, failures)
     raw = spelled(first.get("resps") or [])
     if responses_of(record) != raw:
         kept["resps"] = raw
@@ -103,13 +98,8 @@ def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> Sa
         failure = None
     failure = failure or Failure("not scored", "task", "The file does not say why.")
     kept = {"lm_eval": {"target": _text(row.get("target", ""))}}
-    return SampleRecord(task, doc, 0, _with(sample, {**sample.metadata, **kept}), None, {}, failure)
-
-
-def _with(sample: Sample, metadata: Mapping[str, Any]) -> Sample:
-    from dataclasses import replace
-
-    return replace(sample, metadata=metadata)
+    sample = replace(sample, metadata={**sample.metadata, **kept})
+    return SampleRecord(task, doc, 0, sample, None, {}, failure)
 
 
 def _sample(doc: int, row: Mapping[str, Any], prompt: str, choices: tuple[str, ...], ours: bool) -> Sample:

@@ -75,7 +75,11 @@ class Rows:
                 **whole,
                 **self._filtered(name, answered, whole),
                 **_hashes(whole),
-                **self._items(name, answered),
+                **{
+                    metric.name: self._item(metric, answered)
+                    for metric in self.metrics
+                    if metric.filter == name
+                },
             }
             for name in self.filters
         ]
@@ -146,9 +150,6 @@ class Rows:
             "filter": name,
             "metrics": [metric.name for metric in self.metrics if metric.filter == name],
         }
-
-    def _items(self, name: str, draws: Sequence[SampleRecord]) -> dict[str, Any]:
-        return {metric.name: self._item(metric, draws) for metric in self.metrics if metric.filter == name}
 
     @staticmethod
     def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:

@@ -77,10 +77,6 @@ def brier_score(items: Items) -> float:
     return float(np.mean(np.sum((table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1)))
 
 
-def _no_number(items: Items) -> int:
-    return 999
-
-
 def corpus_score(name: str, items: Items) -> float:
     """BLEU, chrF, chrF++ or TER of sacrebleu over (reference or references, text) pairs."""
     try:
@@ -102,7 +98,7 @@ BUILT_IN: dict[str, Aggregation] = {
     "bits_per_byte": bits_per_byte,
     "bleu": partial(corpus_score, "bleu"),
     "brier_score": brier_score,
-    "bypass": _no_number,
+    "bypass": lambda items: 999,
     "chrf": partial(corpus_score, "chrf"),
     "chrf++": partial(corpus_score, "chrf++"),
     "f1": partial(labels.value, "f1"),

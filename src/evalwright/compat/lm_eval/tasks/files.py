@@ -56,11 +56,9 @@ class _Loader(_Base):  # type: ignore[misc]
     folder: Path
 
 
-def _function(loader: Any, node: Any) -> FunctionRef:
-    return FunctionRef(str(loader.construct_scalar(node)), loader.folder)
-
-
-_Loader.add_constructor("!function", _function)
+_Loader.add_constructor(
+    "!function", lambda loader, node: FunctionRef(str(loader.construct_scalar(node)), loader.folder)
+)
 
 
 class Files:
@@ -83,7 +81,9 @@ class Files:
     def _read(self, path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
         if path in within:
             raise TaskError(f"The task file '{path}' includes itself.")
-        own = self._parse(path)
+        if path not in self._parsed:
+            self._parsed[path] = parse(path)
+        own = self._parsed[path]
         if "include" not in own:
             return own
         included = own["include"]
@@ -93,12 +93,6 @@ class Files:
             merged.update((key, value) for key, value in other.items() if key != "task_list")
         merged.update((key, value) for key, value in own.items() if key != "include")
         return merged
-
-    def _parse(self, path: Path) -> dict[str, Any]:
-        found = self._parsed.get(path)
-        if found is None:
-            found = self._parsed[path] = parse(path)
-        return found
 
 
 def parse(path: Path) -> dict[str, Any]:

@@ -30,7 +30,6 @@ class Functions:
     def __init__(self, trusted: Sequence[Path], roots: Sequence[Path]) -> None:
         self._trusted = tuple(Path(folder).expanduser().resolve() for folder in trusted)
         self._roots = tuple(roots)
-        self._ready = False
 
     def is_trusted(self, folder: Path) -> bool:
         """Whether files of that folder may run."""
@@ -74,7 +73,7 @@ class Functions:
         return found
 
     def _module(self, name: str, ref: FunctionRef, task: str) -> ModuleType:
-        self._prepare()
+        shim.install(self._roots)
         path = (ref.folder / f"{name.replace('.', '/')}.py").resolve()
         try:
             if path.exists():
@@ -88,11 +87,6 @@ class Functions:
             raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {error}.{advice}"
             ) from error
-
-    def _prepare(self) -> None:
-        if not self._ready:
-            shim.install(self._roots)
-            self._ready = True
 
     def _name_of(self, path: Path) -> str:
         for root in self._roots:

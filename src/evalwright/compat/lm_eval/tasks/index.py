@@ -67,7 +67,8 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     for path, size, time in files:
         digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
     state = digest.hexdigest()
-    cache = _cache_path(folder)
+    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    cache = home() / "lm-eval" / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
         data = json.loads(cache.read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
@@ -137,8 +138,3 @@ def _register(
         tag = config.get("tag") or ()
         for one in [tag] if isinstance(tag, str) else tag:
             tags.setdefault(str(one), set()).add(name)
-
-
-def _cache_path(folder: Path) -> Path:
-    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    return home() / "lm-eval" / f"index-{name}.json"

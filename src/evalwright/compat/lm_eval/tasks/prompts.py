@@ -58,7 +58,7 @@ class Prompts:
     def __call__(self, index: int, doc: Doc) -> Prompt | list[Prompt]:
         """One prompt, or one for each choice where the task has multiple inputs."""
         config, fields = self.definition.config, self.fields
-        prefix = fields.prefix(doc)
+        prefix = field_of(doc, config.gen_prefix)
         before = self._before(index, doc)
         choices = fields.choices(doc) if fields.has_choices else None
         if self.multiple_input:

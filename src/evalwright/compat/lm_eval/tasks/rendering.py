@@ -76,7 +76,9 @@ class Fields:
         if setting in self.columns:
             return doc[setting]
         found = render(setting, doc)
-        return self._number(found) if self.has_choices and found.isdigit() else found
+        if self.has_choices and found.isdigit():
+            return ast.literal_eval(found) if self.strict else int(found)
+        return found
 
     def target(self, doc: Doc, setting: Any = None) -> Any:
         """The answer: text, a list of texts, or the number of a choice (or a list of them)."""
@@ -112,26 +114,11 @@ class Fields:
             return setting(doc)
         raise TaskError("`doc_to_choice` is not set, and this kind of task needs it.")
 
-    def prefix(self, doc: Doc) -> Any:
-        """What the answer is made to begin with."""
-        setting = self.config.gen_prefix
-        if setting is None:
-            return None
-        return doc[setting] if setting in self.columns else render(setting, doc)
-
-    def _number(self, digits: str) -> Any:
-        return ast.literal_eval(digits) if self.strict else int(digits)
-
     def _choice_number(self, digits: str, doc: Doc) -> Any:
         """A number of digits is a choice's place; in corrected scoring only where it can be one and is no choice's text."""
         if self.strict:
             return ast.literal_eval(digits)
         choices = self.choices(doc)
-        if int(digits) < len(choices) and (digits not in choices or self._all_numbers(choices)):
-            return int(digits)
-        return digits
-
-    @staticmethod
-    def _all_numbers(choices: Any) -> bool:
-        """Choices "0", "1", ... that stand at their own places mean the same either way."""
-        return all(str(choice) == str(place) for place, choice in enumerate(choices))
+        # Choices "0", "1", ... that are at their own places mean the same either way.
+        in_order = all(str(choice) == str(place) for place, choice in enumerate(choices))
+        return int(digits) if int(digits) < len(choices) and (digits not in choices or in_order) else digits

@@ -243,7 +243,7 @@ def exact_match(
         return text.translate(table).rstrip("\0")
 
     pairs = _paired([plain(one) for one in predictions], [plain(one) for one in references])
-    hits = [_same(one, other) for one, other in pairs]
+    hits = [type(one) is type(other) and bool(one == other) for one, other in pairs]
     return {"exact_match": sum(hits) / len(hits) if hits else 0.0}
 
 
@@ -260,7 +260,3 @@ def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, An
     if len(references) == 1 and isinstance(references[0], list):
         return [(one, gold) for one in predictions for gold in references[0]]
     return list(zip(predictions, references, strict=True))
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)

@@ -11,6 +11,7 @@ import json
 import random
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
@@ -53,7 +54,7 @@ class Shots:
         if self.sampler == "first_n":
             return self._first(doc)
         chance = random.Random(f"{self.seed}:{digest_of(doc)}")
-        return self._draw(chance, doc)
+        return [self.pool[place] for place in self._places(chance, doc, len(self.pool))]
 
     def _stream(self, questions: Any) -> array[int]:
         """Every question's shots as places in the pool, in the order of the questions."""
@@ -67,9 +68,6 @@ class Shots:
                 self._check(size, self.count)
                 drawn.extend(chance.sample(range(size), self.count))
         return drawn
-
-    def _draw(self, chance: random.Random, doc: Doc) -> list[Doc]:
-        return [self.pool[place] for place in self._places(chance, doc, len(self.pool))]
 
     def _places(self, chance: random.Random, doc: Doc, size: int) -> list[int]:
         """One row more than needed is drawn, and the question itself dropped; where that leaves too few, again without it."""
@@ -85,13 +83,8 @@ class Shots:
         return chance.sample(others, self.count)
 
     def _first(self, doc: Doc) -> list[Doc]:
-        kept: list[Doc] = []
-        place = 0
-        while len(kept) < self.count and place < len(self.pool):
-            row = self.pool[place]
-            if not (self.avoid_own and row == doc):
-                kept.append(row)
-            place += 1
+        others = (row for row in self.pool if not (self.avoid_own and row == doc))
+        kept: list[Doc] = list(islice(others, self.count))
         self._check(len(kept), self.count)
         return kept
 
