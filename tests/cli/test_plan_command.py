@@ -122,10 +122,6 @@ def test_from_stored_runs() -> None:
     ("arguments", "says"),
     [
         (("plan",), "name at least one task"),
-        (("plan", "questions.yaml"), "No models given"),
-        (("plan", "factul", *ECHO), "Did you mean 'factual'"),
-        (("plan", "questions.yaml", "--model", "demo/smal"), "Did you mean 'small'"),
-        (("plan", "questions.yaml", "--model", "dem/small"), "Did you mean 'demo'"),
         ((*PLAN, "--from", "nothing"), "Unknown run 'nothing'"),
         ((*PLAN, "--assume", "acuracy=0.7"), "Did you mean 'accuracy'"),
         ((*PLAN, "--assume", "accuracy"), "name=number"),

@@ -24,10 +24,7 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def validator(name: str) -> Any:
