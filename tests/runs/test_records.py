@@ -77,11 +77,6 @@ def test_a_record_comes_back_as_it_was(record: SampleRecord) -> None:
     assert record_from(json.loads(written)) == record
 
 
-@given(responses)
-def test_a_response_comes_back_as_it_was(response: Response) -> None:
-    assert Response.from_dict(json.loads(json.dumps(response.as_dict()))) == response
-
-
 def test_only_timing_holds_latency() -> None:
     answer = Answer(text="x", responses=(Response(text="x", latency=1.5),))
     written = record_row(SampleRecord("t", 0, 0, Sample("1"), answer, {}))
