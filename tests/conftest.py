@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,11 @@ def _own_home() -> Iterator[None]:
         os.environ.pop("EVALWRIGHT_HOME", None)
     else:
         os.environ["EVALWRIGHT_HOME"] = before
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder and, in it, the home: nothing of one test is there in the next."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    return tmp_path

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.cli.arguments import key_values, load_plugins, role_specs
+from evalwright.cli.arguments import key_values, role_specs
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -62,20 +61,3 @@ def test_roles() -> None:
     ):
         with pytest.raises(ConfigurationError):
             role_specs(roles, arguments)
-
-
-def test_plugins(tmp_path: Path) -> None:
-    (tmp_path / "good.py").write_text(
-        "from pathlib import Path\nPath(__file__).with_name('loaded').touch()\n"
-    )
-    load_plugins([str(tmp_path / "good.py")])
-    assert (tmp_path / "loaded").exists()
-    (tmp_path / "notes.txt").write_text("x")
-    (tmp_path / "bad.py").write_text("def f(:\n")
-    for name, says in (
-        ("nowhere.py", "does not exist"),
-        ("notes.txt", "neither a Python file nor TOML"),
-        ("bad.py", "SyntaxError"),
-    ):
-        with pytest.raises(ConfigurationError, match=says):
-            load_plugins([str(tmp_path / name)])

@@ -29,15 +29,6 @@ def commands() -> list[tuple[str, ...]]:
     return found
 
 
-def test_every_command_is_there() -> None:
-    wanted = {
-        (), ("run",), ("tasks",), ("tasks", "list"), ("tasks", "show"), ("tasks", "preview"), ("tasks", "check"),
-        ("models",), ("models", "list"), ("models", "check"), ("score",), ("compare",), ("leaderboard",), ("runs",),
-        ("runs", "list"), ("runs", "show"),
-    }  # fmt: skip
-    assert wanted <= set(commands())
-
-
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_of_every_command(command: tuple[str, ...], flag: str) -> None:
@@ -64,14 +55,6 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path, reader: str, argument
         check=True,
     )
     assert done.stderr == "0\n"
-
-
-def test_usage_errors_end_with_2_and_a_sentence() -> None:
-    for arguments in (["run", "--nonsense"], ["compare", "one"], ["nonsense"], ["tasks", "nonsense"]):
-        done = typed(*arguments)
-        assert done.code == 2
-        assert done.out == ""
-        assert "Error: " in done.err
 
 
 def test_a_fault_of_ours_says_so_and_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,15 +114,17 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
         "roles: {judge: openai/gpt-4o}\n"
     )
     done = typed(
-        "leaderboard",
-        "--workflow",
-        "w.yml",
-        "--config",
-        "suite.yaml",
-        "--into",
-        "R.md",
-        "--secret",
-        "HF_TOKEN",
+        *[
+            "leaderboard",
+            "--workflow",
+            "w.yml",
+            "--config",
+            "suite.yaml",
+            "--into",
+            "R.md",
+            "--secret",
+            "HF_TOKEN",
+        ]
     )
     assert (
         done.err

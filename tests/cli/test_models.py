@@ -47,18 +47,6 @@ def test_check_with_ask_shows_the_answer() -> None:
     assert typed("models", "check", "demo/small", "--ask", "Which river").code == 0
 
 
-def test_check_of_what_cannot_be_used() -> None:
-    for arguments, says in (
-        (("openai/gpt",), "OPENAI_API_KEY"),
-        (("demo/smal",), "small"),
-        (("hf/./nowhere",), "nowhere"),
-        (("scripted/echo", "-M", "txt=1"), "text"),
-    ):
-        done = typed("models", "check", *arguments)
-        assert done.code == 2
-        assert says in done.err
-
-
 def test_ask_of_a_model_that_cannot_write() -> None:
     Path("embed.py").write_text(
         "from evalwright import RemoteModel, model\n"

@@ -61,35 +61,19 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
 
 
 def test_the_proposed_command_has_every_setting() -> None:
-    more = (
-        "-M",
-        "text=two words",
-        "--role",
-        "judge=scripted/constant",
-        "-R",
-        "judge.text=yes",
-        "--format",
-        "text",
-    )
-    done = typed(
-        "plan", "questions.yaml", "--model", "scripted/constant", *more, "--seed", "3", "--out", "x", "--json",
-        "--scoring", "published", "--task-root", "a", "--task-root", "b c", "--half-width", "0.6", "--assume", "variance=0.0001",
-    )  # fmt: skip
+    done = typed(*shlex.split(
+        "plan questions.yaml --model scripted/constant -M 'text=two words' --role judge=scripted/constant -R judge.text=yes "
+        "--format text --seed 3 --out x --json --scoring published --task-root a --task-root 'b c' --half-width 0.6 "
+        "--assume variance=0.0001"
+    ))  # fmt: skip
     words = shlex.split(json.loads(done.out)["command"])
     assert words[:3] == ["evalwright", "run", "questions.yaml"]
     assert ("-M", "text=two words") in pairwise(words)
-    wanted = (
-        ("--role", "judge=scripted/constant"),
-        ("-R", "judge.text=yes"),
-        ("--format", "text"),
-        ("--seed", "3"),
-        ("--out", "x"),
-        ("--task-root", "a"),
-        ("--task-root", "b c"),
-        ("--scoring", "published"),
-        ("--limit", "3"),
+    wanted = shlex.split(
+        "--role judge=scripted/constant -R judge.text=yes --format text --seed 3 --out x --task-root a "
+        "--task-root 'b c' --scoring published --limit 3"
     )
-    assert set(wanted) <= set(pairwise(words))
+    assert set(zip(wanted[::2], wanted[1::2], strict=True)) <= set(pairwise(words))
     assert typed(*words[1:], "--quiet").code == 0
     assert len(list(Path("x").glob("*/samples.jsonl"))) == 1
 
@@ -122,10 +106,6 @@ def test_from_stored_runs() -> None:
     ("arguments", "says"),
     [
         (("plan",), "name at least one task"),
-        (("plan", "questions.yaml"), "No models given"),
-        (("plan", "factul", *ECHO), "Did you mean 'factual'"),
-        (("plan", "questions.yaml", "--model", "demo/smal"), "Did you mean 'small'"),
-        (("plan", "questions.yaml", "--model", "dem/small"), "Did you mean 'demo'"),
         ((*PLAN, "--from", "nothing"), "Unknown run 'nothing'"),
         ((*PLAN, "--assume", "acuracy=0.7"), "Did you mean 'accuracy'"),
         ((*PLAN, "--assume", "accuracy"), "name=number"),

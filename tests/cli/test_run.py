@@ -42,40 +42,12 @@ def test_several_models_end_with_the_board() -> None:
     assert "Rank" in parts[1]
 
 
-def test_json_is_one_document() -> None:
-    done = typed("run", "questions.yaml", *ECHO, "--model", "scripted/constant", "--json", "--quiet")
-    runs = json.loads(done.out)
-    assert [run["model"]["name"] for run in runs] == ["scripted/echo", "scripted/constant"]
-    assert runs[0]["folder"].startswith("runs/")
-    assert record(Path(runs[0]["folder"]))["id"] == runs[0]["id"]
-
-
 def test_flags_reach_the_configuration() -> None:
     arguments = (
-        "-M",
-        "text=yes",
-        "-M",
-        "seed=4",
-        "--limit",
-        "3",
-        "--seed",
-        "9",
-        "--out",
-        "results",
-        "--name",
-        "x",
+        "-M text=yes -M seed=4 --limit 3 --seed 9 --out results --name x --format text --max-resident 2 "
+        "--role judge=scripted/constant -R judge.text=no"
     )
-    more = (
-        "--format",
-        "text",
-        "--max-resident",
-        "2",
-        "--role",
-        "judge=scripted/constant",
-        "-R",
-        "judge.text=no",
-    )
-    done = typed("run", "questions.yaml", "--model", "scripted/constant", *arguments, *more)
+    done = typed("run", "questions.yaml", "--model", "scripted/constant", *arguments.split())
     assert done.code == 0
     data = record(Path("results/x"))
     assert data["configuration"] == {
@@ -170,11 +142,7 @@ def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) 
             "run",
             "questions.yaml",
             *command,
-            "--name",
-            "keyed",
-            "--role",
-            "judge=openai/test",
-            "-R",
+            *["--name", "keyed", "--role", "judge=openai/test", "-R"],
             f"judge.base_url={server.url}",
         )
         assert done.code == 0, done.text
@@ -194,12 +162,7 @@ def test_settings_over_a_task() -> None:
         "run",
         "questions.yaml",
         *ECHO,
-        "--name",
-        "mine",
-        "-T",
-        "dataset.path=mine.jsonl",
-        "-T",
-        "answer.max_tokens=3",
+        *["--name", "mine", "-T", "dataset.path=mine.jsonl", "-T", "answer.max_tokens=3"],
     )
     assert done.code == 0, done.text
     (row,) = records(Path("runs/mine"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.core import errors
 from evalwright.core.errors import MissingExtra, RequestError, UnknownName, closest
 
 
@@ -42,13 +41,3 @@ def test_every_request_error_is_a_failure_with_a_kind_of_its_own() -> None:
         kinds[failure.kind] = error
     assert not kinds["authentication failed"].retryable
     assert kinds["rate limited"].retryable
-
-
-def test_the_drawing_of_the_tree_is_the_tree() -> None:
-    drawn = {line.split("── ")[1].split()[0] for line in (errors.__doc__ or "").splitlines() if "── " in line}
-    here = {
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and issubclass(value, errors.EvalwrightError)
-    }
-    assert here - {"EvalwrightError", "RequestFailed"} == drawn

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from evalwright import cli
-from support.command import evalwright
+from support.command import environment, evalwright
+from support.typed import typed
 
 GOOD_TASK = """\
 task: capitals
@@ -187,24 +188,15 @@ def test_bad_input_meets_a_sentence(case: Case, tmp_path: Path, monkeypatch: pyt
             monkeypatch.delenv(name)
     for name, value in case.environment.items():
         monkeypatch.setenv(name, value)
-    code, text = typed(case.arguments)
-    assert code == 2, text
+    done = typed(*case.arguments)
+    text = done.text
+    assert done.code == 2, text
     assert "Traceback" not in text
     assert "this is a bug in evalwright" not in text
     for words in case.says:
         assert words in text, f"{words!r} is not in: {text}"
     sentences = [line for line in text.splitlines() if re.match(r"Error: ", line)]
     assert len(sentences) == 1, text
-
-
-def typed(arguments: tuple[str, ...]) -> tuple[int, str]:
-    """Run the command line in this process: 60 interpreters would take a minute."""
-    runner = CliRunner()
-    codes: list[int] = []
-    with runner.isolation() as streams:
-        codes.append(cli.main(list(arguments)))
-        text = streams[2].getvalue().decode() if len(streams) > 2 else streams[0].getvalue().decode()
-    return codes[0], text
 
 
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
@@ -216,11 +208,6 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000));"
         "from evalwright.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    import subprocess
-    import sys
-
-    from support.command import environment
-
     done = subprocess.run(
         [sys.executable, "-c", limited, *RUN, "--name", "full", "--quiet"],
         cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False,
@@ -235,11 +222,6 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_missing_extra_names_its_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`hf/` without torch: an interpreter that cannot import it stands for a machine without it."""
-    import subprocess
-    import sys
-
-    from support.command import environment
-
     for name, text in task().items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "model").mkdir()

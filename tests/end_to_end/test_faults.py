@@ -26,6 +26,7 @@ LASTING = {
     "400": ("request rejected", 1),
 }
 HEALTHY, PASSING = "good", "passing"
+RUN = ("run", "questions.yaml", "--model", "openai/test", "-M")
 ARGUMENTS = ["-M", "timeout=1", "-M", "deadline=90", "-M", "max_attempts=4"]
 
 
@@ -52,15 +53,7 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
 
     run = tmp_path / "runs" / "ill"
     with serving(answer=lambda prompt: "7", faults=Faults(script=script, retry_after=0.3)) as server:
-        command = [
-            "run",
-            "questions.yaml",
-            "--model",
-            "openai/test",
-            "-M",
-            f"base_url={server.url}",
-            *ARGUMENTS,
-        ]
+        command = [*RUN, f"base_url={server.url}", *ARGUMENTS]
         first = evalwright(*command, "--name", "ill", folder=tmp_path)
         assert first.code == 1, first.text
         assert "20 of 60 samples failed" in first.err
@@ -103,16 +96,7 @@ def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
     write_questions(tmp_path, 300)
     secret = "sk-very-secret-0123456789abcdef"
     with serving(key="another") as server:
-        command = [
-            "run",
-            "questions.yaml",
-            "--model",
-            "openai/test",
-            "-M",
-            f"base_url={server.url}",
-            "--name",
-            "locked",
-        ]
+        command = [*RUN, f"base_url={server.url}", "--name", "locked"]
         done = evalwright(*command, folder=tmp_path, extra={"OPENAI_API_KEY": secret})
         assert done.code == 1, done.text
         assert sum(server.received.values()) < 300, "every sample was sent although the key is refused"
@@ -124,8 +108,9 @@ def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
 
 def test_nobody_is_listening(tmp_path: Path) -> None:
     write_questions(tmp_path, 50)
-    command = ["run", "questions.yaml", "--model", "openai/test", "-M", "base_url=http://127.0.0.1:9/v1"]
-    done = evalwright(*command, "-M", "deadline=3", "--name", "nobody", folder=tmp_path)
+    done = evalwright(
+        *RUN, "base_url=http://127.0.0.1:9/v1", "-M", "deadline=3", "--name", "nobody", folder=tmp_path
+    )
     assert done.code == 1, done.text
     failures = record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"]
     # On a busy machine a refusal may come so late that its request is out of time.

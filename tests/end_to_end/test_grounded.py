@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +34,7 @@ SCORES = table("What scripted models score")
 INJECTED = table("Instructions in passages")
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
-    yield
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def metrics(run: Run, task: int = 0) -> dict[str, float]:

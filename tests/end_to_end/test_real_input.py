@@ -50,34 +50,14 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
         # All 400 questions take minutes behind the server, which answers one at a time; CI takes a part.
         text = TASK.format(mode=mode, data=DATA, user=USER[mode], shot=SHOT[mode])
         (tmp_path / f"{mode}.yaml").write_text(text, encoding="utf-8")
-    tasks = ["likelihood.yaml", "letter.yaml"]
-    local = evalwright(
-        "run",
-        *tasks,
-        "--limit",
-        str(QUESTIONS),
-        "--model",
-        f"hf/{folder}",
-        "--name",
-        "local",
-        folder=tmp_path,
-        timeout=400,
-    )
+    run = ("run", "likelihood.yaml", "letter.yaml", "--limit", str(QUESTIONS), "--name")
+    local = evalwright(*run, "local", "--model", f"hf/{folder}", folder=tmp_path, timeout=400)
     assert local.code == 0, local.text
     with serving(folder, log=False) as server:
         arguments = ["-M", f"base_url={server.url}", "-M", "interface=completions", "-M", "timeout=120"]
-        command = [
-            "run",
-            *tasks,
-            "--limit",
-            str(QUESTIONS),
-            "--model",
-            "openai/tiny",
-            *arguments,
-            "--name",
-            "remote",
-        ]
-        remote = evalwright(*command, folder=tmp_path, timeout=500)
+        remote = evalwright(
+            *run, "remote", "--model", "openai/tiny", *arguments, folder=tmp_path, timeout=500
+        )
         assert remote.code == 0, remote.text
 
     ours, theirs = records(tmp_path / "runs" / "local"), records(tmp_path / "runs" / "remote")

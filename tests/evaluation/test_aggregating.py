@@ -17,11 +17,7 @@ from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def made(**more: object) -> Run:
@@ -131,15 +127,17 @@ def test_another_runs_folder_and_changed_samples_are_safe() -> None:
 def test_the_command(tmp_path: Path) -> None:
     made()
     done = command(
-        "aggregate",
-        "first",
-        "--slice",
-        "hard",
-        "--level",
-        "0.9",
-        "--metric",
-        "ok=accuracy:loose",
-        "--json",
+        *[
+            "aggregate",
+            "first",
+            "--slice",
+            "hard",
+            "--level",
+            "0.9",
+            "--metric",
+            "ok=accuracy:loose",
+            "--json",
+        ],
         folder=Path.cwd(),
     )
     assert done.code == 1, done.text  # one sample failed, as in the run itself

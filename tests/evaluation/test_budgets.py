@@ -22,11 +22,7 @@ from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price
 from support.command import records
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 # -- what is written ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.planning import Objects, Plan, make_plans, slug
 
@@ -77,39 +76,3 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
     Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
     other.append(plan())
     assert len({one.identity for one in [same[0], *other]}) == 1 + len(other)
-
-
-def test_a_plan_records_a_configuration_that_makes_the_same_plan() -> None:
-    models = (ECHO, ModelSpec("scripted/constant", {"text": "x"}, "Constant"))
-    settings = Configuration(("one.yaml",), models, limit=1, seed=3, name="both", format="text")
-    for made in make_plans(settings, Objects()):
-        data = made.configuration
-        again = plan(
-            tasks=tuple(data["tasks"]),
-            models=tuple(ModelSpec(**spec) for spec in data["models"]),
-            **{key: value for key, value in data.items() if key not in ("tasks", "models")},
-        )
-        assert (again.id, again.identity, again.folder) == (made.id, made.identity, made.folder)
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"tasks": ()}, "at least one task"),
-        ({"models": ()}, "No models given"),
-        ({"limit": 0}, "at least 1, not 0"),
-        ({"limit": -3}, "at least 1, not -3"),
-        ({"tasks": ("one.yaml", "one.yaml")}, "'one' is named twice"),
-        ({"models": (ECHO, ECHO)}, "give them labels"),
-        ({"models": (ModelSpec("scripted/ehco"),)}, "ehco.*echo"),
-        ({"roles": {"judge": ModelSpec("openai/x")}}, "OPENAI_API_KEY"),
-    ],
-)
-def test_what_cannot_be_carried_out(
-    settings: dict[str, object], says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UsageError, match=says):
-        plan(**settings)
-    assert not Path("runs").exists()
-    assert not Path("home/store.sqlite").exists()

@@ -19,11 +19,7 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
 from support.command import records
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def quiz(**more: Any) -> Task:

@@ -38,11 +38,7 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
 from support.command import environment, records
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def questions(count: int = 10, *, name: str = "quiz", **more: Any) -> Task:
@@ -241,15 +237,6 @@ def test_another_evaluation_does_not_overwrite_a_run() -> None:
 
 
 # -- what is asked ------------------------------------------------------------------------------------------------------
-
-
-def test_a_second_run_asks_nothing() -> None:
-    first, second = knows(), knows()
-    evaluate(questions(), first)
-    (run,) = evaluate(questions(), second)
-    assert (first.asked, second.asked) == (10, 0)
-    usage = run.data["usage"]
-    assert (usage["requested"], usage["asked"], usage["stored"], usage["failed"]) == (10, 0, 10, 0)
 
 
 def test_draws_are_asked_apart_where_they_can_differ() -> None:

@@ -27,10 +27,7 @@ from support.command import records
 ONCE = Pacing(max_attempts=1, max_concurrency=40, start_concurrency=40)
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def quiz(count: int, name: str = "quiz", *, cluster: int = 0, **more: Any) -> Task:

@@ -187,15 +187,6 @@ def test_classes_of_several_draws_are_not_averaged() -> None:
     assert found.n == 12
 
 
-def test_clusters_widen_the_interval_and_are_counted() -> None:
-    values = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0] * 5
-    alone = tallied([a_record(i, value) for i, value in enumerate(values)]).metrics[0].estimate
-    grouped = tallied([a_record(i, value, cluster=f"c{i // 3}") for i, value in enumerate(values)])
-    found = grouped.metrics[0].estimate
-    assert (alone.n_clusters, found.n_clusters) == (None, 10)
-    assert found.high - found.low > 1.3 * (alone.high - alone.low)
-
-
 def test_slices_need_two_values_and_not_too_many() -> None:
     same = [a_record(i, 1.0, metadata={"domain": "law"}) for i in range(5)]
     assert tallied(same).slices == {}
@@ -263,15 +254,6 @@ def test_a_metric_that_cannot_be_computed_says_why_and_loses_nothing() -> None:
 def nothing_said(index: int, draw: int = 0) -> SampleRecord:
     """A record of an answer that the scorer has nothing to say of."""
     return SampleRecord("t", index, draw, Sample(id=f"item {index}"), Answer("I cannot."), {})
-
-
-def test_a_sample_without_a_score_has_failed_only_where_something_failed() -> None:
-    records = [a_record(0, 1.0), nothing_said(1), a_record(2, None), a_record(3, None, scorer_failed=True)]
-    result = tallied(records)
-    (metric,) = result.metrics
-    assert (metric.estimate.n, metric.estimate.n_failed, metric.estimate.value) == (1, 2, 1.0)
-    assert metric.estimate.bounds == pytest.approx((1 / 3, 1.0))
-    assert (result.n_samples, result.n_failed) == (4, 2)
 
 
 def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:

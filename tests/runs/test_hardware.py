@@ -11,11 +11,8 @@ import pytest
 
 import evalwright.runs
 from evalwright import ScriptedModel, evaluate, score_run
-from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response, Usage
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration
-from evalwright.evaluation.configuration_file import configuration_from
 from evalwright.runs.reader import open_run
 from evalwright.tasks.loading import task_from_definition
 
@@ -23,10 +20,7 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = Path(evalwright.runs.__file__).parent / "schemas" / "run.schema.json"
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def task() -> Task:
@@ -82,14 +76,3 @@ def test_a_record_without_it_still_opens() -> None:
     jsonschema.validate(dict(data), json.loads(SCHEMA.read_text(encoding="utf-8")))
     file.write_text(json.dumps(data), encoding="utf-8")
     assert open_run(run.folder).tasks == run.tasks
-
-
-def test_the_label_in_a_suite_file_and_on_the_command_line(tmp_path: Path) -> None:
-    file = tmp_path / "suite.yaml"
-    file.write_text("tasks: [factual]\nmodels: [demo/small]\nhardware: the old one\n", encoding="utf-8")
-    assert configuration_from(str(file), {}).hardware == "the old one"
-    assert configuration_from(str(file), {"hardware": "T4"}).as_dict()["hardware"] == "T4"
-    assert "hardware" not in Configuration().as_dict()
-    file.write_text("tasks: [factual]\nhardware: [1]\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="'hardware' must be text"):
-        configuration_from(str(file), {})

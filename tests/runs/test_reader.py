@@ -10,6 +10,7 @@ import pytest
 
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.runs.reader import list_runs, open_run
+from evalwright.runs.records import record_row
 from support.runs import make_run
 
 
@@ -37,7 +38,7 @@ def test_a_run_is_found_by_folder_record_and_name(tmp_path: Path) -> None:
     assert records[2].failure is not None
     assert records[0].answer is not None
     assert records[0].scores["score"].value == 1.0
-    assert [record.as_dict() for record in records] == list(made.rows())
+    assert [record_row(record) for record in records] == list(made.rows())
 
 
 def test_unknown_names_come_with_the_closest(tmp_path: Path) -> None:

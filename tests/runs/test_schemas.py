@@ -16,6 +16,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
+from evalwright.runs.records import record_row
 from evalwright.tasks.loading import task_from_definition
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -23,10 +24,7 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def validator(name: str) -> Any:
@@ -52,7 +50,7 @@ def valid_rows(run: Run) -> list[dict[str, Any]]:
     ]
     for row in rows:
         line.validate(row)
-    assert [record.as_dict() for record in run.samples()] == rows
+    assert [record_row(record) for record in run.samples()] == rows
     return rows
 
 

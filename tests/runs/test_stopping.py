@@ -13,7 +13,6 @@ from evalwright.analysis.comparison import compare_runs
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
-from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, with_valid_intervals
 from support.hostile import ACTIVE, HOSTILE
@@ -61,20 +60,6 @@ def stopped(run: Run, *, reached: str = "", asked: int = 4, **found: Any) -> Run
 
 def made(folder: Path, name: str, **more: Any) -> Run:
     return stopped(make_run(folder, scores=[1, 0, 1, 1], name=name, model=f"m/{name}"), **more)
-
-
-def test_a_decision_in_words(tmp_path: Path) -> None:
-    assert stopping_sentences(make_run(tmp_path, scores=[1, 0], name="whole")) == []
-    assert stopping_sentences(made(tmp_path, "a")) == [
-        "'one beats two' on factual: one better, decided early, after 4 of 1,000 items; difference +12.3 [5.0, 20.0] "
-        "(level 95%; exact).",
-        "Stopped early because its rules were decided: 4 of 1,000 answers were requested, saving about 996 requests.",
-    ]
-    open_one = made(tmp_path, "b", reached="tokens", decided=False, verdict="undecided", failed=1, low=None)
-    assert stopping_sentences(open_one) == [
-        "'one beats two' on factual: undecided after 4 of 1,000 items (1 without a score); difference +12.3.",
-        "Stopped early because the budget was spent: 4 of 1,000 answers were requested.",
-    ]
 
 
 def test_many_runs_make_one_note_for_each_reason(tmp_path: Path) -> None:

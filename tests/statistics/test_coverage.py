@@ -57,13 +57,6 @@ def test_right_or_wrong_covers_95_percent_on_average(n: int) -> None:
     assert covered.min() > 0.9
 
 
-def test_names_are_there_once() -> None:
-    names = [setting.name for setting in SETTINGS]
-    assert len(names) == len(set(names)) >= 80
-    assert [family.name for family in FAMILIES] == ["judges", "many_models", "one_model", "sequential"]
-    assert not any("|" in name for name in names)
-
-
 def test_a_wrong_interval_is_seen() -> None:
     narrow = Covered(np.arange(2000) % 100 < 90, np.ones(2000), "too narrow")
     assert narrow.share == 0.9

@@ -197,15 +197,6 @@ def test_mirrored_scores_mirror_the_interval(values: np.ndarray) -> None:
 # ---- coverage ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "p"), [(20, 0.9), (50, 0.9), (100, 0.95), (100, 0.5), (30, 0.03)])
-def test_wilson_covers_exactly_enough(n: int, p: float) -> None:
-    # No simulation needed: the sum over all outcomes is the coverage.
-    chances = stats.binom.pmf(np.arange(n + 1), n, p)
-    ends = [wilson(k, n) for k in range(n + 1)]
-    covered = sum(c for c, (low, high) in zip(chances, ends, strict=True) if low <= p <= high)
-    assert 0.93 <= covered <= 0.985
-
-
 def test_a_million_items_in_clusters_take_no_time() -> None:
     rng = np.random.default_rng(5)
     values, clusters = (

@@ -17,11 +17,6 @@ def test_public_names_are_sorted_and_all_there() -> None:
         assert name in dir(statistics)
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'meen_interval'"):
-        _ = statistics.meen_interval
-
-
 @pytest.mark.parametrize(
     ("code", "absent"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,11 +62,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong), then:
     evalwright judge calibrate RUN --labels FILE
     """
-    made = _draw(runs_folder, **settings)
-    if as_json:
-        print_json(made)
-    else:
-        _say_next(made)
+    _show_drawn(_draw(runs_folder, **settings), as_json)
 
 
 @judge.command()
@@ -83,11 +80,7 @@ def calibrate(
     Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
     """
     if not files:
-        made = _draw(runs_folder, run=run, run2=run2, scorer=scorer)
-        if as_json:
-            print_json(made)
-        else:
-            _say_next(made)
+        _show_drawn(_draw(runs_folder, run=run, run2=run2, scorer=scorer), as_json)
         return
     from evalwright.analysis.judge_validation.calibration import (
         calibrate_difference,
@@ -173,9 +166,9 @@ def _draw(
         else (draw_set(verdicts[0], size, design, seed),)
     )
     files = {"table": to or (None if page else f"{opened[0].folder.resolve().name}.labels.csv"), "page": page}
-    command = f"evalwright judge calibrate {' '.join(_quoted(name) for name in (run, run2) if name)}"
-    command += f" --labels {_quoted(files['table'] or 'FILE.csv')}"
-    command += "" if runs_folder == "runs" else f" --out {_quoted(runs_folder)}"
+    command = f"evalwright judge calibrate {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
+    command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
+    command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
     rows = sheet_rows(list(zip(opened, sets, strict=True)))
     kept = [keep_set(one.folder, drawn) for one, drawn in zip(opened, sets, strict=True)]
@@ -228,15 +221,12 @@ def _write_files(
             write_file(Path(file), page or sheet_csv(rows))
 
 
-def _say_next(made: dict[str, Any]) -> None:
+def _show_drawn(made: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+        return
     written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
     labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
     how = f"the column 'label' ({labels})" if made["table"] else "the page, and download its table"
     click.echo(f"{made['rows']} answers to label are in {written}. Fill in {how}; empty rows are allowed.")
     click.echo(f"Then: {made['next']}")
-
-
-def _quoted(text: str) -> str:
-    import shlex
-
-    return shlex.quote(text)

@@ -1,27 +1,5 @@
-"""Everything that can go wrong, as one tree.
-
-    EvalwrightError
-    ├── UsageError                 the person can mend it; exit code 2
-    │   ├── ConfigurationError     a flag, a setting, a key that is missing
-    │   ├── UnknownName            a name that nothing carries; says the closest ones
-    │   ├── MissingExtra           an optional library is not installed; says the install command
-    │   ├── TaskError              a task file; says file and line
-    │   ├── DatasetError           a row or file of data; says file and row
-    │   └── AbilityError           the model cannot do what the task asks
-    ├── RequestError               one request failed; becomes a Failure in the record
-    │   ├── RateLimited            429 and its kin                        asking again may help
-    │   ├── Overloaded             500, 502, 503, 504, 529                asking again may help
-    │   ├── ConnectionFailed       refused, reset, name not found         asking again may help
-    │   ├── TimedOut               no answer within the time allowed      asking again may help
-    │   ├── BadReply               an answer that is not what the interface documents  may help
-    │   ├── EmptyReply             an answer without content              asking again may help
-    │   ├── AuthenticationFailed   401, 403: the key                      does not help
-    │   ├── Rejected               400, 404, 413, 422: the request        does not help
-    │   ├── ModelError             a local model raised                   does not help
-    │   └── Cancelled              the run stopped before it was answered
-    ├── ScoringError               a scorer raised or could not decide
-    ├── StoreError                 the store's file: locked, full, damaged, too new
-    └── RunError                   a run folder that cannot be read or written
+"""Everything that can go wrong, as one tree: what a person can mend (UsageError; exit code 2), one request that failed
+(RequestError; it becomes a Failure in the record), a scorer, the store.
 
 Who failed is `party`; whether asking again may help is `retryable`.
 """
@@ -93,7 +71,7 @@ class AbilityError(UsageError):
 
 
 class StoreError(EvalwrightError):
-    """The store's file cannot be used."""
+    """The store's file cannot be used: it is locked, full, damaged or too new."""
 
     party: Party = "store"
 
@@ -154,14 +132,14 @@ class RequestError(EvalwrightError):
 
 
 class RateLimited(RequestError):
-    """The provider asks us to slow down."""
+    """The provider asks us to slow down: 429 and its kin."""
 
     kind = "rate limited"
     retryable = True
 
 
 class Overloaded(RequestError):
-    """The provider failed on its side."""
+    """The provider failed on its side: 500, 502, 503, 504, 529."""
 
     kind = "server error"
     retryable = True
@@ -196,13 +174,13 @@ class EmptyReply(RequestError):
 
 
 class AuthenticationFailed(RequestError):
-    """The key is missing, wrong, or not allowed to use this model."""
+    """The key is missing, wrong, or not allowed to use this model: 401, 403."""
 
     kind = "authentication failed"
 
 
 class Rejected(RequestError):
-    """The provider says the request itself is wrong."""
+    """The provider says the request itself is wrong: 400, 404, 413, 422."""
 
     kind = "request rejected"
 

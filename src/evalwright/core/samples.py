@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Message, Prompt, prompt_payload
+from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 
 
@@ -145,64 +145,6 @@ class SampleRecord:
     score_failures: Mapping[str, Failure] = field(default_factory=dict)
     undecided: Mapping[str, Undecided] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form; latencies stand under "timing" because they alone differ between equal runs."""
-        sample = self.sample
-        out: dict[str, Any] = {
-            "task": self.task,
-            "index": self.index,
-            "id": sample.id,
-            "draw": self.draw,
-            "input": sample.input,
-            "targets": list(sample.targets),
-        }
-        if sample.choices:
-            out |= {"choices": list(sample.choices), "gold": list(sample.gold)}
-        more = {
-            "passages": [{"id": passage.id, "text": passage.text} for passage in sample.passages],
-            "cluster": sample.cluster,
-            "metadata": dict(sample.metadata),
-        }
-        out |= {name: part for name, part in more.items() if part}
-        if self.answer is not None:
-            out |= _answer_dict(self.answer)
-        out["scores"] = {name: score.as_dict() for name, score in self.scores.items()}
-        if self.failure is not None:
-            out["failure"] = self.failure.as_dict()
-        for kind, found in (("score_failures", self.score_failures), ("undecided", self.undecided)):
-            if found:
-                out[kind] = {name: one.as_dict() for name, one in found.items()}
-        return out
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SampleRecord:
-        """The inverse of `as_dict` (raw columns are not recorded and stay empty)."""
-        sample = Sample(
-            id=data["id"],
-            input=data["input"],
-            targets=tuple(data["targets"]),
-            choices=tuple(data.get("choices", ())),
-            gold=tuple(data.get("gold", ())),
-            passages=tuple(Passage(**passage) for passage in data.get("passages", ())),
-            metadata=data.get("metadata", {}),
-            cluster=data.get("cluster", ""),
-        )
-        failure = data.get("failure")
-        return cls(
-            task=data["task"],
-            index=data["index"],
-            draw=data["draw"],
-            sample=sample,
-            answer=_answer_from(data) if "answer" in data else None,
-            scores={name: Score(**score) for name, score in data["scores"].items()},
-            failure=Failure(**failure) if failure else None,
-            score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
-            undecided={
-                name: Undecided(found.get("explanation", ""))
-                for name, found in data.get("undecided", {}).items()
-            },
-        )
-
 
 def _plain(value: Any) -> Any:
     """JSON's own kinds: sequences as lists, numbers and arrays of numpy as Python's."""
@@ -211,33 +153,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, (list, tuple, set, frozenset)) else value
-
-
-def _answer_dict(answer: Answer) -> dict[str, Any]:
-    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt), "answer": answer.text}
-    if answer.reasoning:
-        out["reasoning"] = answer.reasoning
-    if answer.choice is not None:
-        out["choice"] = answer.choice
-    if answer.log_likelihoods:
-        out["log_likelihoods"] = list(answer.log_likelihoods)
-    responses = [response.as_dict() for response in answer.responses]
-    out["timing"] = {"latency": [response.pop("latency", 0.0) for response in responses]}
-    out["responses"] = responses
-    return out
-
-
-def _answer_from(data: Mapping[str, Any]) -> Answer:
-    prompt = data["prompt"]
-    latencies = data["timing"]["latency"]
-    return Answer(
-        text=data["answer"],
-        reasoning=data.get("reasoning", ""),
-        choice=data.get("choice"),
-        log_likelihoods=tuple(data.get("log_likelihoods", ())),
-        prompt=prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt),
-        responses=tuple(
-            Response.from_dict({**found, "latency": latency})
-            for found, latency in zip(data["responses"], latencies, strict=True)
-        ),
-    )

@@ -29,8 +29,16 @@ from evalwright.tasks.definitions import merged
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
-_WHOLE = {"limit", "seed", "max_resident"}
-_TEXT = {"name", "out", "home", "format", "hardware"}
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("limit", "max_resident", "seed"), (int, "a whole number")),
+    **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
+    **dict.fromkeys(("replace", "batch"), (bool, "true or false")),
+    "common": (Mapping, "a mapping of arguments for every model"),
+    "roles": (Mapping, "a mapping of roles to models"),
+    "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
+    "overrides": (Mapping, "a mapping of settings of tasks"),
+}
+"""What the value of a key must be, as a type and in words."""
 _TEXTS = {
     "where": "a filter such as domain=science",
     "until": "a stopping rule",
@@ -38,10 +46,7 @@ _TEXTS = {
     "price": "a price",
     "plugins": "a TOML file of providers",
 }
-KEYS = (
-    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
-    "dialect",
-)  # fmt: skip
+KEYS = ("tasks", "models", *_TEXTS, *_KINDS)
 _FILES = {
     ("dataset",),
     ("dataset", "path"),
@@ -154,38 +159,23 @@ class _Reader:
         return {**shared, **own}
 
     def _field(self, key: str, value: Any) -> Any:
-        if key == "common":
-            self._is(value, Mapping, "a mapping of arguments for every model", (key,))
-            return dict(value)
+        if key in _KINDS and not (key == "limit" and value is None):
+            self._is(value, *_KINDS[key], (key,))
+        if key in _TEXTS:
+            for i, entry in enumerate(_listed(value)):
+                self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
+            return tuple(map(self._plugin, _listed(value)) if key == "plugins" else _listed(value))
         if key == "tasks":
             return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(_listed(value)))
         if key == "models":
             return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(_listed(value)))
         if key == "roles":
-            self._is(value, Mapping, "a mapping of roles to models", ("roles",))
             return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
-        if key == "dialect":
-            self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
-            return dict(value)
-        if key == "overrides":
-            self._is(value, Mapping, "a mapping of settings of tasks", (key,))
-            return self._beside(value) if self.relative else dict(value)
-        if key in _TEXTS:
-            for i, entry in enumerate(_listed(value)):
-                self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
-            texts = _listed(value)
-            return tuple(map(self._plugin, texts) if key == "plugins" else texts)
-        if key in ("replace", "batch"):
-            self._is(value, bool, "true or false", (key,))
-        elif key in _WHOLE and not (key == "limit" and value is None):
-            self._is(value, int, "a whole number", (key,))
-        elif key in _TEXT:
-            self._is(value, str, "text", (key,))
-            if key == "format" and value not in FORMATS:
-                raise UnknownName(
-                    "format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})"
-                )
-        return value
+        if key == "overrides" and self.relative:
+            return self._beside(value)
+        if key == "format" and value not in FORMATS:
+            raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})")
+        return dict(value) if isinstance(value, Mapping) else value
 
     def _task(self, entry: Any, where: KeyPath) -> str:
         self._is(entry, str, "the name or file of a task", where)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Scorer, Task
@@ -27,6 +27,7 @@ from evalwright.tasks.loading import load_tasks
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model
+Named = TypeVar("Named", Task, Model)
 
 
 @dataclass(slots=True)
@@ -83,11 +84,7 @@ class Objects:
     def task(self, task: TaskLike) -> str:
         """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
         if isinstance(task, Task):
-            if self.tasks.setdefault(task.name, task) is not task:
-                raise ConfigurationError(
-                    f"Two different tasks are named '{task.name}': give one of them another name."
-                )
-            return task.name
+            return _only_one(self.tasks, task, "tasks")
         return str(task)
 
     def model(self, model: ModelLike) -> ModelSpec:
@@ -95,11 +92,7 @@ class Objects:
         if isinstance(model, ModelSpec):
             return model
         if isinstance(model, Model):
-            if self.models.setdefault(model.name, model) is not model:
-                raise ConfigurationError(
-                    f"Two different models are named '{model.name}': give one of them another name."
-                )
-            return ModelSpec(model.name)
+            return ModelSpec(_only_one(self.models, model, "models"))
         return ModelSpec(model)
 
     def providers(self, configuration: Configuration) -> None:
@@ -111,6 +104,14 @@ class Objects:
         """The model, through its provider's batches where `batch` or its own argument of that name says so."""
         made = self.models.get(spec.model)
         return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+
+
+def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:
+    if known.setdefault(one.name, one) is not one:
+        raise ConfigurationError(
+            f"Two different {kind} are named '{one.name}': give one of them another name."
+        )
+    return one.name
 
 
 def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:

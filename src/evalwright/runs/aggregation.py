@@ -17,7 +17,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import MOST_VALUES, ScoreTable, SliceValues, cluster_code, hashed
+from evalwright.runs.scores import MOST_VALUES, ScoreTable, SliceValues, cluster_code, hashed, row_means
 
 if TYPE_CHECKING:
     import numpy as np
@@ -211,8 +211,8 @@ class TaskTally:
             part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first][kept] if self.clustered else None
         return Column(
-            values=_row_means(draws[kept]),
-            parts={name: _row_means(part) for name, part in part_draws.items()},
+            values=row_means(draws[kept]),
+            parts={name: row_means(part) for name, part in part_draws.items()},
             clusters=clusters,
             n_failed=int((failed | undecided).sum()),
             n_undecided=int((undecided & ~failed).sum()),
@@ -293,16 +293,3 @@ def _labels(
     codes = np.full(total, -1.0)
     codes[: len(scores.labels)] = np.frombuffer(scores.labels, np.int32)
     return np.nan_to_num(_spread(codes[rows], first, counts, width), nan=-1.0).astype(np.int32)
-
-
-def _row_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over draws, ignoring nan; nan where all are."""
-    import numpy as np
-
-    if values.shape[1] == 1:
-        return values[:, 0]
-    there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(counts.shape, NAN), where=counts > 0)
-    return means

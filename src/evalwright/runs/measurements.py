@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import NAN, ItemRows, padded, read_rows
+from evalwright.runs.scores import NAN, ItemRows, padded, read_rows, row_means
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,13 +37,7 @@ class Measured:
     @property
     def means(self) -> NDArray[np.float64]:
         """Mean score by item, shape (n,); nan where an item has none."""
-        import numpy as np
-
-        there = ~np.isnan(self.scores)
-        counts = there.sum(axis=1)
-        sums = np.where(there, self.scores, 0.0).sum(axis=1)
-        means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(counts), NAN), where=counts > 0)
-        return means
+        return row_means(self.scores)
 
     @property
     def counts_tokens(self) -> bool:

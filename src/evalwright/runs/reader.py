@@ -12,6 +12,7 @@ from typing import Any
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
+from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
 
@@ -79,7 +80,7 @@ class Run:
     def samples(self) -> Iterator[SampleRecord]:
         """The records in the order of task, index and draw, one at a time."""
         for row in self.rows():
-            yield SampleRecord.from_dict(row)
+            yield record_from(row)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records as plain mappings, one at a time. Raises RunError naming the line that is broken."""

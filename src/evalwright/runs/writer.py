@@ -20,6 +20,7 @@ from typing import IO, Any, Self
 
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
+from evalwright.runs.records import record_row
 from evalwright.tasks.files import write_text
 
 RUN_FILE = "run.json"
@@ -56,7 +57,7 @@ class RunWriter:
 
     def add(self, position: int, record: SampleRecord) -> None:
         """Keep a record. `position` is its place in the finished file."""
-        data = _line(record.as_dict())
+        data = _line(record_row(record))
         try:
             self._file.write(data)
         except OSError as error:

@@ -194,9 +194,15 @@ def _grouped_deviations(
     if size > GROUPS:
         units = (rng.permutation(size) % GROUPS)[units]
     influences = common_influences(rows, units, difference, pairs)
+    influences *= spread
+    yield from multiplied(influences, draws, rng)
+
+
+def multiplied(influences: F32, draws: int, rng: np.random.Generator) -> Iterator[F32]:
+    """|sums| of influences (groups, pairs) under normal weights, in units of their standard error: (some draws, pairs)."""
     norm = np.sqrt(np.einsum("gp,gp->p", influences, influences))
-    influences *= np.where(spread & (norm > 0), 1 / np.where(norm > 0, norm, 1.0), 0.0).astype(np.float32)
-    step = max(1, CELLS // len(pairs[0]))
+    influences *= (1 / np.where(norm > 0, norm, 1.0)).astype(np.float32)
+    step = max(1, CELLS // influences.shape[1])
     for begin in range(0, draws, step):
         weights = rng.standard_normal((min(step, draws - begin), len(influences)), dtype=np.float32)
         yield np.abs(weights @ influences)

@@ -22,7 +22,6 @@ from evalwright.statistics._quantiles import check_level, normal_quantile
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import (
-    CELLS,
     DRAWS,
     F32,
     GROUPS,
@@ -31,6 +30,7 @@ from evalwright.statistics.simultaneous import (
     assembled,
     checked_scores,
     discordant_counts,
+    multiplied,
 )
 from evalwright.statistics.units import F64, I64
 
@@ -117,12 +117,7 @@ def _deviations(
         [_influences(rows, codes, one.difference, pairs, GROUPS // len(tasks), rng)
          for (rows, codes), one in zip(tasks, found, strict=True)]
     )  # fmt: skip
-    norm = np.sqrt(np.einsum("gp,gp->p", influences, influences))
-    influences *= (1 / np.where(norm > 0, norm, 1.0)).astype(np.float32)
-    step = max(1, CELLS // len(pairs[0]))
-    for begin in range(0, draws, step):
-        weights = rng.standard_normal((min(step, draws - begin), len(influences)), dtype=np.float32)
-        yield np.abs(weights @ influences)
+    yield from multiplied(influences, draws, rng)
 
 
 def _influences(

@@ -27,6 +27,7 @@ from compat.hhem.hhem_trees import (
 )
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
+from evalwright.runs.records import record_row
 from runs.test_schemas import validator
 
 # -- what a run holds ---------------------------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
     rows = list(run.rows())
     for row in rows:
         validator("sample").validate(row)
-    assert [record.as_dict() for record in run.samples()] == rows
+    assert [record_row(record) for record in run.samples()] == rows
     assert [row["id"] for row in rows] == [str(place) for place in range(1, 8)]
     labels = [row["scores"]["answered"]["label"] for row in rows]
     assert labels == ["answered"] * 4 + ["refused", "failed", "too short"]

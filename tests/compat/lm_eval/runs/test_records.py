@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalwright.compat.lm_eval.runs.names import digest, doc_digest
 from evalwright.compat.lm_eval.runs.records import record_of
 from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
-from evalwright.core.samples import SampleRecord
+from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import to_json
 
 TASK = {"definition": {"dialect": "lm-eval"}, "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}]}
@@ -59,7 +59,7 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=150, deadline=None)
 def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
     record = record_of("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
-    stored = SampleRecord.from_dict(json.loads(to_json(record.as_dict())))
+    stored = record_from(json.loads(to_json(record_row(record))))
     (back,) = Rows(TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]).lines([stored])
     assert back == line
     assert list(back) == list(line)

@@ -1,0 +1,99 @@
+"""The lines of `samples.jsonl`: a SampleRecord as JSON, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.core.errors import Failure
+from evalwright.core.requests import Message, prompt_payload
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score, Undecided
+
+
+def record_row(record: SampleRecord) -> dict[str, Any]:
+    """One line of `samples.jsonl`; latencies stand under "timing" because they alone differ between equal runs."""
+    sample = record.sample
+    out: dict[str, Any] = {
+        "task": record.task,
+        "index": record.index,
+        "id": sample.id,
+        "draw": record.draw,
+        "input": sample.input,
+        "targets": list(sample.targets),
+    }
+    if sample.choices:
+        out |= {"choices": list(sample.choices), "gold": list(sample.gold)}
+    more = {
+        "passages": [{"id": passage.id, "text": passage.text} for passage in sample.passages],
+        "cluster": sample.cluster,
+        "metadata": dict(sample.metadata),
+    }
+    out |= {name: part for name, part in more.items() if part}
+    if record.answer is not None:
+        out |= _answer_dict(record.answer)
+    out["scores"] = {name: score.as_dict() for name, score in record.scores.items()}
+    if record.failure is not None:
+        out["failure"] = record.failure.as_dict()
+    for kind, found in (("score_failures", record.score_failures), ("undecided", record.undecided)):
+        if found:
+            out[kind] = {name: one.as_dict() for name, one in found.items()}
+    return out
+
+
+def record_from(data: Mapping[str, Any]) -> SampleRecord:
+    """The inverse of `record_row` (raw columns are not recorded and stay empty)."""
+    sample = Sample(
+        id=data["id"],
+        input=data["input"],
+        targets=tuple(data["targets"]),
+        choices=tuple(data.get("choices", ())),
+        gold=tuple(data.get("gold", ())),
+        passages=tuple(Passage(**passage) for passage in data.get("passages", ())),
+        metadata=data.get("metadata", {}),
+        cluster=data.get("cluster", ""),
+    )
+    failure = data.get("failure")
+    return SampleRecord(
+        task=data["task"],
+        index=data["index"],
+        draw=data["draw"],
+        sample=sample,
+        answer=_answer_from(data) if "answer" in data else None,
+        scores={name: Score(**score) for name, score in data["scores"].items()},
+        failure=Failure(**failure) if failure else None,
+        score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
+        undecided={
+            name: Undecided(found.get("explanation", "")) for name, found in data.get("undecided", {}).items()
+        },
+    )
+
+
+def _answer_dict(answer: Answer) -> dict[str, Any]:
+    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt), "answer": answer.text}
+    if answer.reasoning:
+        out["reasoning"] = answer.reasoning
+    if answer.choice is not None:
+        out["choice"] = answer.choice
+    if answer.log_likelihoods:
+        out["log_likelihoods"] = list(answer.log_likelihoods)
+    responses = [response.as_dict() for response in answer.responses]
+    out["timing"] = {"latency": [response.pop("latency", 0.0) for response in responses]}
+    out["responses"] = responses
+    return out
+
+
+def _answer_from(data: Mapping[str, Any]) -> Answer:
+    prompt = data["prompt"]
+    latencies = data["timing"]["latency"]
+    return Answer(
+        text=data["answer"],
+        reasoning=data.get("reasoning", ""),
+        choice=data.get("choice"),
+        log_likelihoods=tuple(data.get("log_likelihoods", ())),
+        prompt=prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt),
+        responses=tuple(
+            Response.from_dict({**found, "latency": latency})
+            for found, latency in zip(data["responses"], latencies, strict=True)
+        ),
+    )
