@@ -7,44 +7,45 @@ one of its common forms, or an option's text. A reply that may mean several opti
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from string import ascii_uppercase
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.match import Target, mentions, read, targets_of
+from evalwright.scorers.match import Reading, Target, mentions, read, targets_of
 from evalwright.scorers.names import Names
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.cues import labels
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, lines, said
 
 NOT_EXTRACTED = -1
 """The part "predicted" of an answer from which no single option could be read."""
 
-_ALIKE = str.maketrans("АСЕ", "ACE")
-"""Cyrillic letters that look like options'."""
-_WORDS = (
-    "answer|option|choice|correct one|letter|statement|alternative|antwort|option|réponse|respuesta|opción|risposta|opzione|resposta|letra|alternativa|antwoord|optie|"
-    "ответ|вариант|відповідь|варіант|odpowiedź|opcja|cevap|şık|seçenek|الإجابة|الجواب|الخيار|उत्तर|विकल्प|jawaban|jawapan|pilihan|đáp án|câu trả lời|phương án|"
-    "คำตอบ|ข้อ|答案|选项|选|選|答え|正解|정답|답|sagot|jibu|chaguo"
+_ALIKE = str.maketrans({"А": "A", "С": "C", "Е": "E"} | dict(zip("①②③④⑤⑥ⓐⓑⓒⓓⓔ", "ABCDEFABCDE", strict=True)))
+"""Letters that look like options', and numbers in circles."""
+_NUMBER = re.compile(
+    r"^(?:option |number |no\. |第)?([1-9])(?:번|番|項|项)?(?:입니다|です|이다)?$|(?<![\w.])([1-9])번|^([1-9])번",
+    re.IGNORECASE,
+)
+_OPTION = (
+    "option|choice|correct one|letter|statement|alternative|opción|opzione|letra|lettera|lettre|alternativa|optie|buchstabe|вариант|варіант|opcja|"
+    "odpowiedź|şık|seçenek|الخيار|विकल्प|pilihan|phương án|ข้อ|选项|选|選|보기|chaguo"
 )
 _CUE = re.compile(
-    rf"(?<![^\W_])(?i:(?:{_WORDS})(?:nya)?|I (?:would )?(?:choose|pick|select|say|go with)|go(?:ing)? (?:with|for)|must be|should be|it is|it's)"
-    r"(?i:\s?(?:is|are|:|：|=|would be|should be|must be|ist|est|es|è|é|—|-|은|는|は|是|คือ|adalah|là|الصحيحة|هي|correcta|correct|đúng|doğru|la|los|the|die|letra|lettre|letter|option|choice|lettera|option|letra|वाला)){0,5}"
-    r"[\s:：—\"'(]{0,4}([A-Z]|[a-z](?=\)))(?=[\s).,:;!\"'。，、]|[는은이가입の]|$)(?!\s(?:[a-z]+\s){0,1}(?:false|wrong|incorrect|not))"
+    rf"(?<![^\W_])(?i:(?:{_OPTION}|{labels('mark')})(?:nya)?|I (?:would )?(?:choose|pick|select|say|go with)|go(?:ing)? (?:with|for)|must be|should be|it is|it's)"
+    r"(?i:\s?(?:is|are|:|：|=|would be|should be|must be|ist|est|es|è|é|—|-|은|는|は|是|คือ|adalah|là|الصحيحة|هي|correcta|correct|đúng|doğru|la|los|the|die|letra|lettre|letter|option|choice|lettera|वाला)){0,5}"
+    r"[\s:：—\"'(=>]{0,6}([A-Z]|[a-z](?=\)))(?=[\s).,:;!\"'。，、<]|[는은이가입ので]|$)(?!\s(?:[a-z]+\s){0,1}(?:false|wrong|incorrect|not))"
 )
 _OPENING = re.compile(
-    r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]]|,\s(?=not\s)|[\"']?\s*(?:$|\n)|\s+-\s|の)"
+    r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]、：]|\s?,\s(?=not\s|because\s)|[\"']?\s*(?:$|\n)|\s+-\s|[のでが项項]|입니다|번)"
 )
 _NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
 _BOTH = re.compile(
     r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 _LISTED = re.compile(r"(?m)^[\s(*]{0,4}([A-Z])\s?[).:]")
-_AFTER = re.compile(r"[^\W\d_]{2,}\s?\(\s?(?:[^\W\d_]{3,12} )?([A-Z])\s?\)")
+_BEHIND = re.compile(r"[^\W\d_]{2,}\s?\(\s?(?:[^\W\d_]{3,12} )?([A-Z])\s?\)")
 _LONE = re.compile(r"(?<![\w'’])([B-HJ-Z])(?![\w'’])|\(([A-Z])\)")
-_NUMBERED = re.compile(r"(?:^|정답은 |답은 )([1-9])번")
-_NEGATED = re.compile(
+_TWO = re.compile(
     r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b"
 )
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
@@ -71,7 +72,8 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     elif answer.choice is not None:
         predicted, how = answer.choice, "the strategy's choice"
     else:
-        predicted, how = extract(answer.text, sample.choices, str(sample.metadata.get("language") or "en"))
+        language = str(sample.metadata.get("language") or "en")
+        predicted, how = extract(answer.text, sample.choices, language, sample.input)
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
@@ -87,144 +89,115 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     )
 
 
-def extract(text: str, choices: tuple[str, ...], language: str = "en") -> tuple[int, str]:
+def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
     """The index of the one option that a text surely chooses and by which rule; NOT_EXTRACTED and why where there is none."""
-    found = said(text)
-    options = _prepared(choices)
-    letters = ascii_uppercase[: len(choices)]
+    found = said(text, question)
     region = found.text.translate(_ALIKE)
-    parts = lines(region)
-    if not parts:
-        return NOT_EXTRACTED, "the answer is empty"
-    whole = read(region)
-    for index, option in enumerate(options):
-        if whole.joined.strip() in option.forms or whole.tokens == list(option.tokens):
-            return index, "the option's exact text"
+    options, letters = targets_of(choices), ascii_uppercase[: len(choices)]
     bare = region.strip(" .()\"'*")
+    if not any(map(str.isalnum, bare)):
+        return NOT_EXTRACTED, "the answer is empty"
+    names = [Names([option], question, language) for option in options]
+    whole = [index for index, one in enumerate(names) if one.is_target(found.text)]
+    if len(whole) == 1:
+        return whole[0], "the option's text"
+    if not any(option.text.casefold() == bare.casefold() for option in options):
+        letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+        if (letter and not any(option.text[:1].upper() == bare for option in options)) or _NONE.fullmatch(
+            bare
+        ):
+            return NOT_EXTRACTED, _NONE_OF_THEM
+        if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
+            return NOT_EXTRACTED, _SEVERAL
+    listed = len(set(_LISTED.findall(region))) > 1 and not found.marked
+    last = (found.last or lines(region)[-1]).translate(_ALIKE)
+    last = "" if _LISTED.match(last) or not (found.last or listed) else last
+    for part, how in ((last, "the conclusion"), ("" if listed else region, "the reply")):
+        index = _by_letter(part, letters, options, found.marked)
+        if index is not None:
+            return (
+                index,
+                f"the letter in {how}" if index >= 0 else "letters that differ, or another option's text",
+            )
+    if listed:
+        return NOT_EXTRACTED, "it lists several options"
+    return _by_name(found, region, letters, options, names)
+
+
+def _by_letter(text: str, letters: str, options: tuple[Target, ...], marked: bool) -> int | None:
+    """The option whose letter or number a text gives; NOT_EXTRACTED where letters differ, None where there is no letter."""
+    opening = _OPENING.match(text)
     if (
-        len(bare) == 1
-        and bare.isascii()
-        and bare.isupper()
-        and bare not in letters
-        and not any(option.text[:1].upper() == bare for option in options)
+        opening is not None
+        and opening[1].upper() in letters
+        and ("," in opening.group() or not _TWO.search(text[: opening.end() + 6]))
     ):
-        return NOT_EXTRACTED, _NONE_OF_THEM
-    if _NONE.fullmatch(bare) and not any(_NONE.search(option.text) for option in options):
-        return NOT_EXTRACTED, _NONE_OF_THEM
-    if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
-        return NOT_EXTRACTED, _SEVERAL
-    if (change := last_revision(region)) is not None:
-        index, how = extract(region[change[1] :].strip(" .,:;!-"), choices, language)
-        return index, f"after a change of mind: {how}"
-    if len(set(_LISTED.findall(region))) > 1 and not found.marked:
-        concluded = _cued(parts[-1], letters)
-        return (
-            (concluded[0], "the letter in the last line")
-            if len(concluded) == 1
-            else (NOT_EXTRACTED, "it lists several options")
-        )
-    opening = _opening(region, letters, options)
-    if opening is not None:
-        return (
-            (opening, "the letter that it opens with")
-            if opening >= 0
-            else (NOT_EXTRACTED, "a letter with another option's text")
-        )
-    return _in_text(found, region, parts, letters, options, language)
-
-
-def _in_text(
-    found: Said, region: str, parts: list[str], letters: str, options: tuple[Target, ...], language: str
-) -> tuple[int, str]:
-    cued = _cued(region, letters)
-    last = _cued(parts[-1], letters)
-    if len(cued) == 1 and not _many_letters(parts[-1]):
-        return cued[0], "the letter after 'answer' or the like"
+        index = letters.index(opening[1].upper())
+        rest = read(text[opening.end() :].split("\n", 1)[0])
+        others = [one for place, one in enumerate(options) if place != index and mentions(rest, [one])]
+        clash = others and not mentions(rest, [options[index]]) and len(rest.tokens) <= 8
+        return NOT_EXTRACTED if clash else index
+    cued = list(
+        dict.fromkeys(letters.index(one.upper()) for one in _CUE.findall(text) if one.upper() in letters)
+    )
     if cued:
-        return (
-            (last[0], "the letter in the last sentence")
-            if len(last) == 1 and len(parts) > 1
-            else (NOT_EXTRACTED, "several letters")
+        end = lines(text)[-1:] or [""]
+        last = [letters.index(one.upper()) for one in _CUE.findall(end[0]) if one.upper() in letters]
+        sure = cued if len(cued) == 1 else list(dict.fromkeys(last))
+        return sure[0] if len(sure) == 1 and not _TWO.search(end[0]) else NOT_EXTRACTED
+    number = _NUMBER.search(text.strip(" .()*"))
+    if number is not None and not any(map(str.isdigit, "".join(one.text for one in options))):
+        place = int(next(filter(None, number.groups())))
+        named = marked or any(sign in number.group() for sign in "번番")
+        return place - 1 if place <= len(letters) and named else None
+    return None
+
+
+def _by_name(
+    found: Said, region: str, letters: str, options: tuple[Target, ...], names: list[Names]
+) -> tuple[int, str]:
+    """The option whose text a reply gives as its answer."""
+    verdicts = [one.judge(found) for one in names]
+    given = [index for index, verdict in enumerate(verdicts) if verdict.label == "correct"]
+    given = [
+        one
+        for one in given
+        if not any(one != two and mentions(read(options[two].text), [options[one]]) for two in given)
+    ]
+    if len(given) == 1 and not found.marked and _beside(given[0], read(region), names):
+        parts = [names[given[0]].sentence(part) for part in lines(region)]
+        given = (
+            given if any(one.verdict.label == "correct" and (one.bare or one.about) for one in parts) else []
         )
-    if (numbered := _NUMBERED.search(region)) is not None and int(numbered[1]) <= len(letters):
-        return int(numbered[1]) - 1, "the number of the option"
-    named = _named(parts, options, language)
-    behind = {letters.index(letter) for letter in _AFTER.findall(region) if letter in letters}
-    lone = {letters.index(one or other) for one, other in _LONE.findall(region) if (one or other) in letters}
-    if len(named) == 1 and (not lone or lone == set(named) or behind == set(named)):
-        return named[0], "the option's text in the answer"
-    denied = cues(language).denies(read(region).tokens, region)
-    if len(whole := read(region).tokens) <= 6 and not named and not denied and not lone:
+    behind = {letters.index(letter) for letter in _BEHIND.findall(region) if letter in letters}
+    lone = {letters.index(one or two) for one, two in _LONE.findall(region) if (one or two) in letters}
+    if len(given) == 1 and (not lone or given[0] in lone or behind == set(given)):
+        return given[0], "the option's text in the answer"
+    whole = read(region).tokens
+    denied = names[0].cues.denies(whole, region)
+    if len(whole) <= 8 and not denied and not given:
+        own = [{token for token in option.tokens if len(token) > 3} for option in options]
         sharing = [
             index
-            for index, option in enumerate(options)
-            if any(
-                len(token) > 3
-                and token in option.tokens
-                and sum(token in other.tokens for other in options) == 1
-                for token in whole
-            )
-            and (not option.given or not mentions(read(region), [option]))
+            for index, tokens in enumerate(own)
+            if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
         ]
-        if len(sharing) == 1:
+        if len(sharing) == 1 and not lone and "?" not in region and verdicts[sharing[0]].label == "undecided":
             return sharing[0], "a word that only one option has"
-    if named or denied or _many_letters(region) or len(lone) != 1 or len(read(region).tokens) > 8:
-        return NOT_EXTRACTED, "no single option's letter or text in the answer"
-    return lone.pop(), "the only letter on its own"
+        if len(lone) == 1 and not sharing and not _TWO.search(region):
+            return lone.pop(), "the only letter that stands alone"
+    return NOT_EXTRACTED, "no single option's letter or text in the answer"
 
 
-def _opening(region: str, letters: str, options: tuple[Target, ...]) -> int | None:
-    """The letter that a text begins with, if no other option's text follows it."""
-    match = _OPENING.match(region)
-    if match is None or match[1].upper() not in letters:
-        return None
-    index = letters.index(match[1].upper())
-    rest = read(region[match.end() :].split("\n", 1)[0])
-    own = mentions(rest, [options[index]])
-    others = [other for place, other in enumerate(options) if place != index and mentions(rest, [other])]
-    if others and not own and len(rest.tokens) <= 8:
-        return NOT_EXTRACTED
-    if "," not in match.group() and _many_letters(region[: match.end() + 6]):
-        return None
-    return index
-
-
-def _cued(text: str, letters: str) -> list[int]:
-    """The options whose letters stand after "answer" or the like, each once."""
-    found = (letter.upper() for letter in _CUE.findall(text))
-    return list(dict.fromkeys(letters.index(letter) for letter in found if letter in letters))
-
-
-def _many_letters(text: str) -> bool:
-    return _NEGATED.search(text) is not None
-
-
-def _named(parts: list[str], options: tuple[Target, ...], language: str) -> list[int]:
-    """Options whose text stands in the answer, where nothing in it denies, turns or offers several."""
-    out: dict[int, None] = {}
-    names = Names(options, "", language)
-    for part in parts:
-        reading = read(part)
-        spans = [
-            (one.start, one.end, index)
-            for index, option in enumerate(options)
-            for one in mentions(reading, [option])
-            if (one.sure or not option.given) and not names.denied(reading, one)
-        ]
-        kept = [
-            (start, end, index)
-            for start, end, index in spans
-            if not any(s <= start and end <= e and e - s > end - start for s, e, _ in spans)
-        ]
-        if kept and (names.cues.offers(reading.tokens, part) or "?" in part):
-            return [NOT_EXTRACTED, NOT_EXTRACTED]
-        out.update(dict.fromkeys(index for _, _, index in kept))
-    return list(out)
-
-
-@lru_cache(maxsize=2048)
-def _prepared(choices: tuple[str, ...]) -> tuple[Target, ...]:
-    return targets_of(choices)
+def _beside(chosen: int, reading: Reading, names: list[Names]) -> bool:
+    """Whether another option's text stands in a reply, undenied and not inside the chosen one's."""
+    own = mentions(reading, names[chosen].targets)
+    return any(
+        not one.denied(reading, found)
+        and not any(two.start <= found.start and found.end <= two.end for two in own)
+        for index, one in enumerate(names)
+        for found in (mentions(reading, one.targets) if index != chosen else ())
+    )
 
 
 def _letter(index: int) -> str:

@@ -1,4 +1,4 @@
-"""Dates in their common forms, in digits and with month names in several languages.
+"""Dates in their common forms, in digits and with month names in many languages, and which of a reply's dates answers.
 
 "2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9 October", "2024年10月9日". "09/10/2024"
 has two readings, and either may match.
@@ -12,63 +12,63 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.match import FUNCTION, read
+from evalwright.scorers.number import find_numbers
+from evalwright.scorers.text.cues import cues, months, words
 from evalwright.scorers.text.locate import Said
-from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.text.wordlists import word_list, word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-_MONTH_NAMES = """
-january jan janvier enero gennaio janeiro januari januar janv ene gen januar января январь styczeń stycznia ocak जनवरी ஜனவரி มกราคม يناير
-february feb février febrero febbraio fevereiro februari februar févr fevrier fev pebrero февраля февраль lutego şubat फरवरी फ़रवरी பிப்ரவரி กุมภาพันธ์ فبراير
-march mar mars marzo março maret maart märz mac marco marso марта март marca mart मार्च மார்ச் มีนาคม مارس
-april apr avril abril aprile avr abr апреля апрель kwietnia nisan अप्रैल ஏப்ரல் เมษายน أبريل
-may mai mayo maggio maio mei mag мая май maja mayıs मई மே พฤษภาคม مايو
-june jun juin junio giugno junho juni giu hunyo июня июнь czerwca haziran जून ஜூன் มิถุนายน يونيو
-july jul juillet julio luglio julho juli juil lug julai hulyo июля июль lipca temmuz जुलाई ஜூலை กรกฎาคม يوليو
-august aug août agosto augustus agustus aout ago ogos agt августа август sierpnia ağustos अगस्त ஆகஸ்ட் สิงหาคม أغسطس
-september sep sept septembre septiembre settembre setembro set septiembre setyembre сентября сентябрь września eylül सितंबर सितम्बर செப்டம்பர் กันยายน سبتمبر
-october oct octobre octubre ottobre outubro oktober okt out ott oktubre октября октябрь października ekim अक्टूबर अक्तूबर அக்டோபர் ตุลาคม أكتوبر
-november nov novembre noviembre novembro nopember nobyembre ноября ноябрь listopada kasım नवंबर नवम्बर நவம்பர் พฤศจิกายน نوفمبر
-december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre disyembre декабря декабрь grudnia aralık दिसंबर दिसम्बर டிசம்பர் ธันวาคม ديسمبر
-"""
-MONTHS = {
-    name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()
-}
-_NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
-_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
-_YEAR = r"(?:[12]\d{3}|[3-9]\d{2})"
-_ONES = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
-_DAY_WORDS = {
-    **{word: day for day, word in enumerate([*_ONES, *["tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]], 1)},
-    **{f"twenty-{word}": 20 + day for day, word in enumerate(_ONES, 1)},
-    "thirtieth": 30,
-    "thirty-first": 31,
-}  # fmt: skip
-_SPELLED_DAY = "|".join(sorted((word.replace("-", "[ -]") for word in _DAY_WORDS), key=len, reverse=True))
-_ANY_DAY = rf"(?:{_DAY}|{_SPELLED_DAY})"
-_DATE = re.compile(
-    rf"(?<![\w.,/-])(?:ika-)?(?:"
-    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?!(?!T\d\d:)[\w/-]|\.\d)"
-    rf"|(?P<a2>{_DAY})\s?(?P<s2>[-/.])\s?(?P<b2>{_DAY})\s?(?P=s2)\s?(?P<y2>[12]\d{{3}})(?!\w|\.\d)"
-    rf"|(?P<d3>{_ANY_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
-    rf"|(?P<m4>{_NAME})[\s-](?:the )?(?P<d4>{_ANY_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y4>{_YEAR})(?![\w]|[.,]\d))?"
-    rf"|(?P<m5>{_NAME}),?[\s-](?:of |de )?(?P<y5>[12]\d{{3}})(?![\w]|[.,]\d)"
-    rf"|(?P<y6>[12]\d{{3}})\s?[年년]\s?(?:(?P<m6>1[0-2]|0?[1-9])\s?[月월])?\s?(?:(?P<d6>{_DAY})\s?[日일])?"
-    rf"|ngày (?P<d9>{_DAY}) tháng (?P<m9>1[0-2]|0?[1-9])(?: năm (?P<y9>[12]\d{{3}}))?(?!\w)"
-    rf"|(?P<a7>{_DAY})(?P<s7>[-/.])(?P<b7>{_DAY})(?P=s7)(?P<y7>\d{{2}})(?![\w/-]|\.\d)"
-    rf")",
-    re.IGNORECASE,
+MONTHS = months()
+_ONES = word_list("first second third fourth fifth sixth seventh eighth ninth")
+_TEENS = word_list(
+    "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
 )
-_MONTH_OF_YEAR = re.compile(r"(?<![\w.,/-])(?P<month>0?[1-9]|1[0-2])/(?P<year>[12]\d{3})(?![\w/]|[.,]\d)")
-_BASIC = re.compile(r"\s*(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])[\s.]*")
-_BUDDHIST = 543
-"""Years of the Thai era count from 543 BC."""
-_YEAR_ALONE = re.compile(r"(?<![\w.,:/-])(?P<year>[12]\d{3})(?![\w]|[.,:/]\d|-\d)")
+_DAY_WORDS = {
+    word: day
+    for day, word in enumerate(
+        [*_ONES, *_TEENS, *(f"twenty-{one}" for one in _ONES), "thirtieth", "thirty-first"], 1
+    )
+}
 _DAY_IN_WORDS = frozenset(word.split("-")[-1] for word in _DAY_WORDS)
-_DIGIT = re.compile(r"\d")
-_HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]")
+_NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
+_D = r"(?:0?[1-9]|[12]\d|3[01])"
+_DAY = (
+    rf"(?:{_D}|{'|'.join(sorted((word.replace('-', '[ -]') for word in _DAY_WORDS), key=len, reverse=True))})"
+)
+_M = r"(?:1[0-2]|0?[1-9])"
+_Y = r"[12]\d{3}"
+_LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
+_FORMS = tuple(
+    re.compile(rf"(?<![\w.,/-]){form}", re.IGNORECASE)
+    for form in (
+        rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!(?!T\d\d:)[\w/-]|\.\d)",
+        rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?(?P<short>\d\d))(?![\w/-]|\.\d)",
+        rf"(?:ika-)?(?P<d>{_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<n>{_NAME})(?:,?[\s-]{_LINK}(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?",
+        rf"(?P<n>{_NAME})[\s-](?:the )?(?P<d>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?",
+        rf"(?P<n>{_NAME}),?[\s-](?:of |de )?(?P<y>{_Y})(?!\w|[.,]\d)",
+        rf"(?P<y>{_Y})\s?[年년]\s?(?:(?P<m>{_M})\s?[月월])?\s?(?:(?P<d>{_D})\s?[日일号])?",
+        rf"ngày (?P<d>{_D}) tháng (?P<m>{_M})(?: năm (?P<y>{_Y}))?(?!\w)",
+        rf"(?P<m>{_M})/(?P<y>{_Y})(?![\w/]|[.,]\d)",
+    )
+)
+"""y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
+_BASIC = re.compile(r"\s*(?P<y>[12]\d{3})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])[\s.]*")
+_YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
+_HAN_YEAR = re.compile("[〇零一二三四五六七八九]{4}(?=年)")
+_ROMANS = ("", *word_list("II III IV V VI VII VIII IX X XI XII"))
+_ROMAN = re.compile(r"(\d\.?\s?)(II|III|IV|V|VI|VII|VIII|IX|XI|XII)(\.?\s?[12]\d{3})(?!\d)")
+_ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
+_HAN = str.maketrans("〇零一二三四五六七八九", "00123456789")
+_BUDDHIST = range(2300, 2700)
+"""Years of the Thai era, which count from 543 BC."""
+_HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d")
 """What a date without a month's name has; looking for this first is much faster than for every form."""
+_COMMON_WORDS = word_set("may mar march set dis des ago gen out dec mag mai maj mac mart")
 _MOST = 24
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Date(NamedTuple):
@@ -101,161 +101,186 @@ class Found:
     end: int
 
 
-def find_dates(words: Words, years: bool = True) -> list[Found]:
+def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    text = words.text
-    if _DIGIT.search(text) is None and _DAY_IN_WORDS.isdisjoint(words.tokens):
+    text = _HAN_YEAR.sub(lambda run: run.group().translate(_HAN), found_words.text)
+    text = _ROMAN.sub(
+        lambda found: f"{found[1]}{_ROMANS.index(found[2]) + 1:>{len(found[2])}}{found[3]}", text
+    )
+    text = _ARABIC_ERA.sub(" ", text)
+    if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
     if years and (basic := _BASIC.fullmatch(text)) is not None:
-        return [Found((Date(*map(int, basic.groups())),), *basic.span())]
+        return [Found(_readings(basic), *basic.span())]
     found: list[Found] = []
     hinted = (
-        not text.isascii() or not MONTHS.keys().isdisjoint(words.tokens) or _HINT.search(text) is not None
+        not text.isascii()
+        or not MONTHS.keys().isdisjoint(found_words.tokens)
+        or _HINT.search(text) is not None
     )
-    for match in _DATE.finditer(text) if hinted else ():
-        readings = _readings(match)
-        if readings and not _is_common_word(match):
-            found.append(Found(readings, *match.span()))
-        if len(found) == _MOST:
-            return found
-    if years:
-        found += [
-            Found((Date(int(match["year"]), int(match["month"])),), *match.span())
-            for match in (_MONTH_OF_YEAR.finditer(text) if "/" in text else ())
-        ]
-        taken = [(one.start, one.end) for one in found]
-        for match in _YEAR_ALONE.finditer(text):
-            if not any(start <= match.start() < end for start, end in taken):
-                found.append(Found((Date(int(match.group("year"))),), *match.span()))
+    for form in (*(_FORMS if hinted else ()), *((_YEAR,) if years else ())):
+        for match in form.finditer(text):
+            readings = _readings(match)
+            if readings and not any(one.start < match.end() and match.start() < one.end for one in found):
+                found.append(Found(readings, *match.span()))
             if len(found) == _MOST:
                 break
-        found.sort(key=lambda one: one.start)
+    return _joined(sorted(found, key=lambda one: one.start))
+
+
+def _joined(found: list[Found]) -> list[Found]:
+    """A year and a day that stand apart ("1912, on 15 April") are one date."""
+    if (
+        len(found) == 2
+        and {one.readings[0].parts for one in found} <= {1, 2}
+        and not found[0].readings[0].conflicts(found[1].readings[0])
+    ):
+        one, two = found[0].readings[0], found[1].readings[0]
+        return [
+            Found(
+                (Date(*(mine or theirs for mine, theirs in zip(one, two, strict=True))),),
+                found[0].start,
+                found[1].end,
+            )
+        ]
     return found
-
-
-@lru_cache(maxsize=4096)
-def parse_date(text: str) -> tuple[Date, ...]:
-    """The readings of a text that is nothing but a date; empty for any other."""
-    text = text.strip().removesuffix(".")
-    text = re.sub(
-        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?",
-        "",
-        text,
-        flags=re.IGNORECASE,
-    )
-    found = find_dates(Words(text))
-    if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
-        return found[0].readings
-    return ()
 
 
 def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     group = match.groupdict()
-    if group["y1"]:
-        if group["s1"] == "." and not group["d1"]:
-            return ()  # a decimal number
-        return _valid(Date(int(group["y1"]), int(group["m1"]), int(group["d1"] or 0)))
-    if group["y2"]:
-        first, second, year = int(group["a2"]), int(group["b2"]), int(group["y2"])
-        return _valid(Date(year, second, first), Date(year, first, second))
-    if group["m3"]:
-        found = Date(int(group["y3"] or 0), _month(group["m3"]), _day(group["d3"]))
-        thai = found.year > 2300 and group["m3"][0] > "\u0e00"
-        return _valid(found._replace(year=found.year - _BUDDHIST) if thai else found)
-    if group["m4"]:
-        return _valid(Date(int(group["y4"] or 0), _month(group["m4"]), _day(group["d4"])))
-    if group["m9"]:
-        return _valid(Date(int(group["y9"] or 0), int(group["m9"]), int(group["d9"])))
-    if group["y7"]:
-        first, second, short = int(group["a7"]), int(group["b7"]), int(group["y7"])
-        days = ((second, first), (first, second))
-        return _valid(*(Date(century + short, *day) for century in (2000, 1900) for day in days))
-    if group["m5"]:
-        return _valid(Date(int(group["y5"]), _month(group["m5"])))
-    if not group["m6"] and group["d6"]:
+    name, year = (group.get("n") or "").casefold().rstrip("."), int(group.get("y") or 0)
+    if group.get("s") == "." and not group.get("d") and "m" in group:
+        return ()  # a decimal number
+    if name and not year and group["n"].rstrip(".") in _COMMON_WORDS:
+        return ()  # "it may 5 times"
+    if year in _BUDDHIST and ("n" not in group or name[0] > "\u0e00"):
+        year -= 543
+    years = (
+        (2000 + int(group["short"]), 1900 + int(group["short"]), 1800 + int(group["short"]))
+        if group.get("short")
+        else (year,)
+    )
+    days: tuple[tuple[int, int], ...]
+    if "a" in group:
+        days = ((int(group["b"]), int(group["a"])), (int(group["a"]), int(group["b"])))
+    else:
+        day = (group.get("d") or "0").casefold().replace(" ", "-")
+        month = MONTHS[name] if name else int(group.get("m") or 0)
+        days = ((month, int(day) if day.isdecimal() else _DAY_WORDS[day]),)
+    if "short" not in group and "年" in match.re.pattern and days[0][1] and not days[0][0]:
         return ()
-    return _valid(Date(int(group["y6"]), int(group["m6"] or 0), int(group["d6"] or 0)))
-
-
-_COMMON_WORDS = frozenset(
-    ("may", "mar", "march", "set", "dis", "des", "ago", "gen", "out", "dec", "mag", "mai")
-)
-
-
-def _is_common_word(match: re.Match[str]) -> bool:
-    """Whether a day and a month without a year may be other words: "it may 5 times"."""
-    name = match.group("m3") or match.group("m4")
-    year = match.group("y3") or match.group("y4")
-    return name is not None and not year and name.rstrip(".") in _COMMON_WORDS
-
-
-def _day(text: str) -> int:
-    return int(text) if text.isdecimal() else _DAY_WORDS[text.casefold().replace(" ", "-")]
-
-
-def _month(name: str) -> int:
-    return MONTHS[name.casefold().rstrip(".")]
-
-
-_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
-def _valid(*dates: Date) -> tuple[Date, ...]:
+    dates = (Date(one, *parts) for one in years for parts in days)
     kept = [
         date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
     ]
     return tuple(dict.fromkeys(kept))
 
 
-def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
-    """Whether the answer surely gives a target date, or another."""
-    change = last_revision(said.text)
-    text = said.text[change[1] :] if change is not None and not said.marked else said.text
+@lru_cache(maxsize=4096)
+def parse_date(text: str) -> tuple[Date, ...]:
+    """The readings of a text that is nothing but a date; empty for any other."""
+    text = re.sub(
+        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
+        "",
+        text.strip().removesuffix("."),
+        flags=re.IGNORECASE,
+    )
     found = find_dates(Words(text))
-    first = re.split(r",\s(?=[^\W\d_])|[;(]|\.\s", text, maxsplit=1)[0]
-    if len(found) > 1 and len(first.split()) <= 6 and len(find_dates(Words(first))) == 1:
-        found, text = find_dates(Words(first)), first
-    if len(found) > 1 and len(said.bold) == 1 and find_dates(Words(said.bold[0])):
-        found, text = find_dates(Words(said.bold[0])), said.bold[0]
+    return found[0].readings if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text)) else ()
+
+
+# -- which date a reply gives -------------------------------------------------------------------------------------------
+
+_CLAUSE = re.compile(r",\s(?=[^\W\d_])|[;(—|\n。]|\.\s|\s(?:and|und|et|y|e|и|та|i|ve|dan|và)\s")
+_OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
+_BOUND = re.compile(
+    r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
+)
+_ERA = re.compile(
+    r"昭和|平成|令和|明治|大正|民[国國]|単紀|단기|พ\.ศ|हिजरी|विक्रम|هـ|\bB\.?C|\bA\.?H\b|\bv\. ?Chr|av\. J|до н",
+    re.IGNORECASE,
+)
+"""Years that count from elsewhere."""
+_SEVERAL = re.compile(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$")
+
+
+def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
+    """Whether the answer surely gives a target date, or another."""
+    text = said.text
+    found = find_dates(Words(text))
     if not found:
-        return undecided("no date that can be read")
-    readings = {reading for date in found for reading in date.readings}
-    shown = f"'{text[found[0].start : found[0].end]}'"
-    around = text[max(0, found[0].start - 24) : found[0].start].casefold()
-    if re.search(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$", around):
-        return undecided(f"{shown} is one of several days")
-    if "?" in text or cues(language).denies(around.split(), around[-4:]) or _BOUND.search(around):
-        return undecided(f"{shown} is denied, a bound or a question")
-    if len(found) > 1 and cues(language).offers(text.casefold().split(), text):
-        return undecided("several dates")
-    right = {
-        reading
-        for reading in readings
-        if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
+        return _spelled(text, targets, language)
+    asked = {
+        token[:4] for token in read(plain(question[:2000])).tokens if token not in FUNCTION and len(token) > 2
     }
-    if (
-        len(found) > 1
-        and right != readings
-        and (right.isdisjoint(found[0].readings) or found[1].start - found[0].end < 8)
-    ):
+    date, sure = _answering(found, said, asked)
+    if date is None:
         return undecided("several dates")
-    if right:
+    shown = f"'{text[date.start : date.end]}'"
+    around = text[max(0, date.start - 24) : date.start].casefold()
+    if _SEVERAL.search(around):
+        return undecided(f"{shown} is one of several days")
+    if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or _BOUND.search(around):
+        return undecided(f"{shown} is denied, a bound or a question")
+    if len(found) > 1 and cues(language).offers(fold(text.casefold()).split(), text):
+        return undecided("several dates")
+    if any(
+        reading.covers(one) and not _narrowed(reading, one, targets)
+        for reading in date.readings
+        for one in targets
+    ):
         return correct(f"{shown} is the target date")
     if any(
-        not reading.conflicts(target) and not reading.covers(target)
-        for reading in readings
-        for target in targets
+        not reading.conflicts(one) and not reading.covers(one) for reading in date.readings for one in targets
     ):
         return undecided(f"{shown} has not every part of the target")
-    if (
-        len(found) > 1
-        or len(text.split()) > 14
-        or not any(reading.parts >= one.parts for reading in readings for one in targets)
-    ):
-        return undecided(f"{shown} may be one date of several, or a part of one")
-    if _OFFSET.search(text.casefold()):
-        return undecided(f"{shown}, and what is said from it on")
+    if not sure or _ERA.search(text) or _OFFSET.search(text.casefold()):
+        return undecided(f"{shown} may be the date of something else")
     return incorrect(f"{shown} is another date")
+
+
+def _answering(found: Sequence[Found], said: Said, asked: set[str]) -> tuple[Found | None, bool]:
+    """The date that answers, and whether it surely is meant as the answer; None where it is not clear which of several does.
+
+    The only one; the only one in bold; the one with which the reply opens; the one whose clause says most of the question's words.
+    """
+    text = said.text
+    edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
+    scores, alone = [], []
+    for one in found:
+        start = max(edge for edge in edges if edge <= one.start)
+        end = min(edge for edge in edges if edge >= one.end)
+        tokens = read(text[start : one.start] + " " + text[one.end : end]).tokens
+        scores.append(len({token[:4] for token in tokens} & asked))
+        alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
+    if len({one.readings for one in found}) == 1:
+        return found[0], scores[0] > 0 or alone[0] or said.marked
+    bold = [one for one in found if len(said.bold) == 1 and text[one.start : one.end] in said.bold[0]]
+    if len(bold) == 1:
+        return bold[0], True
+    top = max(scores)
+    best = [one for one, score in zip(found, scores, strict=True) if score == top and top]
+    if alone[0] and (not best or found[0] in best) and not _CLAUSE.search(text, 0, found[0].start):
+        return found[0], True
+    return (
+        (best[0], not alone[0]) if len(best) == 1 and (best[0] is found[0] or not alone[0]) else (None, False)
+    )
+
+
+def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
+    """A date with its numbers in words: only what is right can be seen of it."""
+    tokens = [token.casefold() for token in Words(text).tokens]
+    numbers = {int(one.value) for one in find_numbers(text, language) if one.value == int(one.value)}
+    named = {MONTHS[token] for token in tokens if token in MONTHS}
+    for target in targets:
+        if (
+            target.year in numbers
+            and (not target.month or named == {target.month})
+            and (not target.day or target.day in numbers)
+            and len(numbers) <= 2
+        ):
+            return correct("the target date in words")
+    return undecided("no date that can be read")
 
 
 def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
@@ -263,9 +288,12 @@ def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
     return any(other.covers(target) and reading.conflicts(other) for other in targets)
 
 
-_OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
+def asks_for_date(question: str, language: str) -> bool:
+    """Whether a question asks when, or for a year."""
+    folded = fold(question[:2000].casefold())
+    return not words("when", language).isdisjoint(re.findall(r"[^\W\d_]+", folded)) or any(
+        one in folded for one in _YEAR_WORDS
+    )
 
 
-_BOUND = re.compile(
-    r"(?:before|after|since|until|by|around|about|circa|between|from|early|late|not|ca\.?|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
-)
+_YEAR_WORDS = ("年", "연도", "년", "언제", "ปี", "เมื่อ", "いつ", "ஆண்டு", "எப்போது", "वर्ष", "साल")

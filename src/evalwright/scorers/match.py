@@ -1,20 +1,20 @@
-"""Names: does a reply give a target, or surely something else?
+"""Where a target's name stands in a text: at word boundaries in any script, after one spelling of case, accents, articles and punctuation.
 
-A target is found at word boundaries in any script, after one spelling of signs, case, accents, articles and punctuation. Then only
-what a reader would not argue about is decided: a target that stands alone or is the only thing a sentence offers is correct; a
-short, committed answer that shares nothing with any target is incorrect; everything else is undecided.
+What is the same name is decided here (a letter doubled or left out, a surname with fitting given names, parts in another order); whether
+the text gives it as its answer is decided in `names.py`.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
@@ -22,33 +22,47 @@ from evalwright.scorers.text.wordlists import word_set
 ARTICLES = word_set(
     "the a an der die das den dem ein eine le la les l un une el los las lo il gli i o os as um uma het de een ang al"
 )
+FUNCTION = words("small") | ARTICLES
+"""Words without content of their own, in all languages."""
 HEADS = word_set(
     "mount mt lake river ocean sea desert island islands mountains strait gulf falls planet sir dame lady lord dr doctor prof",
     "professor mr mrs ms president king queen pope saint pres emperor prince princess chancellor senator general captain",
-    "colonel madame ir",
+    "colonel madame miss republic kingdom federative federal commonwealth ir mlima ziwa sungai song kota thanh pho vua buyuk",
 )
-_PLACES = word_set("mount lake river planet hurricane comet")
-_TAILS = word_set("ocean sea river desert lake island islands mountains")
-FUNCTION = word_set(
-    "it is was are were be been that this these those he she they his her its their i we you there here who which what in on",
-    "at by of to for from with as and so then according most sources generally widely sind ist sono son eram sao zijn byli jest there total altogether exactly only count number insgesamt zusammen total tutto would think believe guess suppose say d ll s m re ve my your our has have had",
-    "does did do know sure well yes ok okay certainly indeed course fact called answer capital name city country town person",
-    "correct right question looking one known also just simply probably likely maybe perhaps es ist war das dies er sie wurde",
-    "von im am zu auf c est etait ce il elle par dans du des es fue era son por en se llama e foi era ele ela pelo pela no na",
-    "di da del della fu era nel dit is het werd door van это был была by to jest byl jest adalah ialah itu yang oleh la do ni",
-    "ya",
-)
+PARTICLES = word_set("l d van von der den de da di del della la le du dos das ten ter bin ibn al el af av zu")
+"""Words inside a name."""
+_PLACES = word_set("mount lake river planet hurricane comet mlima")
+_GENERIC = word_set("ocean sea river desert lake island islands mountain mountains city state empire")
+CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
 _PREFACE = re.compile(
-    r"^(?:(?:if|unless) i(?:'m| am|’m) (?:not )?(?:mistaken|wrong|correct|right)|if i (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge),?\s+",
+    r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge),?\s+",
     re.IGNORECASE,
 )
+_TAG = re.compile(
+    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè] vero|n[aã]o [eé]|да|правда)\s?\?",
+    re.IGNORECASE,
+)
+"""A question at the end that only asks for agreement."""
 _PARTICLE = re.compile(
     r"(?:이라고|라고|입니다|이에요|예요|이었습니다|였습니다|이다|이며|이고|이지만|에서|에게|으로|까지|부터|이|가|은|는|을|를|의|에|로|와|과|도|만|랑|야|다)$"
 )
+_PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
+_GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
+_CYRILLIC = {
+    ord(char): latin
+    for char, latin in zip(
+        "абвгґдеєёжзиійїклмнопрстуфхцчшщъыьэюя",
+        "a b v g g d e e e zh z i i i i k l m n o p r s t u f kh ts ch sh sh . y . e yu ya".replace(
+            ".", " "
+        ).split(" "),
+        strict=False,
+    )
+}
+_SOUNDS = (("sch", "sh"), ("tch", "ch"), ("ph", "f"), ("ck", "k"), ("kh", "k"), ("gh", "g"), ("qu", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s"), ("q", "k"), ("c", "k"), ("x", "ks"), ("f", "v"))  # fmt: skip
+"""Letters that transliterations and slips exchange."""
 _MOST_MENTIONS = 30
 """A reply that names the target more often is not read further."""
-Parts = str
 
 
 class Reading(NamedTuple):
@@ -60,59 +74,43 @@ class Reading(NamedTuple):
     joined: str
     gaps: list[str]
 
+    def clause(self, start: int, end: int) -> tuple[int, int]:
+        """Where the clause starts and ends in which the words from start to end stand."""
+        while start > 0 and not _PARTED.search(self.gaps[start]):
+            start -= 1
+        while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
+            end += 1
+        return start, end
+
 
 def read(text: str) -> Reading:
     """A plain text as it is matched; apostrophes divide words, "isn't" is "is not"."""
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
-    words = Words(text)
+    found = Words(text)
     tokens = [
         _numeral(token, word, place)
-        for place, (token, word) in enumerate(zip(words.folded_tokens, words.cased, strict=True))
+        for place, (token, word) in enumerate(zip(found.folded_tokens, found.cased, strict=True))
     ]
     tokens = [_PARTICLE.sub("", token) or token if "가" <= token[-1:] <= "힣" else token for token in tokens]
-    edges = [0, *(edge for span in words.spans for edge in span), len(text)]
+    edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
-    return Reading(text, words.cased, tokens, f" {' '.join(tokens)} ", gaps)
+    return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
 
 
-def repaired(reading: Reading, targets: Sequence[Target]) -> Reading:
-    """The reading with words that misspell a word of a target as that word: a letter doubled, left out inside, or two swapped."""
-    wanted = {token for target in targets for token in target.tokens if len(token) >= 6}
-    tokens = [next((word for word in wanted if _slip(token, word)), token) for token in reading.tokens]
-    return (
-        reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
-        if tokens != reading.tokens
-        else reading
-    )
-
-
-def _slip(token: str, word: str) -> bool:
-    if abs(len(token) - len(word)) > 1 or len(token) < 6 or token == word or token[0] != word[0]:
-        return False
-    place = next(
-        (i for i, (a, b) in enumerate(zip(token, word, strict=False)) if a != b), min(len(token), len(word))
-    )
-    if len(token) == len(word):
-        return (
-            token[place + 2 :] == word[place + 2 :]
-            and token[place : place + 2] == word[place : place + 2][::-1]
-        )
-    longer, shorter = (token, word) if len(token) > len(word) else (word, token)
-    doubled = longer[place] == longer[place - 1]
-    return longer[:place] + longer[place + 1 :] == shorter and (
-        doubled or (1 < place < len(longer) - 1 and (longer is word or len(word) >= 8))
-    )
+def without_tag(text: str) -> str:
+    """A text without "isn't it?" and its kind at the end."""
+    return _TAG.sub("", text) if "?" in text else text
 
 
 _NUMERALS = {
     word: str(value)
-    for words in (
+    for row in (
         "one two three four five six seven eight nine ten eleven twelve",
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
         "1st 2nd 3rd 4th 5th 6th 7th 8th 9th 10th 11th 12th 13th 14th 15th 16th 17th 18th 19th 20th 21st",
         "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx xxi",
     )
-    for value, word in enumerate(words.split(), 1)
+    for value, word in enumerate(row.split(), 1)
 }
 
 
@@ -125,7 +123,7 @@ def _numeral(token: str, word: str, place: int) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """One accepted form. tokens: folded; alone: forms that are enough as a whole answer; given: first names of a person."""
+    """One accepted form. tokens: folded; forms: what is enough as a whole answer; given, surname: of a person's name."""
 
     text: str
     tokens: tuple[str, ...]
@@ -136,42 +134,35 @@ class Target:
 
 
 @lru_cache(maxsize=2048)
-def targets_of(targets: tuple[str, ...], parts: Parts = "full") -> tuple[Target, ...]:
-    """The targets prepared for matching."""
-    return tuple(_target(target, parts) for target in targets)
+def targets_of(targets: tuple[str, ...], parts: str = "full") -> tuple[Target, ...]:
+    """The targets prepared for matching. parts: which part of a person's name is enough ("full", "surname", "given", "any")."""
+    made = [_target(target, parts) for target in targets]
+    latin = [one.text.casefold().translate(_CYRILLIC).title() for one in made if one.script == "CYRILLIC"]
+    return (*made, *(_target(one, parts) for one in latin))
 
 
-def _target(text: str, parts: Parts) -> Target:
+def _target(text: str, parts: str) -> Target:
     reading = read(plain(text))
     tokens = tuple(reading.tokens)
     core = tokens[1:] if len(tokens) > 1 and tokens[0] in ARTICLES else tokens
-    forms = [" ".join(core), "".join(core)]
-    german = fold(text.casefold().translate(_GERMAN)).split()
+    forms = [" ".join(core), "".join(core), " ".join(token for token in core if token not in ("the", "de"))]
     if any(char in text for char in "äöüÄÖÜøØåÅ"):
-        forms.append(" ".join(german))
-    if len(core) == 2 and (core[0] in _PLACES or core[1] in _TAILS):
+        forms.append(fold(text.casefold().translate(_GERMAN)))
+    generic = len(core) == 2 and ((core[0] in _PLACES) + (core[1] in _GENERIC))
+    if generic == 1 and "city" not in core:
         forms.append(core[1] if core[0] in _PLACES else core[0])
-    words = [word for word in reading.cased if word]
-    is_name = len(core) > 1 and all(word[:1].isupper() or word.casefold() in NAME_PARTICLES for word in words)
+    cased = [word for word in reading.cased if word]
+    named = len(core) > 1 and all(word[:1].isupper() or word.casefold() in PARTICLES for word in cased)
     given: tuple[str, ...] = ()
     surname = ""
-    if is_name and not any(map(str.isdigit, text)) and not {"of", "the", "and"} & set(core):
-        first = next(
-            (place for place, token in enumerate(core) if place and token in NAME_PARTICLES), len(core) - 1
-        )
+    if named and not generic and not any(map(str.isdigit, text)) and not {"of", "the", "and"} & set(core):
+        first = next((at for at, token in enumerate(core) if at and token in PARTICLES), len(core) - 1)
         given, surname = core[:first], " ".join(core[first:])
         forms.append(f"{surname} {' '.join(given)}")
         forms += [surname] if parts in ("surname", "any") else []
         forms += [given[0]] if parts in ("given", "any") else []
-    return Target(
-        text, tokens, tuple(dict.fromkeys(form for form in forms if form)), given, surname, script_of(text)
-    )
-
-
-_GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
-NAME_PARTICLES = word_set(
-    "l d van von der den de da di del della la le du dos das ten ter bin ibn al el af av zu"
-)
+    kept = tuple(dict.fromkeys(form for form in forms if form))
+    return Target(text, tokens, kept, given, surname, script_of(text))
 
 
 def script_of(text: str) -> str:
@@ -187,6 +178,94 @@ def script_of(text: str) -> str:
     return max(counts, key=lambda name: counts[name]) if counts else ""
 
 
+# -- one name in several spellings ---------------------------------------------------------------------------------------
+
+
+def aligned(reading: Reading, targets: Sequence[Target], inflected: bool = False) -> Reading:
+    """The reading with the words that are a target's in another spelling or case written as the target's.
+
+    inflected: endings of up to three letters may follow a target's word.
+    """
+    wanted = {
+        token
+        for target in targets
+        for token in target.tokens
+        if len(token) >= 5 or (len(token) > 3 and (inflected or target.text[:1].islower()))
+    }
+    plural = {
+        token
+        for target in targets
+        for token in target.tokens
+        if target.text[:1].islower() and target.script == "LATIN"
+    }
+    known = wanted | FUNCTION
+    tokens = [
+        token
+        if len(token) < 4 or token in known
+        else next(
+            (
+                word
+                for word in wanted
+                if same_word(token, word)
+                or (inflected and _ends(token, word))
+                or (word in plural and token in (f"{word}s", f"{word}es"))
+            ),
+            token,
+        )
+        for token in reading.tokens
+    ]
+    if tokens == reading.tokens:
+        return reading
+    return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
+
+
+def _ends(token: str, word: str) -> bool:
+    return token.startswith(word) and len(token) <= len(word) + 3
+
+
+@lru_cache(maxsize=4096)
+def same_word(one: str, other: str) -> bool:
+    """Whether a word is a slip, a transliteration or (in Cyrillic) a case of another: never where one vowel makes another word."""
+    if abs(len(one) - len(other)) > 3 or one[:1].isdigit() or any(map(str.isdigit, one + other)):
+        return False
+    if "а" <= other[0] <= "ї":
+        common = next(
+            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+            min(len(one), len(other)),
+        )
+        return common >= max(4, len(other) - 2) and len(one) - common <= 3
+    if (
+        not (one.isascii() and other.isascii() and one[0] == other[0])
+        and _sounds(one)[0] != _sounds(other)[0]
+    ):
+        return False
+    return _sounds(one) == _sounds(other) or (min(len(one), len(other)) >= 5 and _slip(one, other))
+
+
+@lru_cache(maxsize=4096)
+def _sounds(word: str) -> str:
+    for letters, sound in _SOUNDS:
+        word = word.replace(letters, sound)
+    return re.sub(r"(.)\1+", r"\1", re.sub(r"(?<=.)h", "", word))
+
+
+def _slip(one: str, other: str) -> bool:
+    """Whether two letters are swapped, or one inside is doubled, left out or too many."""
+    if abs(len(one) - len(other)) > 1 or one[0] != other[0]:
+        return False
+    at = next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    if len(one) == len(other):
+        return one[at + 2 :] == other[at + 2 :] and one[at : at + 2] == other[at : at + 2][::-1]
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    inside = 1 < at < len(longer) - 1 and len(longer) >= 7
+    return longer[:at] + longer[at + 1 :] == shorter and (longer[at] == longer[at - 1] or inside)
+
+
+# -- where a target stands ------------------------------------------------------------------------------------------------
+
+
 class Mention(NamedTuple):
     """Where a target stands in a reading: token places; sure: it is the target and not a part of another name."""
 
@@ -195,30 +274,25 @@ class Mention(NamedTuple):
     sure: bool
 
 
-def mentions(reading: Reading, targets: Sequence[Target], confusable: Sequence[str] = ()) -> list[Mention]:
-    """Where targets stand, in order; of several at one place the longest."""
+def mentions(
+    reading: Reading, targets: Sequence[Target], confusable: Sequence[str] = (), asked: Collection[str] = ()
+) -> list[Mention]:
+    """Where targets stand, in order; of several at one place the longest. asked: beginnings of words that are no given names."""
     found: dict[int, Mention] = {}
     taken = [span for name in confusable for span in _spans(reading, " ".join(read(plain(name)).tokens))]
     for target in targets:
-        for form in target.forms:
+        for form in dict.fromkeys((*target.forms, target.surname)):
             for start, end in _spans(reading, form):
                 if any(first <= start and end <= last for first, last in taken):
                     continue
-                start, sure = _with_given_names(reading, start, end, target)
+                first, sure = _with_given_names(reading, start, end, target, asked)
                 best = found.get(end)
-                if best is None or (sure, best.start) > (best.sure, start):
-                    found[end] = Mention(start, end, sure)
-        if target.surname:
-            for start, end in _spans(reading, target.surname):
-                first, sure = _with_given_names(reading, start, end, target)
-                if end not in found and first < start:
+                if form == target.surname and form not in target.forms and (best or first == start):
+                    continue
+                if best is None or (sure, best.start) > (best.sure, first):
                     found[end] = Mention(first, end, sure)
-    kept = [
-        one
-        for one in found.values()
-        if not any(o.start <= one.start and one.end < o.end for o in found.values())
-    ]
-    return sorted(kept)
+    spans = list(found.values())
+    return sorted(one for one in spans if not any(o.start <= one.start and one.end < o.end for o in spans))
 
 
 def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
@@ -242,61 +316,62 @@ def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
     return out
 
 
-def _with_given_names(reading: Reading, start: int, end: int, target: Target) -> tuple[int, bool]:
+def _with_given_names(
+    reading: Reading, start: int, end: int, target: Target, asked: Collection[str]
+) -> tuple[int, bool]:
     """Where a name begins with the given names before it, and whether they may be the target's.
 
     "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" are whom they seem.
     """
     whole = " ".join(reading.tokens[start:end])
-    full = whole == " ".join(target.tokens) or (
-        len(target.tokens) > 1 and " " in whole and whole != target.surname
-    )
+    full = " " in whole and len(target.tokens) > 1 and whole != target.surname
+    full = full or whole == " ".join(target.tokens)
     first = start
     while (
         first > 0
-        and not (full and reading.tokens[first - 1] in NAME_PARTICLES)
+        and not (full and reading.tokens[first - 1] in PARTICLES)
         and _is_name_word(reading, first - 1)
         and _touch(reading, first - 1)
     ):
         first -= 1
-    own = [
-        token for token in reading.tokens[first:start] if token not in HEADS and token not in NAME_PARTICLES
-    ]
+    left_out = HEADS | PARTICLES
+    own = [token for token in reading.tokens[first:start] if token not in left_out and token[:5] not in asked]
     after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
     if not own:
         return start, not after
     if full or not target.given or whole not in (target.surname, *target.forms):
         return start, not after and first == start
     middles, more = target.given[1:], own[1:]
-    fits = _initial(own[0], target.given[0]) and all(
-        any(_initial(one, middle) for one in more) for middle in middles if more
+    fits = same_given(own[0], target.given[0]) and all(
+        any(same_given(one, two) for one in more) for two in middles if more
     )
     return first, fits and not after and (not middles or len(more) <= len(middles))
 
 
-def _initial(one: str, other: str) -> bool:
-    """Whether two given names may be the same: equal, or one is the other's first letters."""
+def same_given(one: str, other: str) -> bool:
+    """Whether two given names may be one: equal, an initial, a spelling, or a short form ("Abe" for "Abraham")."""
+    short, long = sorted((one, other), key=len)
     return (
-        other.startswith(one)
-        or one.startswith(other)
-        or (len(one) > 1 and other.startswith(one[0]) and len(one) <= 2)
+        long.startswith(short)
+        or same_word(one, other)
+        or (len(short) <= 4 and len(long) >= len(short) + 2 and long[:2] == short[:2])
     )
 
 
-def _alike(one: str, other: str) -> bool:
-    """Whether two given names may be spellings of one: the same first letter, or letters that transliterations exchange."""
-    return one[:1] == other[:1] or any(
-        {one[:1], other[:1]} <= set(group) for group in ("ijy", "ckqx", "vw", "fp", "sz", "gh", "eyi")
+def another_given(one: str, other: str) -> bool:
+    """Whether two given names are surely not spellings of one."""
+    return (
+        _sounds(one)[:1] != _sounds(other)[:1]
+        and not {one[0], other[0]} <= set("iejy")
+        and not {one[0], other[0]} <= set("gh")
     )
 
 
 def _is_name_word(reading: Reading, place: int) -> bool:
     word, token = reading.cased[place], reading.tokens[place]
-    if place == 0 and len(token) > 1 and (token in FUNCTION or token in ARTICLES):
+    if place == 0 and len(token) > 1 and token in FUNCTION:
         return False
-    return word[:1].isupper() or (
-        token in NAME_PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper()
-    )
+    return word[:1].isupper() or (token in PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper())
 
 
 def _touch(reading: Reading, place: int) -> bool:
@@ -304,32 +379,47 @@ def _touch(reading: Reading, place: int) -> bool:
     return re.fullmatch(r"\.?[ -]?", reading.gaps[place + 1]) is not None
 
 
-# -- names that may be something else -----------------------------------------------------------------------------------
-
-
-def is_anothers(reading: Reading, one: Mention, targets: Sequence[Target]) -> bool:
-    """Whether a mention is another person's name: a surname with given names that cannot be the target's."""
-    own = [token for token in reading.tokens[one.start : one.end] if token not in HEADS]
-    fits = [target for target in targets if target.given and " ".join(own).endswith(target.surname)]
-    return bool(fits) and not any(_alike(own[0], given) for target in fits for given in target.given)
-
-
 def is_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
-    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a part of it, an abbreviation."""
-    if any(map(str.isdigit, "".join(target.text for target in targets))):
-        return True
-    words = {token for target in targets for token in target.tokens} - ARTICLES - FUNCTION
-    if any(_resembles(token, word, 0.7) for token in content for word in words):
-        return True
-    initials = {"".join(token[0] for token in target.tokens) for target in targets if len(target.tokens) > 1}
-    short = any(target.text.isupper() and len(target.text) <= 5 for target in targets)
-    return "".join(content) in initials or (short and len(content) > 1)
+    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a part of it, an abbreviation.
+
+    A name of as many words that differs from the target in one of them, and there plainly, is not near ("Atlantic Ocean").
+    """
+    near = [target for target in targets if _is_near(content, target)]
+    return bool(near) and not all(_one_differs(content, target) for target in near)
 
 
-def _resembles(one: str, other: str, ratio: float = 0.6) -> bool:
+def _is_near(content: Sequence[str], target: Target) -> bool:
+    wanted = set(target.tokens) - FUNCTION
+    if any(map(str.isdigit, target.text)) or any(
+        _resembles(token, word) for token in content for word in wanted
+    ):
+        return True
+    if SequenceMatcher(None, "".join(content)[:60], "".join(target.tokens)[:60]).ratio() >= 0.76:
+        return True
+    initials = "".join(token[0] for token in target.tokens if token)
+    short = target.text.isupper() and len(target.text) <= 5
+    return (len(target.tokens) > 1 and "".join(content) == initials) or (short and len(content) > 1)
+
+
+def _one_differs(content: Sequence[str], target: Target) -> bool:
+    core = [token for token in target.tokens if token not in ARTICLES]
+    if len(core) < 2 or len(content) != len(core):
+        return False
+    pairs = [(one, two) for one, two in zip(content, core, strict=True) if one != two]
+    return len(pairs) == 1 and not _resembles(*pairs[0]) and min(map(len, pairs[0])) >= 2
+
+
+def _resembles(one: str, other: str) -> bool:
     """Whether one word may be a spelling, an ending or a short form of another."""
     if one == other or (min(len(one), len(other)) >= 3 and (one.startswith(other) or other.startswith(one))):
         return True
     if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
         return False
-    return one[:4] == other[:4] or SequenceMatcher(None, one, other).ratio() >= ratio
+    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
+
+
+def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
+    one, other = ("".join(part for part in given if part not in ARTICLES) for given in (tokens, wanted))
+    letters = re.sub(r"\d", "", one)
+    return one != other and letters == re.sub(r"\d", "", other) and letters != one and letters != other

@@ -1,49 +1,82 @@
 """What a reply says of a name: surely a target, surely something else, or neither.
 
-A target that a sentence gives, undenied and with no other name before or beside it, is correct. A short, committed answer in the
-target's script that shares nothing with any target is incorrect. Everything else is undecided.
+The sentence that commits decides: the one with which the reply opens, where it opens with a bare name; a concluding one; else those that
+take up the question, where they agree. A target that it gives, undenied and with no other name before or beside it, is correct; a name
+in the target's script that shares nothing with any target is incorrect. Everything else is undecided.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from evalwright.scorers.match import (
     ARTICLES,
+    CASED,
     FUNCTION,
     HEADS,
-    NAME_PARTICLES,
+    PARTICLES,
     Mention,
     Reading,
     Target,
-    is_anothers,
+    aligned,
+    another_given,
+    differs_in_digits,
     is_near,
     mentions,
     read,
-    repaired,
     script_of,
+    without_tag,
 )
-from evalwright.scorers.text.cues import Cues, cues, last_revision
+from evalwright.scorers.text.cues import cues, last_revision, months, words
 from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
 
-CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
-_SPACELESS = ("CJK", "KANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_SMALL = FUNCTION | ARTICLES
+_SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
+"""Scripts without spaces, and how many characters a bare name has at most."""
 _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
-_WHO = word_set("who whom whose wer wen wem qui quien quienes chi quem кто ким хто kto")
+_HEDGES = _MAYBE | word_set("might may alternatively also")
+_SUPPOSED = word_set("might could may would")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
-_JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con")
+_JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
 _OF = word_set("of de des du von di del do da van s")
-_PARTED = re.compile(r"[,;:()–—、，；：。]|\s-\s")
-_COPULA = word_set("is was are were ist war est était es era fue è foi był była jest")
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 4
+_RENAMED = word_set(
+    "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
+    "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
+)
+_FORMER = word_set("until till before formerly previously bis jusqu hasta fino ate tot до")
+_RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
+_AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
+_OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
+_DEMONYM = re.compile(
+    r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
+)
+_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 3
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
+
+
+class _Sentence(NamedTuple):
+    """What one sentence says. bare: it opens with a name that stands alone. shared: how many words of the question it has.
+
+    about: those are half of them at least. named: it names a target that is neither denied nor an aside. hedged: it has a word such as perhaps.
+    """
+
+    verdict: Verdict
+    bare: bool
+    shared: int
+    about: bool
+    named: bool
+    hedged: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is decided."""
+        return self.verdict.label != "undecided"
 
 
 class Names:
@@ -52,282 +85,405 @@ class Names:
     def __init__(
         self, targets: Sequence[Target], question: str, language: str, confusable: Sequence[str] = ()
     ) -> None:
-        self.targets = targets
-        self.cues: Cues = cues(language)
-        self.nouns = language.split("-")[0] == "de"
-        self.confusable = confusable
+        self.targets, self.confusable = targets, confusable
+        self.cues = cues(language)
+        code = language.split("-")[0]
+        self.nouns = code == "de"
+        self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar")
+        self.postfix = code in ("ko", "ja", "tr", "hi", "ta")
         asked = [token for token in read(plain(question[:2000])).tokens if token]
-        self.person = not _WHO.isdisjoint(asked)
         self.asked = frozenset(token[:5] for token in asked)
-        self.about = frozenset(token[:5] for token in asked if len(token) > 3 and token not in _SMALL)
+        long = (one for one in asked if len(one) > 3 or not (one.isalpha() and one.isascii()))
+        self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
+        self.former = not (_FORMER | _RENAMED).isdisjoint(asked)
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
+        self.common = any(target.text[:1].islower() for target in targets)
+        self.restarts = self.cues.turns | words("sure", language)
+        self.no_names = (
+            HEADS | self.cues.negations | self.cues.aside | self.cues.turns | words("sure") | set(months())
+        )
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        text = said.text
-        if self._is_target(text) and not said.after:
-            return correct(f"'{_shown(text)}' is a target as written")
-        change = None if said.marked else last_revision(text)
-        if change is not None and (after := text[change[1] :].strip(" .,;:!?-")):
-            text = after
-            if declining_clause(text) is not None:
-                return undecided("a change of mind, and no answer after it")
-        verdict = self._sentences(text)
-        if said.after and verdict.label != "undecided":
-            denied = any(self.denied(*one) for one in self._found([said.after]))
-            if denied or last_revision(said.after) is not None:
+        if self.is_target(said.text) and not said.after and not said.before:
+            return correct(f"'{_shown(said.text)}' is a target as written")
+        verdict = self._items(said.text) or self._sentences(said)
+        if said.marked and verdict.label != "undecided":
+            if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
                 return undecided(f"{verdict.why}, and something else after it")
-        bold = verdict.label == "undecided" and len(said.bold) == 1 and self._is_target(said.bold[0])
-        if bold and not any(self.denied(*one) for one in self._found([text])):
-            return correct(f"'{said.bold[0]}' in bold is a target")
+            opening = (
+                self.sentence(lines(said.before)[0])
+                if "after '" in said.rule and lines(said.before)
+                else None
+            )
+            if (
+                opening is not None
+                and opening.bare
+                and opening.verdict.label not in (verdict.label, "undecided")
+            ):
+                return undecided(f"{verdict.why}, and something else at the beginning")
+        bold = said.bold[0] if verdict.label == "undecided" and len(said.bold) == 1 else ""
+        if bold and self.is_target(bold) and not self._denied_in([said.text]):
+            return correct(f"'{bold}' in bold is a target")
         return verdict
+
+    def _items(self, text: str) -> Verdict | None:
+        """A target of several things ("red, green and blue") against a list of things; None where it is no such target or reply."""
+        for target in self.targets if len(text) <= 300 else ():
+            wanted, given = (
+                [
+                    " ".join(self._read(one).tokens).removeprefix("the ").removeprefix("and ")
+                    for one in _AND.split(whole)
+                ]
+                for whole in (plain(target.text), text.strip(" ."))
+            )
+            if min(len(wanted), len(given)) < 2 or max(len(one.split()) for one in (*wanted, *given)) > 4:
+                continue
+            if sorted(given) == sorted(wanted):
+                return correct("all the things of a target")
+        return None
 
     # -- several sentences
 
-    def _sentences(self, text: str) -> Verdict:
-        parts = lines(text)
+    def _sentences(self, said: Said) -> Verdict:
+        parts = lines(said.text)
         if len(parts) > _MOST_SENTENCES:
             parts = [*parts[: _MOST_SENTENCES // 2], *parts[-_MOST_SENTENCES // 2 :]]
-        verdicts = [self.sentence(part) for part in parts]
-        if not parts:
-            return undecided(_NOTHING)
-        if len(parts) > 1 and all(self._is_bare(part.lstrip("0123456789.) ")) for part in parts):
+        items = [part.lstrip("0123456789.) ") for part in parts]
+        if len(parts) > 1 and all(map(self._is_bare, items)) and any(map(self.is_target, items)):
             return undecided("a list")
-        labels = [one.label for one in verdicts]
-        last, before = labels[-1], labels[:-1]
-        sure = last == "correct" or (last == "incorrect" and not {"correct", "incorrect"} & set(before))
-        if before and sure and self._concludes(parts[-1]):
-            return verdicts[-1]
-        kept = [place for place, one in enumerate(verdicts) if one.why != _NOTHING]
+        found = [self.sentence(part) for part in parts]
+        kept = [one for one in found if one.verdict.why != _NOTHING]
         if not kept:
-            return verdicts[0]
-        first, later = verdicts[kept[0]], [verdicts[place] for place in kept[1:]]
-        if first.label == "correct":
-            denied = any(self.denied(*one) for one in self._found(parts[kept[0] + 1 :]))
-            early = any(self._takes_up(part) for part in parts[: kept[0]])
-            denied = denied or (early and not self._takes_up(parts[kept[0]]))
-            return undecided(f"{first.why}, but perhaps not as the answer") if denied else first
-        if first.label == "incorrect":
-            if any(one.label == "correct" for one in later) or (
-                later and not self._is_bare(parts[kept[0]]) and not self._takes_up(parts[kept[0]])
-            ):
-                return undecided(f"{first.why}; more is said later")
-            return first
-        given = [place for place in kept[1:] if labels[place] == "correct" and self._takes_up(parts[place])]
-        return verdicts[given[-1]] if given and "incorrect" not in labels else first
+            declined = declining_clause(said.text)
+            return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
+        first, last = kept[0], found[-1]
+        if last.sure and (said.last or (len(parts) > 2 and last.about and not first.bare)):
+            clash = first.bare and first.sure and first.verdict.label != last.verdict.label
+            clash = clash or (
+                last.verdict.label == "incorrect" and not said.last and any(one.named for one in kept)
+            )
+            return undecided("a beginning and an end that differ") if clash else last.verdict
+        chosen = first
+        if not (first.sure and first.bare):
+            sure = [one for one in kept if one.sure]
+            most = max((one.shared for one in sure), default=0)
+            about = [one for one in sure if one.about or 0 < one.shared == most]
+            if not first.sure and (first.named or first.about or not sure):
+                return first.verdict
+            if len({one.verdict.label for one in about or sure}) > 1 or not (about or first.sure):
+                return undecided("sentences that differ")
+            chosen = (about or sure)[0]
+        others = [one for one in kept if one is not chosen]
+        if chosen.verdict.label == "correct":
+            unsure = any(one.hedged and one.verdict.label != "correct" for one in others)
+            unsure = unsure or self._denied_in(parts[found.index(chosen) + 1 :])
+        else:
+            unsure = any(one.named for one in others)
+        return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
 
-    def _concludes(self, text: str) -> bool:
-        tokens = read(text).tokens
-        return not self.cues.sure.isdisjoint(tokens[:3]) or self._takes_up(text)
+    def _denied_in(self, parts: Sequence[str]) -> bool:
+        """Whether a target is denied somewhere."""
+        readings = [self._read(part) for part in parts if part]
+        return any(self.denied(one, found) for one in readings for found in self._mentions(one))
 
-    def _takes_up(self, text: str) -> bool:
-        """Whether a sentence speaks with at least half of the question's words."""
-        return len({token[:5] for token in read(text).tokens} & self.about) * 2 >= max(len(self.about), 1)
+    def _read(self, text: str) -> Reading:
+        return aligned(read(text), self.targets, self.inflected)
 
-    def _about(self, tokens: Sequence[str]) -> bool:
-        return any(token[:5] in self.about for token in tokens)
+    def _mentions(self, reading: Reading) -> list[Mention]:
+        return mentions(reading, self.targets, self.confusable, self.asked)
 
-    def _found(self, parts: Sequence[str]) -> list[tuple[Reading, Mention]]:
-        readings = [read(part) for part in parts]
-        return [(one, found) for one in readings for found in mentions(one, self.targets, self.confusable)]
+    def _shared(self, tokens: Sequence[str]) -> set[str]:
+        return {token[:5] for token in tokens} & self.about
+
+    def _takes_up(self, tokens: Sequence[str]) -> bool:
+        """Whether words hold at least half of the question's."""
+        return len(self._shared(tokens)) * 2 >= max(len(self.about), 1)
+
+    def _content(self, tokens: Sequence[str]) -> list[str]:
+        """The words that are neither small ones nor the question's."""
+        return [one for one in tokens if one and one not in FUNCTION and one[:5] not in self.asked]
 
     def _is_bare(self, text: str) -> bool:
-        """Whether a text is nothing but a name."""
+        """Whether a text is nothing but a name, or a short noun where the targets are such."""
         reading = read(text)
-        if len(reading.tokens) > 5 or "?" in text or ":" in text:
+        if not reading.tokens or len(reading.tokens) > 6 or "?" in text or ":" in text:
             return False
-        if script_of(text) not in CASED:
-            return len("".join(reading.cased)) <= (10 if script_of(text) in _SPACELESS else 30)
-        words = zip(reading.cased, reading.tokens, strict=True)
-        return all(word[:1].isupper() or token in NAME_PARTICLES | ARTICLES for word, token in words)
+        content, script = self._content(reading.tokens), script_of(text)
+        if script not in CASED:
+            return 0 < len(content) <= _SPACELESS.get(script, 4)
+        noun = 0 < len(content) <= 2 and (self.common or (self.nouns and len(content) == 1))
+        if noun and set(reading.tokens) <= {*content, *ARTICLES}:
+            return True
+        named = zip(reading.cased, reading.tokens, strict=True)
+        inner = PARTICLES | ARTICLES
+        return not HEADS.issuperset(content) and all(
+            word[:1].isupper() or token in inner for word, token in named
+        )
 
-    def _is_target(self, text: str) -> bool:
-        tokens = read(text).tokens
+    def is_target(self, text: str) -> bool:
+        """Whether a text is a target and nothing else."""
+        text = without_tag(text)
+        tokens = self._read(text).tokens
         while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.whole:
             tokens = tokens[1:]
-        return " ".join(tokens) in self.whole or "".join(tokens) in self.whole
+        return "?" not in text and (" ".join(tokens) in self.whole or "".join(tokens) in self.whole)
 
     # -- one sentence
 
-    def sentence(self, text: str) -> Verdict:
+    def sentence(self, text: str) -> _Sentence:
         """What one sentence says."""
-        if self._is_target(text) and "?" not in text:
-            return correct(f"'{_shown(text)}' is a target")
-        reading = read(text)
-        if len(reading.tokens) > _MOST_WORDS and script_of(text) in CASED:
-            return undecided("a long sentence")
-        reading = repaired(reading, self.targets)
-        found = mentions(reading, self.targets, self.confusable)
-        if not found:
-            return self._other(reading)
-        if "?" in text or self.cues.offers([one for one in reading.tokens if one not in self.asked], text):
-            return undecided("an alternative or a question")
-        free = [
-            one
-            for one in found
-            if one.sure and not self.denied(reading, one) and not self._aside(reading, one)
-        ]
-        if free:
-            return self._given(reading, free[0], found)
-        if not any(one.sure for one in found):
-            other = (
-                self.person
-                and (self._is_bare(text) or self._takes_up(text))
-                and all(is_anothers(reading, one, self.targets) for one in found)
+        if self.is_target(text):
+            return _Sentence(
+                correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True, False
             )
+        opening, reading = self._opening(text), self._read(text)
+        tokens, found = reading.tokens, self._mentions(reading)
+        verdict = self._sentence(reading, found, opening)
+        bare = bool(opening) or self._is_bare(text)
+        hedged = not _HEDGES.isdisjoint(tokens)
+        named = any(not self.denied(reading, one) and not self._aside(reading, one) for one in found)
+        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named, hedged)
+
+    def _opening(self, text: str) -> str:
+        """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
+        end = _OPENS.search(text, 2)
+        opening = text[: end.start()] if end else text
+        tokens, pieces = read(opening).tokens, opening.split()
+        small = FUNCTION - ARTICLES
+        skipped = next((at for at, token in enumerate(tokens) if token not in small or at > 3), 0)
+        name = " ".join(pieces[skipped:]) if skipped and len(pieces) == len(tokens) else opening.strip()
+        return name if self._is_bare(name) and not self.cues.denies(tokens, opening) else ""
+
+    def _sentence(self, reading: Reading, found: list[Mention], opening: str) -> Verdict:
+        text, tokens = reading.text, reading.tokens
+        if len(tokens) > _MOST_WORDS and script_of(text) in CASED:
+            return undecided("a long sentence" if found else _NOTHING)
+        if not found:
+            return self._other(reading, opening)
+        if "?" in without_tag(text) or self.cues.offers(
+            [one for one in tokens if one not in self.asked], text
+        ):
+            return undecided("an alternative or a question")
+        sure = [one for one in found if one.sure]
+        free = [one for one in sure if not self.denied(reading, one) and not self._aside(reading, one)]
+        if free:
+            return self._given(reading, free[0], found, opening)
+        if not sure:
+            other = (opening or self._takes_up(tokens)) and all(self._anothers(reading, one) for one in found)
             return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
-        if "than" in reading.tokens and self.cues.denies(reading.tokens, ""):
+        if "than" in tokens and "other" not in tokens and self.cues.denies(tokens, ""):
             return undecided("a comparison that is denied")
-        others = self._names(reading, 0, len(reading.tokens), found)
-        denied = all(self.denied(reading, one) for one in found if one.sure)
-        if others and (denied or others[0] in reading.cased[: found[0].start]):
+        denied = all(self.denied(reading, one) for one in sure)
+        others = (
+            [opening] if opening and self._is_other(opening) else self._names(reading, 0, len(tokens), found)
+        )
+        if others and not _RENAMED.isdisjoint(tokens):
+            return undecided("perhaps another name of it")
+        if others and (denied or others[0] == opening or others[0] in reading.cased[: found[0].start]):
             return incorrect(f"'{others[0]}' is given, and not the target")
-        if denied and len(reading.tokens) <= 6:
+        if denied and len(tokens) <= 6:
             return incorrect("the target is denied")
         return undecided("the target is denied or only mentioned")
 
-    def _given(self, reading: Reading, one: Mention, found: Sequence[Mention]) -> Verdict:
+    def _given(self, reading: Reading, one: Mention, found: Sequence[Mention], opening: str) -> Verdict:
         """A target stands in the sentence undenied: is it what the sentence offers?"""
         tokens = reading.tokens
-        start = self.cues.turn_in(tokens[: one.start])
-        before = tokens[start : one.start]
-        if others := self._names(reading, start, one.start, found):
-            return undecided(f"'{others[0]}' comes before the target")
-        if self.cues.turn_in(tokens[one.end :]) and not start:
+        start = max(
+            (at + 1 for at, token in enumerate(tokens[: one.start]) if token in self.restarts), default=0
+        )
+        before, after = tokens[start : one.start], tokens[one.end :]
+        others = self._names(reading, start, one.start, found)
+        if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
+            others = [opening]
+        if others and not self._own_clause(reading, one):
+            return undecided(f"'{others[0]}' stands before the target")
+        turn = 0 if start else self.cues.turn_in(after)
+        if turn and not _RESTATES.isdisjoint(after[turn : turn + 2]):
             return undecided("a 'but' after the target")
-        clause = max((place for place in range(one.start + 1) if ";" in reading.gaps[place]), default=0)
-        if clause and self._about(tokens[:clause]) and not self._about(tokens[clause:]):
-            return undecided("the target is in a later clause")
-        predicate = tokens[one.end : one.end + 12]
-        if (
-            one.start <= 1
-            and self.about
-            and predicate[:1]
-            and predicate[0] in _COPULA
-            and not self._about(predicate)
-            and self._content(predicate)
-        ):
-            return undecided("the sentence about the target does not answer the question")
+        if not self.former and not reading.gaps[one.end].strip() and not _FORMER.isdisjoint(after[:2]):
+            return undecided("what was so once")
+        clause = max((at for at in range(one.start + 1) if re.search(r"[;；]", reading.gaps[at])), default=0)
+        if self._shared(tokens[:clause]) and not self._shared(tokens[clause:]):
+            return undecided("the target stands in a later clause")
+        if sum(token in _HEDGES for token in tokens) > 1:
+            return undecided("one of several guesses")
         unknown = self._content(before)
-        if len(unknown) > _MOST_UNKNOWN:
-            return undecided("the sentence says more than the question needs")
+        if len(unknown) > (12 if script_of(reading.text) in _SPACELESS else _MOST_UNKNOWN):
+            return undecided("the sentence says more than is asked")
+        joint = max((at for at, token in enumerate(before) if token in _JOINS), default=0)
+        if self._content(before[:joint]) and not self._shared(before[joint:]):
+            return undecided("the target stands in a second part")
         related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
-        if related or tokens[one.end : one.end + 1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
-            return undecided("the target may only be mentioned beside the answer")
-        if one.end < len(tokens):
-            joined = tokens[one.end] in _JOINS
-            if joined or re.fullmatch(r"[,、/; \d)]+", reading.gaps[one.end]):
-                more = 2 if joined or tokens[one.end] in ARTICLES else 1
-                if names := self._names(reading, one.end, one.end + more, found):
-                    return undecided(f"'{names[0]}' is given beside the target")
-        inside = re.search(r"[(（]", reading.gaps[one.start]) is not None
-        if inside and one.start and script_of(reading.text) not in CASED:
-            return undecided("the target is in brackets")
+        if related or after[:1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
+            return undecided("the target may stand beside the answer")
+        if self._listed(reading, one, found):
+            return undecided("another name stands beside the target")
+        if (
+            one.start
+            and re.search(r"[(（]", reading.gaps[one.start])
+            and script_of(reading.text) not in CASED
+        ):
+            return undecided("the target stands in brackets")
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
         )
 
+    def _own_clause(self, reading: Reading, one: Mention) -> bool:
+        """Whether the clause of a mention holds no other name, and a word of the question that no clause before it has."""
+        start, end = reading.clause(one.start, one.end)
+        if not start or self._names(reading, start, one.start) or self._names(reading, one.end, end):
+            return False
+        return bool(self._shared(reading.tokens[start:end]) - self._shared(reading.tokens[:start]))
+
+    def _listed(self, reading: Reading, one: Mention, found: Sequence[Mention]) -> bool:
+        """Whether a name is joined to the target by "and", two by commas, or a place by one to a surname ("Lincoln, Nebraska")."""
+        tokens, gaps = reading.tokens, reading.gaps
+        runs: list[int] = []
+        for at in range(one.end, min(one.end + 8, len(tokens))):
+            joined = tokens[at] in _JOINS or tokens[at] in ARTICLES
+            if not joined and not self._names(reading, at, at + 1, found):
+                break
+            if not re.fullmatch(r"\s*[,;/、，]?\s*\(?\d?\)?\s*", gaps[at]):
+                break
+            if not joined and (not runs or gaps[at].strip() or tokens[at - 1] in _JOINS | ARTICLES):
+                runs.append(at)
+        if not runs:
+            return False
+        surname = any(target.surname == " ".join(tokens[one.start : one.end]) for target in self.targets)
+        mark, last = gaps[one.end].strip(), runs[0] + 1 == len(tokens) or gaps[runs[0] + 1].strip()
+        return (
+            len(runs) > 1
+            or tokens[one.end] in _JOINS
+            or mark in ("/", "、")
+            or (mark == ";" and bool(last))
+            or (surname and mark == ",")
+        )
+
     def denied(self, reading: Reading, one: Mention) -> bool:
         """Whether a negation stands before a mention in its clause, or right after it."""
-        first, last = one.start, one.end
-        while first > max(0, one.start - 6) and not _PARTED.search(reading.gaps[first]):
-            first -= 1
-        while last < min(one.end + 3, len(reading.tokens)) and not _PARTED.search(reading.gaps[last]):
-            last += 1
-        before, after = reading.tokens[first : one.start], reading.tokens[one.end : last]
+        tokens = reading.tokens
+        first, last = reading.clause(one.start, one.end)
+        before = tokens[max(first, one.start - 6) : one.start]
+        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(tokens[one.end : one.end + 5]):
+            return True
         before = before[self.cues.turn_in(before) :]
         if before[-2:] == ["other", "than"]:
             return False
-        if not _WRONG.isdisjoint(reading.tokens[one.end : one.end + 5]):
-            return True
-        left, right = "".join(before)[-8:], "".join(reading.tokens[one.end : one.end + 8])
-        return self.cues.denies([*before, *after], left) or self.cues.denies([], right)
+        before = [] if self.postfix else before
+        near, after = (
+            tokens[one.end : min(last, one.end + 3)],
+            "".join(tokens[one.end : min(last, one.end + 8)]),
+        )
+        return self.cues.denies([*before, *near], "".join(before)[-8:]) or self.cues.denies([], after)
 
     def _aside(self, reading: Reading, one: Mention) -> bool:
         """Whether a mention only explains another name ("the rival of ...", "after ..."): such a word stands near before it."""
         start = max(self.cues.turn_in(reading.tokens[: one.start]), one.start - 4)
         near = reading.tokens[start : one.start]
-        if "than" in near[-2:]:
-            return True
-        return any(token in self.cues.aside and token[:5] not in self.asked for token in near)
+        if near[-2:] == ["other", "than"]:
+            return False
+        return "than" in near[-2:] or any(
+            one in self.cues.aside and one[:5] not in self.asked for one in near
+        )
 
-    def _content(self, tokens: Sequence[str]) -> list[str]:
-        """The words that are neither small ones nor the question's."""
-        return [token for token in tokens if token and token not in _SMALL and token[:5] not in self.asked]
+    def _anothers(self, reading: Reading, one: Mention) -> bool:
+        """Whether a mention is another person's name: a surname with given names that cannot be the target's."""
+        own = [token for token in reading.tokens[one.start : one.end] if token not in HEADS]
+        fits = [target for target in self.targets if target.given and " ".join(own).endswith(target.surname)]
+        own = own[: -len(fits[0].surname.split())] if fits else []
+        return bool(own) and all(another_given(a, b) for target in fits for b in target.given for a in own)
+
+    def _is_other(self, text: str) -> bool:
+        """Whether a bare name is surely none of the targets."""
+        reading = self._read(text)
+        found = self._mentions(reading)
+        if found:
+            return all(not one.sure and self._anothers(reading, one) for one in found)
+        return not is_near(self._content(reading.tokens), self.targets)
 
     def _names(self, reading: Reading, start: int, end: int, found: Sequence[Mention] = ()) -> list[str]:
         """Capitalised words between two places that are neither the question's nor a target's, nor in a clause that denies."""
-        left_out = HEADS | self.cues.negations | self.cues.aside | self.cues.turns | self.cues.sure
         out = []
         for place in range(start, min(end, len(reading.tokens))):
             word, token = reading.cased[place], reading.tokens[place]
-            if not word[:1].isupper() or word.isdecimal() or len(token) < 2 or token in left_out:
+            beside = reading.cased[place + 1][:1] if place + 1 < len(reading.cased) else ""
+            if (
+                not word[:1].isupper()
+                or len(token) < 2
+                or token in self.no_names
+                or not self._content([token])
+            ):
                 continue
-            if any(one.start <= place < one.end for one in found) or not self._content([token]):
+            if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
                 continue
-            beside = reading.cased[place + 1 : place + 2]
-            if place == 0 and not (beside and (beside[0][:1].isupper() or reading.tokens[1] in FUNCTION)):
+            quoted = place and reading.gaps[place][-1:] == '"'
+            noun = (
+                self.nouns
+                and place
+                and not beside.isupper()
+                and reading.tokens[place - 1] not in self.cues.turns
+            )
+            if quoted or noun or (_DEMONYM.fullmatch(token) and beside.islower()):
                 continue
-            closing = place and reading.tokens[place - 1] in self.cues.turns
-            if self.nouns and not (beside and beside[0][:1].isupper()) and place and not closing:
+            if any(one.start <= place < one.end for one in found) or self.denied(
+                reading, Mention(place, place + 1, True)
+            ):
                 continue
-            if not self.denied(reading, Mention(place, place + 1, True)):
-                out.append(word)
+            out.append(word)
         return out
 
-    def _other(self, reading: Reading) -> Verdict:
+    def _other(self, reading: Reading, opening: str) -> Verdict:
         """No target in a sentence: is it surely another answer?"""
         tokens, text, script = reading.tokens, reading.text, script_of(reading.text)
         content = self._content(tokens)
-        if not content:
-            return undecided(_NOTHING)
-        same = [target for target in self.targets if target.script == script]
-        if not script or not same or "?" in text or self.cues.denies(tokens, text):
+        if script and content and all(target.script != script for target in self.targets):
             return undecided("no target, and nothing that can be compared")
-        if all(_differs_in_digits(tokens, target.tokens) for target in self.targets):
+        if not script or not content or "?" in text or (self.cues.denies(tokens, text) and not opening):
+            return undecided(_NOTHING)
+        if all(differs_in_digits(tokens, target.tokens) for target in self.targets):
             return incorrect(f"'{_shown(text)}' has other digits than the target")
-        if is_near(content, self.targets):
+        if not _RENAMED.isdisjoint(tokens):
+            return undecided("perhaps another name of it")
+        explained = opening and self._is_other(opening) and not self.cues.aside.isdisjoint(tokens)
+        if is_near(content, self.targets) and not explained:
             return undecided("something like a target")
-        proper = all(target.text[:1].isupper() for target in same) or script not in CASED
-        if len(content) <= 4 and (self._is_bare(text) and proper):
-            return incorrect(f"'{_shown(text)}' is none of the targets")
-        if proper and script in CASED and (name := self._only_name(reading)):
+        if opening or (len(content) <= 4 and self._is_bare(text)):
+            return self._bare_other(opening or text)
+        short = len(content) <= (8 if script in _SPACELESS else 2 if script in CASED else 3)
+        if (
+            (self.common or script not in CASED)
+            and short
+            and self._takes_up(tokens)
+            and self.cues.aside.isdisjoint(tokens)
+        ):
+            return incorrect(f"'{_shown(text)}' gives no target")
+        if not self.common and script in CASED and (name := self._only_name(reading)):
             return incorrect(f"'{name}' is given, and no target")
         return undecided(_NOTHING)
 
+    def _bare_other(self, name: str) -> Verdict:
+        """A bare name that is none of the targets; one that may be a symbol, an abbreviation or a nickname of a target is open."""
+        tokens, letters = read(name).tokens, "".join(name.split())
+        symbol = re.fullmatch(r"[A-Z][a-z]?|[A-Z]{2,5}", letters) and not all(
+            len(one.text) <= 3 or one.text.isupper() for one in self.targets
+        )
+        if symbol or (len(tokens) > 2 and tokens[0] == "the" and letters[3:4].isupper()):
+            return undecided(f"'{_shown(name)}' may be short for a target or another name of it")
+        return incorrect(f"'{_shown(name)}' is none of the targets")
+
     def _only_name(self, reading: Reading) -> str:
         """The name that is all that a sentence gives up to its first comma or the like; "" where it says more."""
-        end = next(
-            (place for place in range(1, len(reading.tokens)) if _PARTED.search(reading.gaps[place])),
-            len(reading.tokens),
-        )
-        tokens = reading.tokens[:end]
-        places = [
-            place
-            for place, token in enumerate(tokens)
-            if token and token not in _SMALL and token[:5] not in self.asked
-        ]
-        if (
-            not places
-            or not self.cues.aside.isdisjoint(reading.tokens)
-            or len(places) > 4
-            or places[-1] - places[0] >= len(places) + 1
-        ):
+        tokens = reading.tokens[: reading.clause(0, 1)[1]]
+        places = [at for at, token in enumerate(tokens) if self._content([token])]
+        run = [at for at in places if reading.cased[at][:1].isupper()]
+        more, about = len(places) - len(run), self._takes_up(tokens)
+        if not run or len(run) > 4 or run[-1] - run[0] > len(run) or more > 1:
             return ""
-        capital = all(reading.cased[place][:1].isupper() for place in places)
-        answers = (
-            self._takes_up(" ".join(tokens))
-            or tokens[0] in FUNCTION
-            or self._is_bare(" ".join(reading.cased[:end]))
-        )
-        return " ".join(reading.cased[places[0] : places[-1] + 1]) if capital and answers else ""
-
-
-def _differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
-    one, other = ("".join(part for part in tokens if part not in ARTICLES) for tokens in (tokens, wanted))
-    letters = re.sub(r"\d", "", one)
-    return one != other and letters == re.sub(r"\d", "", other) and letters != one and letters != other
+        if not (self.cues.aside | _SUPPOSED).isdisjoint(reading.tokens):
+            return ""
+        alone = not more and (tokens[0] in FUNCTION or (run[0] == 0 and bool(self._shared(tokens))))
+        return " ".join(reading.cased[run[0] : run[-1] + 1]) if about or alone else ""
 
 
 def _shown(text: str) -> str:

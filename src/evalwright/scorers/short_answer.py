@@ -7,17 +7,19 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.dates import Date, judge_date, parse_date
+from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
+from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
@@ -43,7 +45,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     return _verdict(found, sample, judge).outcome()
@@ -52,6 +54,10 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
 def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if found.none:
         return not_attempted(f"{found.rule} is empty")
+    if any(unicodedata.category(char) == "So" for char in found.text) and not any(
+        map(str.isalnum, found.text)
+    ):
+        return undecided("signs only")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
@@ -74,15 +80,19 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
-    names = Names(targets_of(targets, parts), question, language, confusable)
+    person = not words("person", language).isdisjoint(read(plain(question[:2000])).tokens)
+    shorter = "surname" if person and "parts" not in metadata and not kind else parts
+    names = Names(targets_of(targets, shorter), question, language, confusable)
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
     if side:
         return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
-    if dates and (kind == "date" or max(date.parts for date in dates) > 1):
-        return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
+    if dates and (
+        kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
+    ):
+        return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
     if not kind and any(_FORMULA.search(target) for target in targets):
         return lambda found: _declining(found) or _formula(found, targets), symbols
     unit = str(metadata.get("unit") or "")

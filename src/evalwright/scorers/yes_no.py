@@ -1,191 +1,141 @@
-"""Yes or no: an answer that opens with, or is, an explicit yes or no. A statement that only implies one is undecided."""
+"""Yes or no: an explicit yes or no, an echo of the question ("They cannot."), or its words again, plainly or denied."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
-from evalwright.scorers.match import Reading, read
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.match import FUNCTION, read
+from evalwright.scorers.text.cues import cues, opening, words
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.wordlists import word_list, word_set
+from evalwright.scorers.text.tokens import fold
+from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-_YES = """
-en: yes yeah yep yup true correct affirmative indeed absolutely certainly definitely surely right
-de: ja jawohl richtig stimmt doch natürlich selbstverständlich wahr
-fr: oui si vrai exact certainement
-es: sí si cierto verdadero correcto claro
-it: sì si vero certo esatto
-pt: sim verdadeiro certo correto
-nl: ja jazeker klopt waar
-ru: да верно правда конечно
-uk: так вірно правда
-pl: tak prawda oczywiście
-tr: evet doğru
-id: ya iya benar betul
-ms: ya betul benar
-vi: có vâng đúng phải
-tl: oo opo tama
-sw: ndiyo ndio kweli
-ar: نعم أجل بلى صحيح
-hi: हाँ हां जी सही
-el: ναι
-"""
-_NO = """
-en: no nope nah false incorrect untrue never wrong
-de: nein falsch
-fr: non faux
-es: no falso
-it: no falso
-pt: não nao falso
-nl: nee neen
-ru: нет неверно ложь
-uk: ні неправда
-pl: nie nieprawda
-tr: hayır yanlış değil
-id: tidak bukan salah
-ms: tidak bukan salah
-vi: không sai
-tl: hindi mali
-sw: hapana la
-ar: لا كلا خطأ
-hi: नहीं नही गलत
-el: όχι οχι
-"""
-_CASELESS_YES = word_list("是的 对 對 はい そうです 예 네 맞습니다 그렇습니다 ใช่ ஆம் ஆமாம் 是")
-_CASELESS_NO = word_list("不是 不对 不 否 いいえ 違います 아니요 아니오 아닙니다 아뇨 ไม่ใช่ ไม่ இல்லை 没有")
-_OPENINGS = word_set("well oh so the answer is it would be that in short therefore thus hence final")
+_CLAUSE = re.compile(r"[,;:.!?(—–…。！、，،؛]|\s-\s|\n|$")
+_OPENINGS = word_set(
+    "well oh so the answer is it would be that in short therefore thus hence final i say think also donc hmm"
+)
 _NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
-
-
-@lru_cache(maxsize=64)
-def _words(language: str) -> tuple[frozenset[str], frozenset[str]]:
-    sides = []
-    for table in (_YES, _NO):
-        rows = dict(line.split(":", 1) for line in table.strip().splitlines())
-        sides.append(frozenset(read(rows["en"] + rows.get(language.split("-")[0], "")).tokens))
-    return sides[0] - sides[1], sides[1] - sides[0] | {"no"}
+_BOTH = word_set("and or but und et y e ou oder o aber mais pero ma и или")
+_ECHO = (FUNCTION - word_set("know perhaps maybe likely who what which if sure well")) | word_set(
+    "at all really so öyle vậy das"
+)
+_UNSURE = word_set(
+    "doubt if only unless myth maybe perhaps likely unlikely vielleicht peut quiza forse talvez"
+)
+_NOBODY = word_set("nobody none nothing anything neither nor without except instead doubt rather no never")
+_DESPITE = word_set("si doch")
+"""Words that affirm against a question that denies."""
+_PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다")
 
 
 @lru_cache(maxsize=256)
 def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
     """ "yes" or "no" where a target says nothing else, "" for other targets."""
-    said = {side for target in targets if (side := _side(plain(target), language, whole=True))}
+    said = {side for target in targets if (side := _explicit(plain(target), language, whole=True))}
     return said.pop() if len(said) == 1 and all(len(read(plain(one)).tokens) <= 4 for one in targets) else ""
 
 
 def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -> Verdict:
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
-    change = None if said.marked else last_revision(text[6:])
-    if change is not None and (later := _side(text[6 + change[1] :].strip(" .,:;!-"), language)):
-        return correct("after a change of mind") if later == target else incorrect("after a change of mind")
+    if said.rule.startswith("a change of mind") and _explicit(cue := said.rule.rpartition(": ")[2], language):
+        text = f"{cue}, {text}"
     parts = lines(text)
-    side = _side(parts[0], language) if parts else ""
-    if not side and len(parts) > 1:
-        side = _side(parts[-1], language)
+    if not parts or "?" in parts[0]:
+        return undecided("no answer, or a question")
     asked = read(plain(question[:600])).tokens
-    if side and cues(language).denies(asked, question):
-        return undecided("a yes or no to a question that denies")
-    if not side and len(parts) == 1 and not said.marked:
-        side = _stated(parts[0], asked, language)
+    first = _explicit(parts[0], language) or _echo(_clause(parts[0]), language)
+    if first and cues(language).denies(asked, question):
+        affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
+        return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
+    sides = {side for part in parts if (side := _explicit(part, language))}
+    restated = {_restated(clause, asked, language) for clause in _CLAUSE.split(parts[0])[:3]} - {""}
+    side = first or _explicit(parts[-1], language) or (next(iter(restated)) if len(restated) == 1 else "")
     if not side:
         return undecided("no explicit yes or no")
-    if any(_side(part, language) not in ("", side) for part in parts[1:]):
+    if (sides | restated) - {side}:
         return undecided("both yes and no")
-    shown = f"'{' '.join(parts[0].split())[:60]}' says {side}"
-    return correct(shown) if side == target else incorrect(shown)
+    return _against(target, side)
 
 
-_SMALL = word_set(
-    "is are was were do does did the a an of in on to for and can could has have had at by with it they he she that this there",
-    "be been as from its their so yes will would",
-)
+def _against(target: str, side: str) -> Verdict:
+    return correct(f"says {side}") if side == target else incorrect(f"says {side}")
 
 
-def _stated(text: str, asked: list[str], language: str) -> str:
-    """A short statement that repeats what is asked, plainly or denied: "It is not a prime number", "They cannot"."""
-    tokens = read(text).tokens
-    denied = cues(language).denies(tokens, text)
-    content = {token[:5] for token in asked if token not in _SMALL and len(token) > 1}
-    own = [
-        token
-        for token in tokens
-        if token not in _SMALL and token not in cues(language).negations and len(token) > 1
-    ]
-    plain_words = (
-        len(tokens) <= 12
-        and not cues(language).turn_in(tokens)
-        and not cues(language).offers(tokens, text)
-        and "?" not in text
-    )
-    if (
-        not plain_words
-        or language != "en"
-        or any(word in tokens for word in ("doubt", "if", "than", "only", "unless", "myth"))
-    ):
-        return ""
-    if (
-        not own
-        and 2 <= len(tokens) <= 4
-        and tokens[0] in ("it", "they", "he", "she", "this", "that", "there")
-    ):
-        return "no" if denied else "yes" if tokens[0] in ("it", "they", "he", "she") else ""
-    shared = {token[:5] for token in own} & content
-    if (len(shared) * 3 < 2 * len(content) and not (len(own) == 1 and shared)) or any(
-        token[:5] not in content for token in own
-    ):
-        return ""
-    return "no" if denied else "yes"
+def _clause(text: str) -> str:
+    found = _CLAUSE.search(text, 1)
+    return text[: found.start()] if found else text
 
 
-def _side(text: str, language: str, whole: bool = False) -> str:
-    """What a text says at its start."""
-    yes, no = _words(language)
-    reading = read(text)
-    tokens = [token for token in reading.tokens if token]
-    if not tokens:
-        return ""
-    bare = reading.text.strip(" \"'(*")
-    for words, side in ((_CASELESS_NO, "no"), (_CASELESS_YES, "yes")):
-        for word in words:
-            if bare.startswith(word) and (
-                len(bare) == len(word)
-                or not bare[len(word)].isalnum()
-                or bare[len(word) :].startswith(("の", "です"))
-            ):
-                return side
+def _explicit(text: str, language: str, whole: bool = False) -> str:
+    """What a text says with a yes or a no at its start; whole: the text is nothing else."""
+    bare = text.strip(" \"'(*")
+    for side in ("no", "yes"):
+        sign = opening(side, bare)
+        later = bare[len(sign) :]
+        if sign and (not later or not later[0].isalnum() or later.startswith(_PARTICLES)):
+            return side
+    yes, no = words("yes", language), words("no", language)
+    both = yes & no
+    tokens = [token for token in read(text).tokens if token]
     start = 0
-    while start < len(tokens) - 1 and tokens[start] in _OPENINGS:
+    while not whole and start < len(tokens) - 1 and tokens[start] in _OPENINGS:
         start += 1
-    first, rest = tokens[start], tokens[start + 1 : start + 3]
-    if start and whole:
+    if not tokens or tokens[start] not in yes | no or tokens[start] in both - {"no"}:
+        return _echo(text, language) if whole else ""
+    side = "no" if tokens[start] in no else "yes"
+    rest = tokens[start + 1 : start + 3]
+    if rest[:1] and (rest[0] in _BOTH or rest[0] in _NO_ANSWER):
         return ""
-    if first in ("of",) and rest[:1] == ["course"]:
-        return "no" if rest[1:] == ["not"] else "yes"
-    if first == "not" and rest and rest[0] in ("true", "correct", "at", "really"):
-        return "no"
-    if first in yes:
-        if (rest[:1] and rest[0] in ("and", "und", "et", "y", "e", "or", "oder", "but", "aber")) or set(
-            rest
-        ) & (no | {"not"}):
-            return "no" if rest[:1] and rest[0] in ("not", "no") else ""
-        follows = _follows(reading, first)
-        return "yes" if follows or first in ("yes", "yeah", "yep") else ""
-    if first in no:
-        if rest[:1] and (rest[0] in _NO_ANSWER or rest[0] in ("and", "or") or set(rest) & yes):
-            return ""
-        return (
-            "no"
-            if _follows(reading, first) or (first in ("no", "nope") and len(tokens) < 3) or first == "nein"
-            else ""
-        )
-    return ""
+    if not {"not", *yes, *no}.isdisjoint(rest[:1]):
+        return side if rest[0] in (yes if side == "yes" else no) else ""
+    clause = fold(_clause(text.strip()).casefold()).split()
+    return (
+        side
+        if tokens[start] in words(side) - {"si", "no", "a", "la", "ni"}
+        or len(clause) <= start + 1
+        or len(tokens) < 3
+        else ""
+    )
 
 
-def _follows(reading: Reading, first: str) -> bool:
-    """Whether a mark or the end of the text follows the first word."""
-    text, word = reading.text, reading.cased[reading.tokens.index(first)]
-    end = text.find(word) + len(word)
-    return end >= len(text.rstrip()) or text[end] in ",.!;:。！、，،؛…)\n-–—"
+def _echo(text: str, language: str) -> str:
+    """What a clause says that has nothing but pronouns, verbs and words such as "true", "not", "definitely"."""
+    true, false = words("true", language), words("false", language)
+    negations = cues(language).negations - false - _NOBODY
+    tokens = [token for token in read(text).tokens if token]
+    sides = words("yes", language) | words("no", language)
+    known = (true | false | negations | _ECHO) - sides
+    if tokens[-1:] and tokens[-1] in sides and tokens[:-1] and (_ECHO - sides).issuperset(tokens[:-1]):
+        return "yes" if tokens[-1] in words("yes", language) else "no"
+    if not tokens or len(tokens) > 6 or not known.issuperset(tokens) or not _UNSURE.isdisjoint(tokens):
+        return ""
+    said = any(token in true | false | negations for token in tokens)
+    if not said and not (2 <= len(tokens) <= 4 and tokens[-1] not in ("i", "it", "that", "this", "well")):
+        return ""
+    return "no" if sum(token in false or token in negations for token in tokens) % 2 else "yes"
+
+
+def _restated(text: str, asked: list[str], language: str) -> str:
+    """A clause in the question's own words and order, plainly or denied: "91 is not a prime number"."""
+    tokens = [token for token in read(text).tokens if token]
+    order = [token[:5] for token in asked if token not in FUNCTION and len(token) > 1]
+    negations = cues(language).negations
+    own = [
+        token[:5] for token in tokens if token not in FUNCTION and token not in negations and len(token) > 1
+    ]
+    shared = [token for token in own if token in order]
+    if not shared or len(shared) < len(own) or (len(own) > 1 and len(set(shared)) * 3 < 2 * len(set(order))):
+        return ""
+    places = [order.index(token) for token in dict.fromkeys(shared)]
+    if (
+        places != sorted(places)
+        or not text.isascii()
+        or not _UNSURE.isdisjoint(tokens)
+        or cues(language).offers(tokens, text)
+    ):
+        return ""
+    return "no" if sum(token in negations for token in tokens) else "yes"

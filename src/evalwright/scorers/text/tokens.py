@@ -20,19 +20,6 @@ _FIRST_MARK = "\u0300"
 """Below this code point there are no combining marks and no scripts without spaces."""
 
 
-class Quote(str):
-    """Quoted words, and the characters of the text (`Words.text`) where they stand."""
-
-    __slots__ = ("span",)
-    span: tuple[int, int]
-
-    def __new__(cls, text: str, span: tuple[int, int]) -> Quote:
-        """Make a quotation that knows its place."""
-        made = super().__new__(cls, text)
-        made.span = span
-        return made
-
-
 class Words:
     """A plain text, its words as written (`cased`) and as compared (`tokens`), and the tokens joined by single spaces.
 
@@ -62,29 +49,6 @@ class Words:
     def spans(self) -> list[tuple[int, int]]:
         """Where each word stands in `text`."""
         return [match.span() for match in _matches(self.text)]
-
-    def index(self, position: int) -> int:
-        """The token that starts after the space at `position` of `joined`."""
-        return self.joined.count(" ", 0, position) if position else 0
-
-    def quote(self, start: int, end: int) -> Quote:
-        """The text of the tokens from start to end, as written, shortened to what a person reads at a glance."""
-        end = min(end, len(self.spans))
-        if start >= end:
-            return Quote("''", (0, 0))
-        span = self.spans[start][0], self.spans[end - 1][1]
-        return self.quote_between(*span)
-
-    def quote_between(self, start: int, end: int) -> Quote:
-        """The same for the characters from start to end."""
-        text = " ".join(self.text[start:end].split())
-        return Quote(f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'", (start, end))
-
-    def gap(self, index: int) -> str:
-        """What stands between the tokens index - 1 and index (or the text's edge)."""
-        before = self.spans[index - 1][1] if index > 0 else 0
-        after = self.spans[index][0] if index < len(self.spans) else len(self.text)
-        return self.text[before:after]
 
 
 def fold(text: str) -> str:
