@@ -113,7 +113,7 @@ def test_an_integer_is_itself_however_it_is_written(number: int) -> None:
 def test_what_cannot_be_scored_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="kind"):
         score("1", "1", "numbr")
-    with pytest.raises(ScoringError, match="no number"):
+    with pytest.raises(ScoringError, match="not a number"):
         score("1", "many", "number")
     with pytest.raises(ScoringError, match="no target"):
         final_answer(Sample("s"), Answer("x"))

@@ -31,7 +31,7 @@ def values(text: str, language: str = "en") -> list[tuple[float, ...]]:
         ("1 234 567", "fr", [(1234567,)]),
         ("12,34,567", "en", [(1234567,)]),
         ("3,5", "en", [(3.5,)]),
-        ("1.234", "en", [(1.234,)]),
+        ("1.234", "en", [(1.234, 1234)]),
         ("1.234", "de", [(1234, 1.234)]),
         ("-5", "en", [(-5,)]),
         ("minus eighteen degrees", "en", [(-18,)]),
@@ -55,6 +55,17 @@ def values(text: str, language: str = "en") -> list[tuple[float, ...]]:
         ("二十四个", "zh", [(24,)]),
         ("一九四七年", "zh", [(1947,)]),
         ("스물다섯 개", "ko", [(25,)]),
+        ("1억 2천만", "ko", [(1.2e8,)]),
+        ("백 센티미터", "ko", [(100,)]),
+        ("六分之五", "zh", [(5 / 6,)]),
+        ("trescientos ochenta y cuatro mil cuatrocientos", "es", [(384400,)]),
+        ("dreieinhalb", "de", [(3.5,)]),
+        ("एक हज़ार", "hi", [(1000,)]),
+        ("mia tatu sitini na sita", "sw", [(366,)]),
+        ("one sixth", "en", [(1 / 6,)]),
+        ("half a million", "en", [(5e5,)]),
+        ("23 pairs", "en", [(46, 23)]),
+        ("330 ± 1 m", "en", [(330,)]),
         ("version 1.2.3", "en", []),
         ("KM3NeT and 3I", "en", []),
         ("no one knows", "en", [(1,)]),
@@ -81,6 +92,7 @@ def test_number_words_of_other_languages_are_the_librarys(number: int, language:
 
 def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     number_words._table.cache_clear()
+    find_numbers.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "num2words", None)
     try:
         assert values("dreihundertfünf", "de") == []
@@ -88,6 +100,7 @@ def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyP
         assert label_of("305", "three hundred and five", answer_type="number") == CORRECT
     finally:
         number_words._table.cache_clear()
+        find_numbers.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -101,6 +114,8 @@ def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyP
         ("1", "mile", "metres", "1609.344"),
         ("3", "hours", "min", "180"),
         ("50", "%", "percent", "50"),
+        ("1", "km²", "metros cuadrados", "1000000"),
+        ("60", "kilometres an hour", "m/s", "16.666667"),
     ],
 )
 def test_units_convert(value: str, unit: str, other: str, expected: str) -> None:
@@ -137,6 +152,15 @@ def test_what_does_not_convert() -> None:
         ("120k", "115,000", {"tolerance": {"significant": "target"}}, CORRECT),
         ("2.4", "2.4 billion", {"unit": "billion US dollars"}, CORRECT),
         ("0.75", "75%", {}, UNDECIDED),
+        ("3/8", "37.5%", {}, CORRECT),
+        ("206", "206%", {}, UNDECIDED),
+        ("206", "There are 206 = bones", {}, CORRECT),
+        ("206", "206 is wrong; there are 213.", {}, UNDECIDED),
+        ("206", "Some say 206, but there are 213.", {}, UNDECIDED),
+        ("37468000", "Tokyo, 37,468,000", {}, CORRECT),
+        ("384400", "384.400 km", {"language": "de", "unit": "km"}, CORRECT),
+        ("384400", "about 384 thousand km", {"unit": "km"}, CORRECT),
+        ("10", "10 metros cuadrados", {"unit": "m²"}, CORRECT),
     ],
 )
 def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[str, Any], label: str) -> None:

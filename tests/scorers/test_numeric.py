@@ -40,5 +40,5 @@ def test_numeric(
 
 
 def test_a_target_that_is_no_number_is_named() -> None:
-    with pytest.raises(ScoringError, match="no number: 'Paris'"):
+    with pytest.raises(ScoringError, match="not a number: 'Paris'"):
         numeric(Sample("s", targets=("Paris",)), Answer("5"))

@@ -74,7 +74,7 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
         ("==", "`==`", "", CORRECT),
         ("==", "!=", "", INCORRECT),
         ("37468000", "Tokyo, 37,468,000", "Which city is the largest, and how many live there?", CORRECT),
-        ("x = 7 or x = -7", "x = 7", "Solve x² = 49.", UNDECIDED),
+        ("x = 7 or x = -7", "x = 7", "Solve x² = 49.", INCORRECT),
     ],
 )
 def test_what_is_certain_and_what_is_not(targets: str, reply: str, question: str, label: str) -> None:

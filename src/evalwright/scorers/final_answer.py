@@ -5,19 +5,35 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.conclusion import Conclusion, conclusion, last_box
+from evalwright.scorers.text.locate import last_box
 
 _KINDS = ("choice", "math", "number", "text")
 _NUMBER = re.compile(r"[-−+]?\s?[$€£]?\s?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\d.]))?")
 _LETTER = re.compile(
     r"(?:\\(?:text|mathrm|textbf|mathbf)\{)?[\s(\[*\"'$]{0,4}([A-Z])(?![\w'’]|\s+(?:or|and|/)\s+\(?[A-Z]\b)"
 )
+_MARK = re.compile(
+    r"(?:final answer|correct answer|correct option|correct choice|answer)\**\s*(?:is|=|:|：)(?:\s*:)?\**[ \t]*",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(r"(?m)^\s*####[ \t]*(?P<rest>\S.*)$")
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_MOST_CHARACTERS = 200_000
 _QUOTES = "\"'`*“”‘’ \t"
+
+
+class Conclusion(NamedTuple):
+    """text: what stands where the answer is said, "" where there is nothing. rule: how it was found. marked: by a mark."""
+
+    text: str
+    rule: str
+    marked: bool
 
 
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
@@ -36,7 +52,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         )
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    found = conclusion(answer.text)
+    found = _conclusion(answer.text)
     if kind == "choice":
         return _choice(sample, found)
     if not sample.targets:
@@ -118,3 +134,29 @@ def _text(sample: Sample, found: Conclusion, *, mathematical: bool) -> Score:
 
 def _words(text: str) -> str:
     return " ".join(text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split())
+
+
+def _conclusion(reply: str) -> Conclusion:
+    """What stands after the last mark of a reply; without one, its last line that is not empty."""
+    reply = reply[-_MOST_CHARACTERS:]
+    found: list[tuple[int, Conclusion]] = []
+    for box in reversed(list(_BOX.finditer(reply))[-20:]):
+        if (content := last_box(reply[box.start() :])) is not None:
+            found.append((box.start(), Conclusion(content, "the last \\boxed{}", True)))
+            break
+    if hashes := list(_HASHES.finditer(reply)):
+        found.append(
+            (hashes[-1].start(), Conclusion(hashes[-1]["rest"].strip(), "the last line after ####", True))
+        )
+    for mark in reversed(list(_MARK.finditer(reply))):
+        lines = (line.strip().strip("*").strip() for line in reply[mark.end() :].splitlines())
+        if rest := next((line for line in lines if line), ""):
+            found.append(
+                (mark.start(), Conclusion(rest, "what follows the last 'answer is' or 'answer:'", True))
+            )
+            break
+    if found:
+        # "The answer is \boxed{4}." has two marks on one line; the box is the narrower.
+        return max(found, key=lambda item: item[0])[1]
+    lines_left = [line.strip() for line in reply.splitlines() if line.strip()]
+    return Conclusion(lines_left[-1] if lines_left else "", "the last line", False)

@@ -1,213 +1,291 @@
-"""Number words: a parser for English and for the characters of Chinese, Japanese and Korean; for other languages the library
-num2words run backwards, where it is installed (`pip install 'evalwright[numbers]'`). Without it such words are not read, and what
-rests on them stays undecided.
+"""Numbers in words: a table of each language's words for 0 to 999 and for round numbers, and one way to put its entries together.
+
+The table is made by rule for English, Hindi and Swahili and by the library num2words for other languages (`pip install
+'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked out. What has no table is not read, and stays undecided.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.text.wordlists import word_list, word_set
+from evalwright.scorers.units import table
 
-_SMALL = {
-    word: value
-    for value, word in enumerate(
-        word_list(
-            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-            "nineteen"
-        )
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate(word_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
-}
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7}  # fmt: skip
-_NTHS = word_list("third fourth fifth sixth seventh eighth ninth tenth")
-_PARTS = {f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)} | {
-    word: Decimal(1) / part
-    for part, words in ((2, "half halves"), (3, "third"), (4, "quarter quarters"))
-    for word in words.split()
-}
-_OTHERS = {"dozen": 12, "twice": 2, "thrice": 3}
-_WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = frozenset({*_SMALL, *_TENS, *_SCALES, *_PARTS, *_OTHERS, "hundred", "and", "a", "point"})
+_ONES = word_list(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = word_list("twenty thirty forty fifty sixty seventy eighty ninety")
+_SCALES = {
+    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
+}  # fmt: skip
+_ALIKE = {"ms": "id", "fil": "tl", "nb": "no", "nn": "no"}
+_ARTICLES = word_set("un une uno una um uma ein eine en een et se")
+_HALVES = {"half": Decimal("0.5"), "a half": Decimal("0.5"), "a quarter": Decimal("0.25"), "einhalb": Decimal("0.5"), "anderthalb": Decimal("1.5")}  # fmt: skip
+_PARTS = {name: Decimal(1) / int(below) for below, names in table("parts").items() for name in names.split()}
+_PART = re.compile(r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)")
+_POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
+_GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, ")
+_AFTER = re.compile(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
+_BEFORE = re.compile(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
+_GOES_ON = word_set("komma virgule coma virgula point nonante septante huitante octante", *_PARTS)
 
 _DIGITS = {
     char: value
-    for value, chars in enumerate(
-        word_list("零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구")
-    )
+    for value, chars in enumerate(word_list("零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"))
     for char in chars
-}
+}  # fmt: skip
 _PLACES = {char: 10**power for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1) for char in chars}
 _MYRIADS = {
     char: 10 ** (4 * power) for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1) for char in chars
 }
 _CHARACTERS = re.compile(f"[{''.join((*_DIGITS, *_PLACES, *_MYRIADS))}]+")
-_KOREAN = {
+_RATIO = re.compile(r"分之|分の|분의 ?")
+_COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ"
+_KOREAN_COUNTED = re.compile(
+    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|입니다|이다|\W|$)"
+)
+_NATIVE = {
     word: value
     for value, words in enumerate(word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1)
     for word in words.split("|")
-}
-_KOREAN_TENS = {
-    word: 10 * value
-    for value, words in enumerate(word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"), 1)
+} | {
+    word: value
+    for value, words in zip(range(10, 100, 10), word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"), strict=True)
     for word in words.split("|")
-}
-_NATIVE = re.compile(
-    rf"(?<![가-힣])(?P<tens>{'|'.join(_KOREAN_TENS)})?(?P<ones>{'|'.join(_KOREAN)})?(?=\s?(?:개|명|마리|살|번|가지|곳)|\s|$)"
-)
-
-Found = tuple[Decimal, int, int]
-"""A value and its place in the text."""
+}  # fmt: skip
+_NATIVE_RUN = re.compile(rf"(?<![가-힣])({'|'.join(_NATIVE)})({'|'.join(_NATIVE)})?(?=\s?(?:개|명|마리|살|번|가지|곳|달|시간)|[\s.,]|$)")  # fmt: skip
 
 
-def spelled(text: str, language: str) -> list[Found]:
+class Spelled(NamedTuple):
+    """A value and its place. cut: whether a neighbour belongs to it that is not read."""
+
+    value: Decimal
+    start: int
+    end: int
+    cut: bool = False
+
+
+def spelled(text: str, language: str) -> list[Spelled]:
     """The numbers that a plain text writes in words, in order."""
     lowered = text.casefold()
-    out = _english(lowered)
-    if not text.isascii():
-        out += _east_asian(lowered)
-    if language != "en" and (table := _table(language)) is not None:
-        out += _looked_up(lowered, *table)
-    kept: list[Found] = []
-    for one in sorted(out, key=lambda found: (found[1], -found[2])):
-        if not kept or one[1] >= kept[-1][2]:
+    out = [] if text.isascii() else list(_east_asian(lowered))
+    for code in dict.fromkeys(("en", language)):
+        if (table := _table(code)) is not None:
+            out += _joined(lowered, _entries(lowered, table), table, code)
+    kept: list[Spelled] = []
+    for one in sorted(out, key=lambda found: (found.start, -found.end)):
+        if not kept or one.start >= kept[-1].end:
             kept.append(one)
     return kept
 
 
-def _english(text: str) -> list[Found]:
-    out: list[Found] = []
-    run: list[re.Match[str]] = []
-    end = 0
-    for word in _WORD.finditer(text):
-        gap = text[end : word.start()]
-        joined = run and (gap.strip(" -") == "" or (gap == ", " and run[-1].group() in _SCALES))
-        if run and (not joined or word.group() not in _ENGLISH):
-            out += _english_run(run)
-            run = []
-        if word.group() in _ENGLISH and (run or word.group() not in ("and", "point")):
-            run.append(word)
-        end = word.end()
-    return out + _english_run(run)
+class _Table(NamedTuple):
+    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries where a script has no spaces."""
+
+    values: dict[str, Decimal]
+    longest: int
+    stems: frozenset[str]
+    spaceless: re.Pattern[str] | None
 
 
-def _english_run(run: list[re.Match[str]]) -> list[Found]:
-    while run and run[-1].group() in ("and", "a", "point"):
-        run = run[:-1]
-    while (
-        run
-        and run[0].group() == "a"
-        and (len(run) == 1 or run[1].group() not in ("hundred", *_SCALES, "dozen", "half", "quarter"))
-    ):
-        run = run[1:]
-    if not run:
-        return []
-    words = [word.group() for word in run]
-    value = _english_value(words)
-    return [] if value is None else [(value, run[0].start(), run[-1].end())]
-
-
-def _english_value(words: list[str]) -> Decimal | None:
-    if "point" in words:
-        place = words.index("point")
-        whole, digits = _english_value(words[:place]), words[place + 1 :]
-        if whole is None or not digits or any(_SMALL.get(word, 10) > 9 for word in digits):
-            return None
-        return whole + Decimal("0." + "".join(str(_SMALL[word]) for word in digits))
-    if words[-1] in _PARTS:
-        whole, last = Decimal(0), words
-        if "and" in words:
-            place = len(words) - 1 - words[::-1].index("and")
-            front, last = _english_value(words[:place]), words[place + 1 :]
-            if front is None:
-                return None
-            whole = front
-        count = 1 if last[:-1] in ([], ["a"]) else _SMALL.get(last[0], 0) if len(last) == 2 else 0
-        return whole + count * _PARTS[words[-1]] if count else None
-    years = _year(words)
-    if years is not None:
-        return years
-    total = current = Decimal(0)
-    before = ""
-    for word in words:
-        if word in _SMALL:
-            if before in _SMALL:
-                return None  # "one two"
-            current += _SMALL[word]
-        elif word in _TENS:
-            if before in _TENS or before in _SMALL:
-                return None
-            current += _TENS[word]
-        elif word == "hundred":
-            current = (current or Decimal(1)) * 100
-        elif word in _SCALES:
-            total += (current or Decimal(1)) * _SCALES[word]
-            current = Decimal(0)
-        elif word in _OTHERS:
-            current = (current or Decimal(1)) * _OTHERS[word]
-        elif word in _PARTS:
-            return None
-        before = word if word not in ("and", "a") else before
-    return total + current
-
-
-def _year(words: list[str]) -> Decimal | None:
-    """ "nineteen eighty-four", "twenty twelve", "eighteen hundred" is read by the general rule."""
-    if len(words) not in (2, 3) or any(word not in _SMALL and word not in _TENS for word in words):
+@lru_cache(maxsize=8)
+def _table(language: str) -> _Table | None:
+    """Number words with their values; None where they are not known."""
+    hand = [word.partition("=") for word in table("words").get(language, "").split()]
+    rows = [(word, int(value or place)) for place, (word, _, value) in enumerate(hand)]
+    values: dict[str, Decimal] = {}
+    for form, value in _english() if language == "en" else rows or _by_library(language):
+        words = " ".join(fold(form.casefold()).replace("-", " ").replace(",", " ").split())
+        values.setdefault(words, Decimal(value))
+        values.setdefault(words.replace(" ", ""), Decimal(value))
+    for article in ("", *_ARTICLES):
+        values.pop(article, None)
+    if not values:
         return None
-    first = _SMALL.get(words[0], 0) or _TENS.get(words[0], 0)
-    rest = words[1:]
-    last = sum(_SMALL.get(word, 0) + _TENS.get(word, 0) for word in rest)
-    if (
-        10 < first <= 21
-        and 10 <= last <= 99
-        and (len(rest) == 1 or (rest[0] in _TENS and 0 < _SMALL.get(rest[1], 0) < 10))
+    longest = min(6, max(form.count(" ") for form in values) + 1)
+    spaceless = sorted((form for form in values if "\u0e00" < form[0] < "\u0eff"), key=len, reverse=True)
+    stems = frozenset(
+        word[: 5 if word.isascii() else 4] for form in values for word in form.split() if len(word) > 3
+    )
+    pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
+    return _Table(values, longest, stems, pattern)
+
+
+def _english() -> Iterator[tuple[str, Decimal | int]]:
+    below = [*_ONES, *(f"{ten} {one}" if one != "zero" else ten for ten in _TENS for one in _ONES[:10])]
+    for value, form in enumerate(below):
+        yield form, value
+        if 11 <= value < 22:  # years: "nineteen eighty-four", "twenty oh five"
+            for last, rest in enumerate(below[1:], 1):
+                yield f"{form} {'oh ' if last < 10 else ''}{rest}", 100 * value + last
+    for name, scale in _SCALES.items():
+        yield from ((name, scale), (f"a {name}", scale))
+    yield from _HALVES.items()
+    yield from (("twice", 2), ("thrice", 3))
+
+
+def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
+    try:
+        from num2words import CONVERTER_CLASSES, num2words
+    except ImportError:
+        return
+    code = _ALIKE.get(language, language)
+    if code not in CONVERTER_CLASSES or code in ("ja", "ko"):
+        return
+    for value in (
+        *range(1000),
+        *range(1100, 2000),
+        *range(1000, 10**6, 1000),
+        *(10**power * n for power in (6, 9) for n in (1, 2, 5)),
     ):
-        return Decimal(100 * first + last)
-    return None
-
-
-def _east_asian(text: str) -> list[Found]:
-    out: list[Found] = []
-    for run in _CHARACTERS.finditer(text):
-        hangul = "가" <= run.group()[0] <= "힣"
-        after = text[run.end() : run.end() + 1]
-        if hangul and (
-            len(run.group()) < 2
-            or "가" <= text[run.start() - 1 : run.start()] <= "힣"
-            or ("가" <= after <= "힣" and after not in "개명년원도층회")
-        ):
-            continue  # a syllable of a word
-        if (
-            not hangul
-            and run.group() in ("一", "千", "万", "百", "三", "十")
-            and after
-            and "一" <= after <= "鿿"
-            and after not in "个個年人天月日本次万亿种座"
-        ):
+        try:
+            form = str(num2words(value, lang=code, to="year" if 1100 < value < 2000 else "cardinal"))
+        except Exception:  # the library does not have this form
             continue
-        value = _characters_value(run.group())
-        if value is not None and not (run.start() and text[run.start() - 1].isdecimal()):
-            out.append((Decimal(value), *run.span()))
-    out += [
-        (
-            Decimal(_KOREAN_TENS.get(native["tens"] or "", 0) + _KOREAN.get(native["ones"] or "", 0)),
-            *native.span(),
-        )
-        for native in _NATIVE.finditer(text)
-        if native["tens"] or native["ones"]
-    ]
+        yield form, value
+        if value >= 10**6:
+            scale = 10**6 if value < 10**9 else 10**9
+            yield form.removeprefix(str(num2words(value // scale, lang=code))).split()[-1], scale
+    if language == "de":
+        yield from _HALVES.items()
+
+
+def _entries(text: str, table: _Table) -> list[Spelled]:
+    """What of the table stands in a text, the longest first."""
+    if table.spaceless is not None:
+        found = table.spaceless.finditer(text)
+        return [Spelled(table.values[one.group()], *one.span()) for one in found if len(one.group()) > 2]
+    words = [(fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)]
+    out: list[Spelled] = []
+    place = 0
+    while place < len(words):
+        for size in range(min(table.longest, len(words) - place), 0, -1):
+            run = [word for word, _, _ in words[place : place + size]]
+            start, end = words[place][1], words[place + size - 1][2]
+            value = table.values.get(" ".join(run)) or table.values.get("".join(run))
+            if value is None:
+                value = table.values.get(run[0], _compound(run[0], table)) if size == 1 else None
+            if value is not None and not re.search(r"[\d.,;:()]", text[start:end]):
+                out.append(Spelled(value, start, end))
+                place += size - 1
+                break
+        place += 1
     return out
 
 
-def _characters_value(run: str) -> int | None:
+def _compound(word: str, table: _Table) -> Decimal | None:
+    """The value of a word that is several entries ("dreitausendzwanzig")."""
+    total: Decimal | None = None
+    while word:
+        cut = next((size for size in range(min(len(word), 60), 2, -1) if word[:size] in table.values), 0)
+        value = table.values.get(word[:cut])
+        if not cut or value is None:
+            return None
+        total = value if total is None else total + value if value < 1 else _sum(total, value)
+        if total is None:
+            return None
+        word = word[cut:].removeprefix("und")
+    return total
+
+
+def _sum(first: Decimal, second: Decimal) -> Decimal | None:
+    """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they are two numbers."""
+    if second in _SCALES.values():
+        step = {100: 10, 10**5: 100, 12: 10**9}.get(int(second), 1000)
+        low = first % (second * step)
+        if 0 < low < second:
+            return first - low + low * second
+    for power in (12, 9, 6, 3, 2, 1):
+        if first >= 10**power and first % 10**power == 0:
+            return first + second if 0 < second < 10**power else None
+    return None
+
+
+def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> Iterator[Spelled]:
+    place, torn = 0, False
+    while place < len(entries):
+        value, start, end, _ = entries[place]
+        place, cut, torn = place + 1, torn, False
+        while place < len(entries) and _GAP.fullmatch(gap := text[end : entries[place].start]):
+            second = entries[place].value
+            total = _sum(value, second)
+            if language == "sw" and value in (100, 1000) and gap == " ":
+                total = value * second  # the multiple stands behind
+            if gap == ", " and value < 1000:
+                break
+            if total is None or (language == "en" and gap == " and " and value < 100):
+                torn = total is None
+                break
+            value, end, place = total, entries[place].end, place + 1
+        if (point := _POINT.match(text, end)) is not None:
+            digits = "".join(str(_ONES.index(one)) for one in re.split(r"[ -]", point[1])[1:])
+            value, end, place = value + Decimal(f"0.{digits}"), point.end(), place + len(digits)
+        part = _PART.match(text, end)
+        if part and (share := _PARTS.get(part[2])) is not None and value == int(value):
+            large = max(
+                (scale for scale in (10**9, 10**6) if value % scale == 0), default=1
+            )  # "a million and a half"
+            value, end = (value + share * large if part[1] else value * share), part.end()
+            place += place < len(entries) and entries[place].start < end
+            if (
+                place < len(entries)
+                and entries[place].value in _SCALES.values()
+                and text[end : entries[place].start] == " "
+            ):
+                value, end, place = value * entries[place].value, entries[place].end, place + 1
+        yield Spelled(value, start, end, cut or torn or _is_cut(text, start, end, table))
+
+
+def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
+    """Whether a neighbour in words belongs to the number and is not read."""
+    if table.spaceless is not None:
+        return table.spaceless.match(text, end) is not None
+    if re.match(r"-[^\W\d_]", text[end : end + 2]):
+        return True  # "twenty-first"
+    for near in (_AFTER.match(text[end : end + 40]), _BEFORE.search(text[max(0, start - 40) : start])):
+        word = fold(near[1]).removeprefix("و") if near else ""
+        if word in _GOES_ON or (len(word) > 3 and word[: 5 if word.isascii() else 4] in table.stems):
+            return True
+    return False
+
+
+def _east_asian(text: str) -> Iterator[Spelled]:
+    end = 0
+    for run in _CHARACTERS.finditer(text):
+        if run.start() < end or not _is_number(run, text):
+            continue
+        value, end = Decimal(_characters(run.group())), run.end()
+        ratio = _RATIO.match(text, end)
+        if ratio and value and (above := _CHARACTERS.match(text, ratio.end())) is not None:
+            value, end = _characters(above.group()) / value, above.end()
+        cut = text[end : end + 1] in tuple("多几点點점余半") or text[run.start() - 1 : run.start()] in tuple(
+            "第点點점半数几"
+        )
+        yield Spelled(value, run.start(), end, cut)
+    for native in _NATIVE_RUN.finditer(text):
+        yield Spelled(Decimal(_NATIVE[native[1]] + _NATIVE.get(native[2] or "", 0)), *native.span())
+
+
+def _is_number(run: re.Match[str], text: str) -> bool:
+    """Whether characters for digits are a number and not a part of a word, or of a number in digits."""
+    signs, before, after = run.group(), text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+    if before.isdecimal():
+        return False
+    if "가" <= signs <= "힣힣":
+        known = (
+            _KOREAN_COUNTED.match(text, run.end()) is not None or _RATIO.match(text, run.end()) is not None
+        )
+        return known and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+    return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
+
+
+def _characters(run: str) -> int:
     if len(run) > 1 and all(char in _DIGITS for char in run):
         return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
     total = part = digit = 0
@@ -215,107 +293,7 @@ def _characters_value(run: str) -> int | None:
         if char in _DIGITS:
             digit = _DIGITS[char]
         elif char in _PLACES:
-            part += (digit or 1) * _PLACES[char]
-            digit = 0
+            part, digit = part + (digit or 1) * _PLACES[char], 0
         else:
-            total += (part + digit or 1) * _MYRIADS[char]
-            part = digit = 0
+            total, part, digit = total + (part + digit or 1) * _MYRIADS[char], 0, 0
     return total + part + digit
-
-
-_ALIKE = {"ms": "id", "fil": "tl", "nb": "no", "nn": "no"}
-_SPACELESS = ("th", "ja", "ko", "zh")
-
-
-@lru_cache(maxsize=8)
-def _table(language: str) -> tuple[dict[str, int], int] | None:
-    """Number words of a language with their values, and how many words the longest has; None where they are not known."""
-    try:
-        from num2words import CONVERTER_CLASSES, num2words
-    except ImportError:
-        return None
-    code = _ALIKE.get(language, language)
-    if code not in CONVERTER_CLASSES or code in ("ja", "ko", "en"):
-        return None
-    table: dict[str, int] = {}
-    values = [*range(2100), *range(3000, 101000, 1000), *(10**6 * n for n in range(1, 20)), 10**9]
-    for value in values:
-        for form in _forms(num2words, value, code):
-            table.setdefault(form, value)
-    for word in ("", "un", "une", "uno", "una", "um", "uma", "ein", "eine", "en", "een", "et", "se"):
-        table.pop(word, None)
-    return table, max(6, max(form.count(" ") for form in table) + 1)
-
-
-def _forms(num2words: Any, value: int, code: str) -> list[str]:
-    out = []
-    for to in ("cardinal", "year") if 1100 <= value < 2100 else ("cardinal",):
-        try:
-            said = str(num2words(value, lang=code, to=to))
-        except Exception:  # the library does not have this form
-            continue
-        words = " ".join(fold(said.casefold()).replace("-", " ").replace(",", " ").split())
-        out += [words, words.replace(" ", "")]
-    return out
-
-
-def _looked_up(text: str, table: dict[str, int], longest: int) -> list[Found]:
-    if _is_spaceless(table):
-        return _substrings(text, table)
-    words = [(fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)]
-    out: list[Found] = []
-    place = 0
-    while place < len(words):
-        for size in range(min(longest, len(words) - place), 0, -1):
-            run = [word for word, _, _ in words[place : place + size]]
-            form = " ".join(run) if " ".join(run) in table else "".join(run)
-            if form in table:
-                out.append((Decimal(table[form]), words[place][1], words[place + size - 1][2]))
-                place += size - 1
-                break
-        place += 1
-    return out
-
-
-_COMPANIONS = word_set(
-    "komma virgule coma virgula virgola point demi medio media meio mezzo halb halbe nonante septante huitante octante",
-    "anderthalb und et y e and",
-)
-
-
-def goes_on(text: str, start: int, end: int, language: str) -> bool:
-    """Whether a number in words has a neighbour that belongs to it and is not read, such as an ordinal or "et demi"."""
-    known = _table(language) if language != "en" else None
-    after = re.compile(r"[ -]([^\W\d_]{1,30})(?:[ -]([^\W\d_]{2,30}))?").match(text, end)
-    before = re.compile(r"([^\W\d_]{3,30})[ -](?:e |y |et |und )?$").search(text[max(0, start - 32) : start])
-    words = [fold(word.casefold()) for word in ((after[1], after[2] or "") if after else ())]
-    if words and (
-        words[0] in _COMPANIONS
-        and (words[0] not in ("und", "et", "y", "e", "and") or words[1] in _COMPANIONS)
-    ):
-        return True
-    previous = fold(before[1].casefold()) if before else ""
-    if previous in _COMPANIONS and (
-        previous not in ("und", "et", "y", "e", "and")
-        or (language == "en" and text[start:end].casefold() in ("half", "a half", "quarter", "a quarter"))
-    ):
-        return True
-    if known is None:
-        return False
-    if _is_spaceless(known[0]):
-        return re.match(r"หนึ่ง|สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า|แสน|ล้าน|หมื่น|พัน|ร้อย|สิบ", text[end:]) is not None
-    near = [word[:5] for word in (*words[:1], previous) if len(word) >= 5]
-    return any(form.startswith(start) for start in near for form in known[0])
-
-
-def _is_spaceless(table: dict[str, int]) -> bool:
-    return any("\u0e00" < form[:1] < "\u0eff" for form in list(table)[:3])
-
-
-def _substrings(text: str, table: dict[str, int]) -> list[Found]:
-    pattern = re.compile("|".join(sorted(map(re.escape, table), key=len, reverse=True)))
-    return [
-        (Decimal(table[found.group()]), *found.span())
-        for found in pattern.finditer(text)
-        if len(found.group()) > 3
-    ]

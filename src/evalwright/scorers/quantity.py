@@ -6,40 +6,61 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, NamedTuple
+from math import gcd
+from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.dates import find_dates
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
-from evalwright.scorers.number import ABOUT as _ABOUT
-from evalwright.scorers.number import MAGNITUDE, Number, find_numbers
+from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
-from evalwright.scorers.units import Unit, parse_unit, unit_after
+from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-_TOTAL = re.compile(
-    r"=|\b(?:total|altogether|in all|sum|so|therefore|thus|hence|zusammen|insgesamt|also|ergibt|total|donc|tutto|totale|итого|всего|значит|razem|toplam|jadi|tổng)\b|合計|一共|共|总共|だから|따라서|모두",
-    re.IGNORECASE,
-)
-_DATE_NEAR = re.compile(
-    r"\b(?:in|since|by|until|from|en|im|seit|depuis|desde|nel|dal|em|sinds|в|w|sejak|pada tahun|năm|of|\()\s?$",
-    re.IGNORECASE,
-)
+_CONCLUDES = pattern("concludes")
+_YEAR_BEFORE = pattern("year_before")
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
-_MOST_UNKNOWN = 3
-"""Words of a right number's sentence that are neither small ones nor the question's."""
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
-_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？\n]")
-_PERCENT = (("percent", 1),)
+_SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
+_ASKED = pattern("asks_for")
+_SHARE_ASKED = pattern("asks_for_a_share")
+_BOUND_ASKED = pattern("asks_for_a_bound")
+_EACH = pattern("each")
+_ONCE = pattern("once")
+"""What is no longer so, or only said to be."""
+_FORM_ASKED = pattern("asks_for_a_form")
+_LOWEST_ASKED = pattern("asks_for_lowest_terms")
+_MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
+"""What is measured and not counted, so that a round number may be a rounded one."""
+_MOST_UNKNOWN = 3
+"""Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
-_SLACK = Decimal("1e-9")
+_SLACK, _LITTLE, _MUCH = Decimal("1e-9"), Decimal("0.01"), Decimal("0.1")
 AS_TARGET = -1
 """A tolerance of as many significant figures as the target shows."""
+NO_NUMBER = "no number that can be read"
+State = Literal["right", "wrong", "unsure"]
+
+
+class Goal(NamedTuple):
+    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; how it is written."""
+
+    value: Decimal
+    unit: Unit | None
+    figures: int
+    year: bool
+    scale: Decimal = Decimal(1)
+    written: str = ""
+
+    @property
+    def fraction(self) -> bool:
+        """Whether it is written as a fraction."""
+        return "/" in self.written
 
 
 class Tolerance(NamedTuple):
@@ -51,30 +72,18 @@ class Tolerance(NamedTuple):
 
     def allows(self, value: Decimal, target: Goal) -> bool:
         """Whether `value` is near enough to the target."""
-        right = target.value
-        if abs(value - right) <= abs(right) * Decimal("1e-20"):
-            return True
+        gap, size = abs(value - target.value), abs(target.value)
         figures = target.figures if self.significant == AS_TARGET else self.significant
-        if figures > 0 and right:
-            unit = Decimal(1).scaleb(right.adjusted() - figures + 1)
-            if abs(value - (right / unit).to_integral_value(ROUND_HALF_UP) * unit) <= unit / 2:
+        if figures > 0 and size:
+            step = Decimal(1).scaleb(target.value.adjusted() - figures + 1)
+            if abs(value - _rounded(target.value, figures)) <= step / 2:
                 return True
-        allowed = max(self.absolute, self.relative * abs(right))
-        return bool(allowed) and abs(value - right) <= allowed * (1 + _SLACK)
+        return gap <= max(max(self.absolute, self.relative * size) * (1 + _SLACK), size * Decimal("1e-20"))
 
 
-class Goal(NamedTuple):
-    """A right number, its unit where it has one, and how many significant figures it shows."""
-
-    value: Decimal
-    unit: Unit | None
-    figures: int
-    year: bool
-    scale: Decimal = Decimal(1)
-
-
-def _shown(text: str, one: Number) -> str:
-    return text[one.start : one.end].strip()
+def _rounded(value: Decimal, figures: int) -> Decimal:
+    step = Decimal(1).scaleb(value.adjusted() - figures + 1)
+    return (value / step).to_integral_value(ROUND_HALF_UP) * step
 
 
 def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:
@@ -91,9 +100,7 @@ def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:
     figures = given.get("significant")
     if figures == "target":
         figures = AS_TARGET
-    elif figures is not None and (
-        isinstance(figures, bool) or not isinstance(figures, int) or not 1 <= figures <= 30
-    ):
+    elif figures is not None and (type(figures) is not int or not 1 <= figures <= 30):
         raise ScoringError(
             f"The tolerance 'significant' is a number of figures from 1 to 30, or 'target', not {figures!r}."
         )
@@ -113,275 +120,360 @@ def _amount(value: Any) -> Decimal:
 @lru_cache(maxsize=2048)
 def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) -> tuple[Goal, ...]:
     """The targets as numbers, each in its own unit, the sample's or the one that the question asks for; empty where one is none."""
-    out = []
+    found = [(target, find_numbers(plain(target).strip(), language)) for target in targets]
     factor, asked = _asked_unit(unit, question)
-    if asked is None:
-        units = [
-            one.unit
-            for target in targets
-            for one in find_numbers(plain(target).strip(), language)
-            if one.unit
-        ]
-        asked = units[0] if units else None
-    for target in targets:
-        numbers = [one for one in find_numbers(plain(target).strip(), language) if not one.ordinal]
-        if len(numbers) != 1 or numbers[0].bound:
+    asked = asked or next((one.unit for _, numbers in found for one in numbers if one.unit), None)
+    out = []
+    for target, numbers in found:
+        cardinals = [one for one in numbers if not one.ordinal]
+        if len(cardinals) != 1 or cardinals[0].bound:
             continue
-        one = numbers[0]
-        year = one.unit is None and one.value == int(one.value) and 1000 <= one.value <= 2100
-        figures = len(str(one.value.normalize().as_tuple().digits).replace(", ", "")) - 2
-        out.append(
-            Goal(one.value * factor, one.unit or asked, max(figures, 1), year and asked is None, factor)
-        )
+        one = cardinals[0]
+        whole = one.value == int(one.value)
+        year = whole and one.unit is None and asked is None and 1000 <= one.value <= 2100
+        figures = len(one.value.normalize().as_tuple().digits)
+        out.append(Goal(one.value * factor, one.unit or asked, figures, year, factor, target))
     return tuple(out)
-
-
-_ASKED = re.compile(
-    r"\b(?:in|en|in the|how many|wie viele|combien d['e]|cuántos|cuántas|quanti|quante|quantos|hoeveel)\s*(?=((?:degrees\s)?[^\W\d_]+(?:[ /](?:per )?[^\W\d_]+){0,3}))",
-    re.IGNORECASE,
-)
 
 
 def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
     """The magnitude and the unit that a number without one has: the sample's `unit`, else the one in the question."""
     if unit:
-        factor = Decimal(1)
         first, _, rest = unit.partition(" ")
-        if first.casefold() in MAGNITUDE and len(first) > 1:
-            factor, unit = Decimal(1).scaleb(MAGNITUDE[first.casefold()]), rest
-        return factor, parse_unit(unit) if unit else None
+        power = MAGNITUDE.get(first.casefold(), 0) if len(first) > 1 else 0
+        unit = rest if power else unit
+        return Decimal(1).scaleb(power), parse_unit(unit) if unit else None
     for found in _ASKED.finditer(question[:1000]):
         got = unit_after(" " + found[1], 0)
-        if (
+        short = (
+            found[1].isascii()
+            and len(found[1].split()[0]) <= 2
+            and not re.match(r"[?.,)]|$", question[found.end(1) :])
+        )
+        years = (
             got is not None
-            and len(found[1].split()[0]) > 2
-            and (got[0].dimensions != (("year", 1),) or found.group()[:3].casefold() == "how")
-        ):
+            and got[0].dimensions == (("year", 1),)
+            and found.group()[:2].casefold() in ("in", "en", "em")
+        )
+        if got is not None and not short and not years:
             return Decimal(1), got[0]
-    return Decimal(1), None
-
-
-# -- what of a reply is certain -----------------------------------------------------------------------------------------
-
-NO_NUMBER = "no number that can be read"
+    return Decimal(1), parse_unit("%") if _SHARE_ASKED.search(question[:1000]) else None
 
 
 class Numbers:
     """The target numbers of one sample, against which replies are judged."""
 
     def __init__(self, goals: Sequence[Goal], tolerance: Tolerance, question: str, language: str) -> None:
-        self.goals = goals
-        self.tolerance = tolerance
-        self.language = language
+        asked = plain(question[:2000])
+        self.goals, self.tolerance, self.question, self.language = goals, tolerance, asked, language
         self.cues = cues(language)
-        self.asked = {value for one in find_numbers(plain(question[:2000]), language) for value in one.values}
-        self.words = frozenset(token[:5] for token in read(plain(question[:2000])).tokens)
-        self.nouns = frozenset(token for token in self.words if len(token) > 3) - {
-            token[:5] for token in FUNCTION
-        }
-        self.bounds = re.search(
-            r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b",
-            question,
-            re.IGNORECASE,
-        )
+        self.year = any(goal.year for goal in goals)
+        self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
+        self.asked = {value for one in find_numbers(asked, language) for value in one.values}
+        self.words = frozenset(token[:5] for token in read(asked).tokens)
+        self.nouns = {token for token in self.words if len(token) > 3} - {token[:5] for token in FUNCTION}
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
         text = said.text if len(_LIST_ITEM.findall(said.text)) < 2 else _LIST_ITEM.sub(" ", said.text)
-        change = None if said.marked else last_revision(text)
-        if change is not None and find_numbers(text[change[1] :], self.language):
-            text = text[change[1] :]
-        elif said.marked and said.after and last_revision(said.after):
+        if said.marked and said.after and last_revision(said.after):
             return undecided("a change of mind after the answer")
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
-        states = {one.start: self._state(one) for one in numbers}
-        if len(set(states.values())) > 1 or (
-            len({one.value for one in numbers}) > 1 and "right" not in states.values()
+        start, stop = self._committed(text, said, numbers)
+        numbers = [one for one in numbers if start <= one.start < stop]
+        states = {self._state(one) for one in numbers}
+        if len(states) > 1 or (_SUM.search(text) and "=" not in text):
+            return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
+        if (
+            states == {"wrong"}
+            and not said.marked
+            and any(self._state(one) != "wrong" for one in find_numbers(text, self.language))
         ):
-            place = self._place(text, said)
-            chosen = [one for one in numbers if place is not None and place[0] <= one.start < place[1]]
-            if len({one.value for one in chosen}) != 1:
-                return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
-            if states[chosen[0].start] != "right" and "right" in states.values() and not said.marked:
-                return undecided("the target number, and another that may be the answer")
-            numbers = chosen
-        return self._verdict(text, numbers, states[numbers[0].start])
+            return undecided("another number than the target, which it names too")
+        return self._verdict(text, numbers, states.pop())
 
-    def _place(self, text: str, said: Said) -> tuple[int, int] | None:
-        """Which stretch of a text with several numbers holds the answer: a total, bold, a short first clause, the question's noun."""
-        if len(said.bold) == 1 and find_numbers(said.bold[0], self.language):
-            start = text.rfind(said.bold[0])
-            return (start, start + len(said.bold[0])) if start >= 0 else None
-        edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
-        clauses = list(zip(edges[::2], edges[1::2], strict=True))
-        numbered = [one for one in clauses if self._answers(text[slice(*one)])]
-        totals = [one for one in numbered if _TOTAL.search(text[slice(*one)])]
-        if totals and totals[-1] == numbered[-1]:
-            equals = text.rfind("=", *totals[-1])
-            return (max(equals, totals[-1][0]), totals[-1][1])
-        nouns = [
+    # -- which number is the answer -------------------------------------------------------------------------------------
+
+    def _answers(self, text: str) -> list[Number]:
+        """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
+        if self.year and (dates := find_dates(Words(text))):
+            readings = [(reading, date) for date in dates for reading in date.readings]
+            if any(reading.month for reading, _ in readings):
+                years = {reading.year: date for reading, date in readings if reading.year}
+                return [Number((Decimal(year),), date.start, date.end) for year, date in years.items()]
+        numbers = [one for one in find_numbers(text, self.language) if not one.ordinal]
+        equal = text.rfind("=")
+        if sum("=" in clause for clause in _CLAUSE.split(text)) == 1 and any(
+            one.start > equal for one in numbers
+        ):
+            numbers = [one for one in numbers if one.start > equal]
+        years_only = [one for one in numbers if _looks_like_year(one)]
+        if self.year:
+            numbers = years_only or numbers
+        else:
+            other = [one for one in numbers if one not in years_only]
+            near = any(1000 <= goal.value <= 2100 for goal in self.goals)
+            dated = {
+                one.start
+                for one in years_only
+                if _YEAR_BEFORE.search(text[max(0, one.start - 12) : one.start])
+            }
+            undated = [one for one in numbers if one.start not in dated]
+            numbers = undated if near or not other else other
+        rest = [one for one in numbers if not set(one.values) & self.asked]
+        numbers = rest or (numbers if self._unknown(text) <= _MOST_UNKNOWN else [])
+        digits = [one for one in numbers if not one.word or one.value > 10]
+        if digits and all(one in digits or one.value <= 3 for one in numbers):
+            numbers = digits  # "one", "two" beside digits are articles and the like
+        return [
             one
-            for one in self._answers(text)
-            if any(token[:5] in self.nouns for token in read(text[one.end : one.end + 30]).tokens[:2])
+            for place, one in enumerate(numbers)
+            if not any(_restates(one, other) for other in numbers[:place])
         ]
-        if len({one.value for one in nouns}) == 1:
-            return nouns[0].start, nouns[0].end
-        first = numbered[0] if numbered else None
-        if first is not None and (len(text[slice(*first)].split()) <= 4 or self.goals[0].year):
-            return first
-        ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
-        last = [one for one in pairwise(ends) if self._answers(text[slice(*one)])]
-        return last[-1] if len(last) > 1 else None
 
-    def _verdict(self, text: str, numbers: Sequence[Number], state: str) -> Verdict:
+    def _committed(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[int, int]:
+        """Where a text with several numbers commits to one: in bold, in its conclusion, in a first clause that is nothing else."""
+
+        def holds(start: int, end: int) -> bool:
+            return any(start <= one.start < end for one in numbers)
+
+        if (
+            len(said.bold) == 1
+            and (start := text.rfind(said.bold[0])) >= 0
+            and holds(start, start + len(said.bold[0]))
+        ):
+            return start, start + len(said.bold[0])
+        edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
+        clauses = [one for one in zip(edges[::2], edges[1::2], strict=True) if holds(*one)]
+        if clauses and _CONCLUDES.search(text[slice(*clauses[-1])]):
+            start = max(text.rfind("=", *clauses[-1]), clauses[-1][0])
+            return (start, len(text)) if holds(start, len(text)) else clauses[-1]
+        alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
+        return clauses[0] if alone else (0, len(text))
+
+    def _counts(self, text: str, one: Number) -> int:
+        """Which word after a number is one of the question's, 1 or 2; 0 for none."""
+        after = _CLAUSE.split(text[one.end : one.end + 40])[0]
+        tokens = [token for token in read(after).tokens if token not in FUNCTION][:2]
+        return next((place for place, token in enumerate(tokens, 1) if token[:5] in self.nouns), 0)
+
+    def _verdict(self, text: str, numbers: Sequence[Number], state: State) -> Verdict:
         """The verdict on one number of a text."""
         one = numbers[0]
         shown = f"'{_shown(text, one)}'"
-        if re.search(r"≠|!=|\?", text) or (any(one.bound for one in numbers) and not self.bounds):
-            return undecided(f"{shown} is a bound, a range or a question")
-        around = fold(text[max(0, one.start - 16) : one.start].casefold()).split()
-        after = text[one.end : one.end + 12].casefold()
-        if (
-            self.cues.denies(around, "".join(around)[-4:])
-            or self.cues.denies(after.split()[:2], "")
-            or (not text.isascii() and self.cues.denies(after.split(), after[:6]))
+        if re.search(r"≠|!=|\?", text) or (
+            any(one.bound for one in numbers) and not _BOUND_ASKED.search(self.question)
         ):
-            alone = state == "right" and len(text.split()) <= 8 and self.cues.denies(around[-2:], "")
-            return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
+            return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        unknown = self._unknown(text[start:stop], numbers)
-        alone = len({found.value for found in find_numbers(text, self.language)}) == 1
-        if state == "right":  # a lone number, or one with its unit, needs no more
-            most = len(text) if alone or one.unit is not None else _MOST_UNKNOWN
-        elif one.word:
-            most = 0
-        else:
-            most = _MOST_UNKNOWN if alone and one.unit is not None else 1
-        if unknown > most:
-            return undecided(f"{shown}, and words that may say what else it counts")
-        if state == "right":
-            return correct(f"{shown} is the target number")
-        if state == "wrong":
-            return incorrect(f"{shown} is another number")
-        return undecided(f"{shown} may be the target, rounded or in another form")
-
-    def _answers(self, text: str) -> list[Number]:
-        """The numbers of a text that may be its answer: not years beside it, places in a row, nor those of the question."""
-        numbers = find_numbers(text, self.language)
-        if any(goal.year for goal in self.goals) and (dates := find_dates(Words(text))):
-            years = {
-                reading.year: (date.start, date.end)
-                for date in dates
-                for reading in date.readings
-                if reading.year
-            }
-            if any(reading.month for date in dates for reading in date.readings):
-                return [Number((Decimal(year),), *place) for year, place in years.items()]
-        if (
-            "=" in text
-            and len([clause for clause in _CLAUSE.split(text) if "=" in clause]) == 1
-            and any(one.start > text.rfind("=") for one in numbers)
+        before = re.findall(
+            r"\w+", fold(text[max(start, one.start - 30) : one.start].replace("'", "").casefold())
+        )
+        after = re.sub(r'"[^"]*"?', " ", text[one.end : one.end + 32].replace("'", "").casefold())
+        signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
+        if self.cues.denies(before, signs[0]) or self.cues.denies(
+            re.findall(r"\w+", fold(after))[:3], signs[1]
         ):
-            numbers = [one for one in numbers if one.start > text.rfind("=")]
-        year = any(goal.year for goal in self.goals)
-        plain_years = [
-            one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100
-        ]
-        numbers = plain_years if year and plain_years else numbers
-        kept = [one for one in numbers if not one.ordinal and (year or not self._is_year(one, text))]
-        rest = [one for one in kept if not set(one.values) & self.asked]
-        kept = rest or kept or [one for one in numbers if not one.ordinal]
-        digits = [one for one in kept if not one.word or one.value > 10]
-        small = [one for one in kept if one.word and one.value <= 3]
-        return digits if digits and len(small) + len(digits) == len(kept) and len(kept) > 1 else kept
-
-    def _unknown(self, text: str, numbers: Sequence[Number]) -> int:
-        """How many words beside the numbers are neither small ones nor the question's."""
-        rest = text
-        for one in reversed(find_numbers(text, self.language)):
-            rest = f"{rest[: one.start]} {rest[one.end :]}"
-        tokens = [token for token in read(rest).tokens if len(token) > 2 and token not in FUNCTION | ARTICLES]
-        return sum(token[:5] not in self.words and not _ABOUT.fullmatch(token) for token in tokens)
-
-    @staticmethod
-    def _is_year(one: Number, text: str) -> bool:
+            alone = (
+                self.cues.denies(before[-2:], "")
+                and state == "right"
+                and len(text.split()) <= 8
+                and sum(self.cues.denies([word], "") for word in before) == 1
+            )
+            return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
+        if state == "unsure" or (state == "right" and self._other_form(_shown(text, one))):
+            return undecided(f"{shown} may be the target, rounded or in another form")
+        beside = text[start:stop]
+        other = (self._counts(text, one) == 2 and one.unit is None) or _ONCE.search(beside)
         if (
-            one.unit is not None
-            or one.word
-            or not 1000 <= one.value <= 2100
-            or one.value != int(one.value)
-            or one.end - one.start != 4
+            self._unknown(beside)
+            <= (_MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word)
+            and not other
         ):
-            return False
-        return _DATE_NEAR.search(text[max(0, one.start - 12) : one.start]) is not None
-
-    def _state(self, one: Number) -> str:
-        """ "right", "wrong" or "unsure": a number with several readings, or one that may be rounded, is not sure."""
-        with localcontext() as context:
-            context.prec = 40
-            states = {self._reading(value, one) for value in one.values}
-        if "right" in states:
-            return "right"
-        return states.pop() if len(states) == 1 else "unsure"
-
-    def _reading(self, value: Decimal, one: Number) -> str:
-        best = "wrong"
-        for goal in self.goals:
-            state = self._against(value, one, goal)
             if state == "right":
-                return state
-            best = "unsure" if state == "unsure" else best
-        return best
+                return correct(f"{shown} is the target number")
+            measure = (
+                one.unit is None
+                and any(goal.unit for goal in self.goals)
+                and self._unknown(text[one.end : stop])
+            )
+            if (
+                not measure
+                and not _EACH.search(text[one.end : one.end + 24])
+                and not re.search(r"\d\s?/\s?\d", shown)
+            ):
+                return incorrect(f"{shown} is another number")
+        return undecided(f"{shown}, and words that may say what else it counts")
 
-    def _against(self, value: Decimal, one: Number, goal: Goal) -> str:
-        unit = one.unit
+    def _other_form(self, shown: str) -> bool:
+        """Whether a right number only repeats the question, or is not in the form that it asks for."""
+        if _LOWEST_ASKED.search(self.question) and _reducible(shown):
+            return True
+        targets = [goal.written for goal in self.goals]
         if (
-            unit is not None
-            and unit.dimensions == (("angle", 1),)
-            and goal.unit is not None
-            and goal.unit.dimensions[0][0] in ("celsius", "fahrenheit")
+            any(mark in shown for mark in "/%.")
+            and shown in self.question
+            and not any(one in self.question for one in targets)
         ):
-            unit = None
-        if unit is not None and goal.unit is None:
-            return "right" if self.tolerance.allows(value, goal) else "unsure"
-        if unit is None or goal.unit is None:
-            if self.tolerance.allows(value, goal) or self.tolerance.allows(value * goal.scale, goal):
-                return "right"
-            return "unsure" if self._close(value, one, goal) else "wrong"
-        converted = unit.of(value, goal.unit)
-        if converted is None:
-            return "wrong"
-        if self.tolerance.allows(converted, goal):
-            return "right"
-        if unit.factor == goal.unit.factor and unit.dimensions == goal.unit.dimensions:
-            return "unsure" if self._close(value, one, goal) else "wrong"
-        back = goal.unit.of(goal.value, unit)
-        if (
-            back is not None
-            and one.figures >= 3
-            and abs(back - value) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
-        ):
-            return "right"
-        close = back is not None and self._close(value, one, goal._replace(value=back))
-        return (
-            "unsure" if close or abs(converted - goal.value) <= abs(goal.value) * Decimal("0.1") else "wrong"
+            return True
+        return _FORM_ASKED.search(self.question) is not None and all(
+            _form(shown) != _form(one) for one in targets
         )
 
-    def _close(self, value: Decimal, one: Number, goal: Goal) -> bool:
-        """Whether the number may be the target rounded, or be meant as about it."""
-        gap = abs(value - goal.value)
-        if not goal.value or value == goal.value:
-            return False
-        if one.about:
-            return gap <= abs(goal.value) * Decimal("0.1")
-        if goal.year and gap == _BUDDHIST:
-            return True
-        whole = value == int(value) and goal.value == int(goal.value)
-        if (whole and abs(goal.value) < 100) or goal.year or gap > abs(goal.value) * Decimal("0.05"):
-            return False
+    def _unknown(self, text: str) -> int:
+        """How many words beside the numbers are neither small ones nor the question's."""
+        for one in reversed(find_numbers(text, self.language)):
+            text = f"{text[: one.start]} {text[one.end :]}"
+        tokens = [token for token in read(text).tokens if len(token) > 2 and token not in FUNCTION | ARTICLES]
+        return sum(token[:5] not in self.words and not ABOUT.fullmatch(token) for token in tokens)
+
+    # -- whether a number is a target -----------------------------------------------------------------------------------
+
+    def _state(self, one: Number) -> State:
+        """ "unsure": a number with several readings, or one that may be rounded or in another form."""
+        with localcontext() as context:
+            context.prec = 40
+            readings = [[self._against(value, one, goal) for goal in self.goals] for value in one.values]
+        if "right" in readings[0]:
+            return "right"
+        states = {state for reading in readings for state in reading}
+        if "right" in states:
+            return "right" if has_decimal_comma(self.language) else "unsure"
+        return "unsure" if "unsure" in states else "wrong"
+
+    def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
+        unit = one.unit
+        if (
+            unit
+            and unit.dimensions == (("angle", 1),)
+            and goal.unit
+            and goal.unit.dimensions[0][0] in ("celsius", "fahrenheit")
+        ):
+            unit = None  # "100 degrees"
+        given, wanted = value, goal.value
+        if unit and goal.unit and unit != goal.unit:
+            there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
+            if there is None or back is None:
+                return (
+                    "unsure" if _may_mean(unit, goal.unit) and self.tolerance.allows(value, goal) else "wrong"
+                )
+            given, wanted = (there, back)
+        if self.tolerance.allows(given, goal) or (
+            unit is None and self.tolerance.allows(value * goal.scale, goal)
+        ):
+            return "unsure" if unit and not goal.unit and self._contradicts(unit) else "right"
+        if (unit is None) != (goal.unit is None):
+            share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
+            ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]
+            if goal.fraction and share and self.tolerance.allows(value / ratios[0], goal):
+                return "right"
+            if any(ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE for ratio in ratios):
+                return "unsure"
+        return self._near(value, wanted, one, goal, converted=given != value)
+
+    def _contradicts(self, unit: Unit) -> bool:
+        """Whether a number's unit is another than what the question, which asks for none plainly, speaks of."""
+        others = [
+            found[0] for word in self.question.split() if len(word) > 2 and (found := unit_after(word, 0))
+        ]
+        return unit.dimensions == PERCENT or any(
+            other.dimensions == unit.dimensions and other.factor != unit.factor for other in others
+        )
+
+    def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
+        """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
+        if goal.year or not wanted:
+            gap = abs(value - wanted)
+            return "unsure" if goal.year and (gap == _BUDDHIST or (one.about and gap <= 10)) else "wrong"
+        if value == -wanted:
+            return "unsure" if one.figures > 2 else "wrong"
+        off, whole = _off(value, wanted), value == int(value) and goal.value == int(goal.value)
+        if whole and abs(wanted) < 100 and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES):
+            return "unsure" if one.about and off <= _MUCH else "wrong"  # a count
+        if (
+            converted
+            and one.figures >= 3
+            and abs(value - wanted) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
+        ):
+            return "right"
         figures = len(value.normalize().as_tuple().digits)
-        unit = Decimal(1).scaleb(goal.value.adjusted() - figures + 1)
-        return (goal.value / unit).to_integral_value(ROUND_HALF_UP) * unit == value
+        rounded = _rounded(wanted, figures) == value
+        if (
+            rounded
+            and off <= _LITTLE
+            and one.about
+            and (figures >= 3 or off <= _LITTLE / 10 or (self.rough and figures == 2))
+        ):
+            return "right"
+        if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
+            return "right" if goal.figures >= 4 else "unsure"
+        if (
+            rounded
+            and figures >= 4
+            and not goal.fraction
+            and off <= _LITTLE / 20
+            and (not whole or abs(wanted) >= 10**6)
+        ):
+            return "right"
+        if figures < goal.figures and off <= _LITTLE:
+            return "unsure"
+        return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
+
+
+def _may_mean(unit: Unit, other: Unit) -> bool:
+    """Whether one of two units may be a slip for the other: metres and square metres or metres in an hour, years and days."""
+    mine, theirs = ({name for name, _ in one.dimensions} for one in (unit, other))
+    near = ({"speed", "length"}, {"speed", "time"}, {"year", "time"})
+    return bool(mine & theirs) or mine | theirs in near
+
+
+def _off(value: Decimal, wanted: Decimal) -> Decimal:
+    return abs(value - wanted) / abs(wanted) if wanted else Decimal(1)
+
+
+def _shown(text: str, one: Number) -> str:
+    return text[one.start : one.end].strip()
+
+
+def _form(text: str) -> set[str]:
+    return {
+        mark for mark in ("/", "%", "×", "^") if mark in text.replace("percent", "%").replace("\\frac", "/")
+    }
+
+
+def _reducible(text: str) -> bool:
+    above, _, below = text.partition("/")
+    return above.strip().isdecimal() and below.strip().isdecimal() and gcd(int(above), int(below)) != 1
+
+
+def _looks_like_year(one: Number) -> bool:
+    plain_year = one.unit is None or one.unit.dimensions == (("year", 1),)
+    return (
+        not one.word
+        and plain_year
+        and 1000 <= one.value <= 2100
+        and one.value == int(one.value)
+        and one.figures == 4
+    )
+
+
+def _restates(one: Number, other: Number) -> bool:
+    """Whether a number says an earlier one again, in another unit or form."""
+    if set(one.values) & set(other.values):
+        return one.unit == other.unit or len(one.values) > 1
+    if one.unit is not None and one.unit.dimensions == PERCENT and other.unit is None:
+        return one.value == other.value * 100
+    value = (
+        one.unit.of(one.value, other.unit)
+        if one.unit and other.unit
+        else one.value
+        if one.unit is other.unit
+        else None
+    )
+    close = (
+        value is not None and other.value and abs(value - other.value) <= abs(other.value) * Decimal("0.006")
+    )
+    return bool(close and (one.unit != other.unit or one.about or one.figures <= 3 < other.figures))

@@ -6,9 +6,8 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
@@ -93,8 +92,11 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
     ):
         return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
-    if not kind and any(_FORMULA.search(target) for target in targets):
-        return lambda found: _declining(found) or _formula(found, targets), symbols
+    if not kind and any(map(mathematics.is_formula, targets)):
+        return (
+            lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
+            symbols,
+        )
     unit = str(metadata.get("unit") or "")
     if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
         goals = goals_of(targets, unit, question, language)
@@ -124,17 +126,6 @@ def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
         return whole if whole.label == "correct" else verdict
     return verdict
-
-
-_FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]")
-
-
-def _formula(found: Said, targets: Sequence[str]) -> Verdict:
-    """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
-    for part in mathematics.stated(plain(found.text)):
-        if any(mathematics.same(part, target) for target in targets):
-            return correct(f"'{part[:60]}' is the target formula")
-    return undecided("a formula in another form")
 
 
 def _phrases(found: Said, names: Names) -> Verdict:

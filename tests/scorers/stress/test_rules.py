@@ -22,7 +22,6 @@ from evalwright.scorers.stress.rules import (
     REFUSAL,
     Question,
     judge_by_rules,
-    known_languages,
     question_of,
 )
 
@@ -55,7 +54,6 @@ def test_what_is_decided_is_what_a_reader_says() -> None:
             decided += 1
             per_language[case["language"]] += 1
     assert decided >= 0.5 * len(CASES)
-    assert set(per_language) == set(known_languages())
     for language, asked in Counter(case["language"] for case in CASES).items():
         assert per_language[language] >= 0.3 * asked, language
 

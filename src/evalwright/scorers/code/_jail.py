@@ -84,15 +84,8 @@ def _preload() -> None:
 
 def _library() -> list[str]:
     """The folders of Python's own library and of the system's shared libraries."""
-    wanted = {
-        sys.base_prefix,
-        str(Path(os.__file__).parent),
-        "/usr/lib",
-        "/usr/lib64",
-        "/lib",
-        "/lib64",
-        "/usr/share/zoneinfo",
-    }
+    system = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo")
+    wanted = {sys.base_prefix, str(Path(os.__file__).parent), *system}
     return sorted(path for path in wanted if path not in ("", "/") and Path(path).is_dir())
 
 
@@ -126,17 +119,8 @@ def _landlock(readable: list[str]) -> None:
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
         raise OSError("the kernel has no Landlock")
-    files = (
-        0x1FFF
-        | (1 << 13 if version >= 2 else 0)
-        | (1 << 14 if version >= 3 else 0)
-        | (1 << 15 if version >= 5 else 0)
-    )
-    words = [files]
-    if version >= 4:
-        words.append(0b11)
-    if version >= 6:
-        words.append(0b11)
+    files = 0x1FFF | (version >= 2) << 13 | (version >= 3) << 14 | (version >= 5) << 15
+    words = [files, *[0b11] * ((version >= 4) + (version >= 6))]
     attributes = struct.pack(f"{len(words)}Q", *words)
     rules = _check(_LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "landlock ruleset")
     for path in readable:

@@ -14,6 +14,7 @@ from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import find_citations
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.wordlists import word_set
 
 _BASE, _MOST = 0xE000, 6000
 """While sentences are cut, a citation is one character of the private use area."""
@@ -37,73 +38,10 @@ _COURTESY = re.compile(
     r"|(?:let me know if|feel free to|here(?: is|'s) (?:the|your|my))[^.!?\n]{0,60}|based on the (?:passages?|sources?)(?: provided| above| given)?",
     re.IGNORECASE,
 )
-_POINTING = frozenset(
-    [
-        "and",
-        "or",
-        "but",
-        "so",
-        "also",
-        "see",
-        "source",
-        "sources",
-        "reference",
-        "references",
-        "citation",
-        "citations",
-        "passage",
-        "passages",
-        "according",
-        "to",
-        "as",
-        "in",
-        "from",
-        "by",
-        "per",
-        "the",
-        "a",
-        "an",
-        "of",
-        "laut",
-        "nach",
-        "und",
-        "et",
-        "y",
-        "selon",
-        "según",
-        "e",
-        "o",
-        "quelle",
-        "quellen",
-        "fuente",
-        "fuentes",
-        "fonte",
-        "fontes",
-        "fonti",
-        "cited",
-        "this",
-        "that",
-        "it",
-        "is",
-        "was",
-        "can",
-        "be",
-        "found",
-        "find",
-        "i",
-        "stated",
-        "mentioned",
-        "said",
-        "given",
-        "written",
-        "answer",
-        "information",
-        "comes",
-        "taken",
-        "here",
-        "told",
-        "tells",
-    ]
+_POINTING = word_set(
+    "and or but so also see source sources reference references citation citations passage passages according to as in from by per the",
+    "a an of laut nach und et y selon según e o quelle quellen fuente fuentes fonte fontes fonti cited this that it is was can be found",
+    "find i stated mentioned said given written answer information comes taken here told tells",
 )
 """A sentence of these words alone says only where something stands: "This is stated in passage 2"."""
 

@@ -19,6 +19,7 @@ Check = Callable[[str, Settings], bool]
 
 _SENTENCE_END = re.compile(r"[.!?。！？]+[\"'”’)\]]*(?=\s|$)")
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_BULLET = re.compile(r"(?m)^\s*(?:\*(?!\*)|-).*\S")
 _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 
@@ -44,47 +45,29 @@ def _compared(count: int, relation: Any, wanted: Any) -> bool:
     raise ValueError(f"the relation {relation!r}")
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+def _count(text: str, part: str) -> int:
+    return text.casefold().count(part.casefold())
 
 
-def _existence(text: str, settings: Settings) -> bool:
-    low = text.casefold()
-    return all(str(word).casefold() in low for word in settings["keywords"])
-
-
-def _frequency(text: str, settings: Settings) -> bool:
-    count = text.casefold().count(str(settings["keyword"]).casefold().strip())
-    return _compared(count, settings["relation"], settings["frequency"])
-
-
-def _forbidden(text: str, settings: Settings) -> bool:
-    return not any(
-        re.search(rf"(?<!\w){re.escape(str(word))}(?!\w)", text, re.IGNORECASE)
-        for word in settings["forbidden_words"]
-    )
-
-
-def _letters(text: str, settings: Settings) -> bool:
-    count = text.lower().count(str(settings["letter"]).lower())
-    return _compared(count, settings["let_relation"], settings["let_frequency"])
-
-
-def _sentences(text: str, settings: Settings) -> bool:
-    ends = len(_SENTENCE_END.findall(text))
+def _sentences(text: str) -> int:
     last = _SENTENCE_END.sub("\0", text).rpartition("\0")[2]
-    count = ends + any(map(str.isalnum, last))
-    return _compared(count, settings["relation"], settings["num_sentences"])
+    return len(_SENTENCE_END.findall(text)) + any(map(str.isalnum, last))
+
+
+def _inner(text: str, mark: str) -> list[str]:
+    """The stretches that a mark sets apart; the mark may also stand at the edges."""
+    parts = [part.strip() for part in re.split(mark, text)]
+    return parts[1 if not parts[0] else 0 : -1 if not parts[-1] else None]
 
 
 def _paragraphs(text: str, settings: Settings) -> bool:
-    parts = [part.strip() for part in re.split(r"\s?\*\*\*\s?", text)]
-    inner = parts[1 if not parts[0] else 0 : -1 if not parts[-1] else None]
+    inner = _inner(text, r"\s?\*\*\*\s?")
     return all(inner) and len(inner) == int(settings["num_paragraphs"])
 
 
-def _number_of_words(text: str, settings: Settings) -> bool:
-    return _compared(len(_words(text)), settings["relation"], settings["num_words"])
+def _two(text: str, settings: Settings) -> bool:
+    inner = _inner(text, r"\*{6}")
+    return len(inner) == 2 and all(inner) and inner[0] != inner[1]
 
 
 def _first_word(text: str, settings: Settings) -> bool:
@@ -94,10 +77,6 @@ def _first_word(text: str, settings: Settings) -> bool:
         return False
     first = re.match(r"[\"'“‘*_(]*([^\s.,?!'\"”’)*_]+)", paragraphs[place])
     return first is not None and first[1].casefold() == str(settings["first_word"]).casefold()
-
-
-def _placeholders(text: str, settings: Settings) -> bool:
-    return len(re.findall(r"\[[^\[\]\n]*\]", text)) >= int(settings["num_placeholders"])
 
 
 def _postscript(text: str, settings: Settings) -> bool:
@@ -110,24 +89,11 @@ def _postscript(text: str, settings: Settings) -> bool:
     return re.search(rf"(?m)(?:^|\s){marker}\b", text.lower()) is not None
 
 
-def _bullets(text: str, settings: Settings) -> bool:
-    return len(re.findall(r"(?m)^\s*(?:\*(?!\*)|-).*\S", text)) == int(settings["num_bullets"])
-
-
-def _constrained(text: str, settings: Settings) -> bool:
-    return any(answer in text for answer in _ANSWERS)
-
-
 def _highlights(text: str, settings: Settings) -> bool:
     double = [found for found in re.findall(r"\*\*([^\n*]+)\*\*", text) if found.strip()]
     rest = re.sub(r"\*\*[^\n*]+\*\*", " ", text)
     single = [found for found in re.findall(r"\*([^\n*]+)\*", rest) if found.strip()]
     return len(double) + len(single) >= int(settings["num_highlights"])
-
-
-def _sections(text: str, settings: Settings) -> bool:
-    mark = re.escape(str(settings["section_spliter"]).strip())
-    return len(re.findall(rf"{mark}\s?\d+", text)) >= int(settings["num_sections"])
 
 
 def _json(text: str, settings: Settings) -> bool:
@@ -138,59 +104,53 @@ def _json(text: str, settings: Settings) -> bool:
     return True
 
 
-def _title(text: str, settings: Settings) -> bool:
-    return any(found.strip("<> ") for found in re.findall(r"<<[^\n]+>>", text))
-
-
-def _two(text: str, settings: Settings) -> bool:
-    parts = [part.strip() for part in text.split("******")]
-    inner = parts[1 if not parts[0] else 0 : -1 if not parts[-1] else None]
-    return len(inner) == 2 and all(inner) and inner[0] != inner[1]
-
-
-def _repeats(text: str, settings: Settings) -> bool:
-    return text.strip().casefold().startswith(str(settings["prompt_to_repeat"]).strip().casefold())
+def _quoted(text: str, settings: Settings) -> bool:
+    stripped = text.strip()
+    return len(stripped) > 1 and stripped[0] == stripped[-1] == '"'
 
 
 def _ends(text: str, settings: Settings) -> bool:
     return text.strip().strip('"').casefold().endswith(str(settings["end_phrase"]).strip().casefold())
 
 
-def _quoted(text: str, settings: Settings) -> bool:
-    stripped = text.strip()
-    return len(stripped) > 1 and stripped[0] == stripped[-1] == '"'
+def _forbidden(text: str, settings: Settings) -> bool:
+    words = (re.escape(str(word)) for word in settings["forbidden_words"])
+    return not any(re.search(rf"(?<!\w){word}(?!\w)", text, re.IGNORECASE) for word in words)
 
 
-def _capital_words(text: str, settings: Settings) -> bool:
-    count = sum(word.isupper() for word in re.findall(r"[\w'-]+", text))
-    return _compared(count, settings["capital_relation"], settings["capital_frequency"])
+def _sections(text: str, settings: Settings) -> int:
+    return len(re.findall(rf"{re.escape(str(settings['section_spliter']).strip())}\s?\d+", text))
+
+
+def _capitals(text: str) -> int:
+    return sum(word.isupper() for word in re.findall(r"[\w'-]+", text))
 
 
 CHECKS: dict[str, Check] = {
-    "change_case:capital_word_frequency": _capital_words,
-    "change_case:english_capital": lambda text, settings: text.isupper(),
-    "change_case:english_lowercase": lambda text, settings: text.islower(),
-    "combination:repeat_prompt": _repeats,
+    "change_case:capital_word_frequency": lambda text, s: _compared(_capitals(text), s["capital_relation"], s["capital_frequency"]),
+    "change_case:english_capital": lambda text, s: text.isupper(),
+    "change_case:english_lowercase": lambda text, s: text.islower(),
+    "combination:repeat_prompt": lambda text, s: text.strip().casefold().startswith(str(s["prompt_to_repeat"]).strip().casefold()),
     "combination:two_responses": _two,
-    "detectable_content:number_placeholders": _placeholders,
+    "detectable_content:number_placeholders": lambda text, s: len(re.findall(r"\[[^\[\]\n]*\]", text)) >= int(s["num_placeholders"]),
     "detectable_content:postscript": _postscript,
-    "detectable_format:constrained_response": _constrained,
+    "detectable_format:constrained_response": lambda text, s: any(answer in text for answer in _ANSWERS),
     "detectable_format:json_format": _json,
-    "detectable_format:multiple_sections": _sections,
-    "detectable_format:number_bullet_lists": _bullets,
+    "detectable_format:multiple_sections": lambda text, s: _sections(text, s) >= int(s["num_sections"]),
+    "detectable_format:number_bullet_lists": lambda text, s: len(_BULLET.findall(text)) == int(s["num_bullets"]),
     "detectable_format:number_highlighted_sections": _highlights,
-    "detectable_format:title": _title,
-    "keywords:existence": _existence,
+    "detectable_format:title": lambda text, s: any(found.strip("<> ") for found in re.findall(r"<<[^\n]+>>", text)),
+    "keywords:existence": lambda text, s: all(str(word).casefold() in text.casefold() for word in s["keywords"]),
     "keywords:forbidden_words": _forbidden,
-    "keywords:frequency": _frequency,
-    "keywords:letter_frequency": _letters,
-    "language:response_language": lambda text, settings: speaks(text, str(settings["language"])),
+    "keywords:frequency": lambda text, s: _compared(_count(text, str(s["keyword"]).strip()), s["relation"], s["frequency"]),
+    "keywords:letter_frequency": lambda text, s: _compared(_count(text, str(s["letter"])), s["let_relation"], s["let_frequency"]),
+    "language:response_language": lambda text, s: speaks(text, str(s["language"])),
     "length_constraints:nth_paragraph_first_word": _first_word,
     "length_constraints:number_paragraphs": _paragraphs,
-    "length_constraints:number_sentences": _sentences,
-    "length_constraints:number_words": _number_of_words,
-    "punctuation:no_comma": lambda text, settings: "," not in text,
+    "length_constraints:number_sentences": lambda text, s: _compared(_sentences(text), s["relation"], s["num_sentences"]),
+    "length_constraints:number_words": lambda text, s: _compared(len(re.findall(r"\w+", text)), s["relation"], s["num_words"]),
+    "punctuation:no_comma": lambda text, s: "," not in text,
     "startend:end_checker": _ends,
     "startend:quotation": _quoted,
-}
+}  # fmt: skip
 """What is known, by the names in the data."""

@@ -227,11 +227,6 @@ def _table() -> dict[str, _Phrases]:
     return {code: _Phrases(row) for code, row in rows.items()}
 
 
-def known_languages() -> tuple[str, ...]:
-    """The languages of the table, by ISO 639 code."""
-    return tuple(_table())
-
-
 def _languages_of(declared: str, text: str) -> list[_Phrases]:
     """Whose phrases to read an answer with; none where the declared language or the script is not in the table.
 
