@@ -55,19 +55,6 @@ def test_false_ranks_are_rare(tmp_path: Path) -> None:
     assert wrong <= 6
 
 
-def test_the_mean_over_tasks_decides(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores={"x": [1] * 8 + [0] * 2, "y": [1, 0, 0, 0]}, model="demo/a")
-    b = make_run(tmp_path, scores={"x": [1] * 6 + [0] * 4, "y": [1, 1, 0, 0]}, model="demo/b")
-    board = make_board([a, b])
-    assert [row.model for row in board.rows] == ["demo/b", "demo/a"]
-    overall = board.rows[0].overall
-    assert overall is not None
-    assert overall.value == pytest.approx((0.6 + 0.5) / 2)
-    assert board.has_overall
-    assert (board.rows[0].n, board.rows[0].n_failed) == (14, 0)
-    assert [task["name"] for task in plain(board)["tasks"]] == ["x", "y"]
-
-
 def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     text = rng.normal(-60, 10, 40)
@@ -141,18 +128,6 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
         notes = make_board([a, open_run(tmp_path / key)]).notes
         assert sum("data or scorers of 'factual'" in note for note in notes) == 1
-
-
-def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:
-    runs = simulated(tmp_path, [0.9, 0.5, 0.52, 0.1])
-    runs.append(make_run(tmp_path, scores=[1, None, 0, None], model="demo/part"))
-    board = make_board(runs)
-    rows = {row.model: row for row in board.rows}
-    assert rows["demo/m00"].letters != rows["demo/m03"].letters
-    assert set(rows["demo/m01"].letters) & set(rows["demo/m02"].letters)
-    assert (rows["demo/part"].n, rows["demo/part"].n_asked, rows["demo/part"].n_failed) == (2, 4, 2)
-    assert any("share a letter are tied" in note for note in board.notes)
-    assert any("under half of the items in common" in note for note in board.notes)
 
 
 @pytest.mark.parametrize("tasks", [1, 3])

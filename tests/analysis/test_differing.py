@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.differing import configuration_differences
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import open_run
 from support.runs import make_run
 
 
@@ -110,15 +110,3 @@ def test_numbers_of_tokens_are_no_secrets(tmp_path: Path) -> None:
         "factual: max_tokens: nothing against 20",
         "factual: pad_token_id: nothing against 3",
     ]
-
-
-def test_a_record_with_little_in_it_is_compared_all_the_same(tmp_path: Path) -> None:
-    def bare(run: Run) -> Run:
-        data = json.loads((run.folder / "run.json").read_text())
-        del data["environment"], data["roles"]
-        data["configuration"] = {"models": "imported"}
-        (run.folder / "run.json").write_text(json.dumps(data))
-        return open_run(run.folder)
-
-    runs = [bare(make_run(tmp_path, scores=[1, 0], name=name)) for name in "ab"]
-    assert list(configuration_differences(*runs)) == []

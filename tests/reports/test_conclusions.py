@@ -1,11 +1,14 @@
-"""The last sentence of a comparison over several tasks says what may be concluded, and no more."""
+"""The sentences about comparisons say what may be concluded, and no more."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from evalwright.reports.conclusions import conclusion
+from evalwright.reports.conclusions import conclusion, sentence
 from evalwright.statistics import PairedComparison, compare_paired, macro_difference
 
 
@@ -26,16 +29,27 @@ def said(**tasks: PairedComparison) -> str:
     return conclusion(macro_difference(list(tasks.values())), tasks, "A", "B")
 
 
-def test_a_clear_winner_everywhere() -> None:
-    text = said(x=paired(180, 60), y=paired(170, 80))
-    assert text.startswith("Over all tasks A scores 52.5 points higher than B (95% interval ")
-    assert "By task (Holm-corrected, 5%), A scores higher on x (by 60.0) and y (by 45.0)." in text
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [(1.0, "= 1.00"), (0.0504, "= 0.0504"), (0.04996, "= 0.04996"), (0.032, "= 0.032"), (0.0001, "= 0.0001")],
+)
+def test_p_values_are_never_rounded_onto_the_threshold(p: float, shown: str) -> None:
+    assert f"mid-p {shown}, n" in sentence(replace(paired(150, 100), p_value=p), "A", "B")
+
+
+def test_narrow_intervals_get_the_decimals_they_deserve() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.random(200_000)
+    text = sentence(compare_paired(a, np.clip(a - 0.001 + rng.normal(0, 0.02, 200_000), 0, 1)), "A", "B")
+    assert text.startswith("A scores 0.") and "points higher" in text
+    assert "interval 0.0" in text or "interval 0.1" in text
 
 
 def test_the_better_one_is_named_first_and_its_interval_is_positive() -> None:
     text = said(x=paired(60, 180), y=paired(80, 170))
     assert "B scores 52.5 points higher than A (95% interval 4" in text
     assert "-" not in text.split("(95%")[1].split(")")[0]
+    assert "By task (Holm-corrected, 5%), B scores higher on x (by 60.0) and y (by 45.0)." in text
 
 
 def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
@@ -43,9 +57,4 @@ def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
     assert "no significant difference between A and B was found (+0.0 points" in text
     assert "would often go undetected" in text
     assert "A scores higher on x (by 50.0) and B scores higher on y (by 50.0)." in text
-
-
-def test_equal_models_say_nothing_of_single_tasks() -> None:
-    text = said(x=paired(100, 101), y=paired(90, 92))
-    assert "no significant difference" in text
-    assert "By task" not in text
+    assert "By task" not in said(x=paired(100, 101), y=paired(90, 92))

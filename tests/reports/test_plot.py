@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from evalwright.core.errors import MissingExtra
 from evalwright.reports import plot
 from evalwright.reports.plot_view import PlotRow, PlotView
 from support.command import environment
@@ -106,12 +105,3 @@ def test_a_name_stays_in_its_place(label: str) -> None:
     ink = np.flatnonzero((image[y, : start - 5] < 120).all(axis=2).any(axis=0))
     assert ink.size and ink[-1] < start - 8 and ink[0] > 30
     assert start < image.shape[1] * 0.66
-
-
-def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra) as error:
-        plot.check_plot("a.svg")
-    assert str(error.value) == (
-        "A plot needs the library 'matplotlib', which is not installed. Install it with: pip install 'evalwright[plot]'"
-    )

@@ -44,24 +44,6 @@ def row_with(text: str, start: str) -> list[str]:
     return next(row for row in rows if start in row)
 
 
-def test_the_board(tmp_path: Path) -> None:
-    text = terminal(board_document(make_board(two_runs(tmp_path)), costs=True))
-    assert "2 models, 1 task, 2026-11-20" in text
-    large = row_with(text, "demo/large")
-    assert large == [
-        "1",
-        "demo/large",
-        "90.0 [76.9, 96.0]",
-        "[74.7, 96.5]",
-        "40",
-        "0",
-        "$0.012",
-        "2026-11-20",
-    ]
-    assert "39 of 40" in row_with(text, "demo/small")
-    assert text.index("demo/large") < text.index("demo/small")
-
-
 def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> None:
     run = two_runs(tmp_path)[1]
     text = terminal(run_document(run), width=200)
@@ -91,17 +73,6 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
     assert "left out of the comparison: 1 item without a score from both" in text
     assert "32 higher in A, 0 higher in B), the first 5" in text
-
-
-def test_a_gate_stands_below_the_comparison(tmp_path: Path) -> None:
-    runs = two_runs(tmp_path)
-    gate = judge(
-        *runs, [parse_gate_rule("accuracy drops by more than 0.02"), parse_gate_rule("n_failed is above 1")]
-    )
-    text = terminal(compared(compare(*runs), [gate]))
-    assert text.splitlines()[-1] == gate.conclusion
-    assert row_with(text, "FAILED")[1] == "accuracy drops by more than 0.02"
-    assert row_with(text, "passed")[1] == "n_failed is above 1"
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -91,14 +91,12 @@ def _result(
     low, high = found.low, found.high
     inside = bool(low >= -margin and high <= margin)
     scale, unit, decimals = (100.0, " points", 2) if bounded else (1.0, "", 4)
-    size, who = f"{margin * scale:g}{unit}", f"{names[0]} and {names[1]}"
-    if math.isnan(low):
-        text = f"{who}: no interval, so it cannot be said whether they are equivalent within {size}."
-    else:
-        said = "are equivalent" if inside else "were not shown to be equivalent"
-        ends = f"{low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
-        reach = "lies inside" if inside else "is not inside"
-        text = f"{who} {said} within {size} (two one-sided tests at 5%: the 90% interval {ends} {reach} the margin)."
+    said = "are equivalent" if inside else "were not shown to be equivalent"
+    ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
+    text = (
+        f"{names[0]} and {names[1]} {said} within {margin * scale:g}{unit} (two one-sided tests at 5%, "
+        f"{'no interval' if math.isnan(low) else ends})."
+    )
     return TaskEquivalence(found.difference, low, high, margin, p_value, inside, method, text)
 
 
@@ -195,9 +193,13 @@ def compare_runs(
     if len(paired) == len(tasks) > 1 and can_average(measures):
         overall = macro_difference(paired, value_range=UNIT_RANGE)
         same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
-    found = tuple(configuration_differences(a, b))
+    how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
+    about = estimand(
+        matrices, "the mean difference A - B", how if paired else "two independent samples of items"
+    )
     gains = (*context_gains(a), *context_gains(b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found, gains)
+    found = tuple(configuration_differences(a, b))
+    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -333,13 +335,8 @@ def _flips(
     return tuple(flips)
 
 
-def _estimand(tasks: Sequence[TaskComparison]) -> str:
-    """What the numbers are about, in a sentence."""
-    paired = [task for task in tasks if task.paired]
-    how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
-    if not paired:
-        how = "two independent samples of items"
-    clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
-    units = "; items of a cluster count as one unit" if clustered else ""
-    over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
-    return f"The estimate is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
+def estimand(found: Sequence[Matrix], what: str, how: str) -> str:
+    """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
+    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
+    units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
+    return f"The estimate is {what} {over}on items like these, {how}{units}. Intervals are 95%."

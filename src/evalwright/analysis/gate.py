@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
-from evalwright.analysis.words import counted
+from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
@@ -91,16 +91,6 @@ def parse_gate_rule(text: str) -> GateRule:
             return GateRule(text.strip(), found["what"], verb, amount, unit)
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example: --fail-if \"{EXAMPLE}\"."
-    )
-
-
-def unknown(rule: GateRule, known: Sequence[str]) -> ConfigurationError:
-    """The error of a rule that names no metric of both runs."""
-    near = closest(rule.what, known)
-    hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
-    some = ", ".join(known[:12]) + (" and more" if len(known) > 12 else "")
-    return ConfigurationError(
-        f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs.{hint} There are: {some}."
     )
 
 
@@ -222,7 +212,12 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     if not found:
         every = dict.fromkeys(label for own in labels.values() for label in own)
         named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        raise unknown(rule, [*every, *named, OVERALL, N_FAILED])
+        known = [*every, *named, OVERALL, N_FAILED]
+        hint = " or ".join(map(repr, closest(rule.what, known)))
+        raise ConfigurationError(
+            f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs. "
+            f"{f'Did you mean {hint}? ' if hint else ''}There are: {listed(known, 12)}."
+        )
 
 
 def _check(rule: GateRule, mode: Mode) -> None:

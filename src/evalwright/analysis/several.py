@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, no_mean, read_matrices
+from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, rank
 from evalwright.analysis.words import listed
@@ -101,6 +101,7 @@ def compare_several(
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
     )
+    against = "of each pair" if place is None else "of each run from the baseline"
     first = runs[place or 0]
     others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
     return SeveralComparison(
@@ -110,7 +111,9 @@ def compare_several(
         overall=_table(found, place, 1, "") if whole else None,
         tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
         slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
-        estimand=_estimand(found, place),
+        estimand=estimand(
+            found, f"the mean difference {against}", "each pair on the items that both answered"
+        ),
         warnings=tuple(_warnings(found, labels, place)),
         differences={name: lines for name, lines in others.items() if lines},
     )
@@ -187,16 +190,6 @@ def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
         _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
         for name, inside in used
     ]
-
-
-def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
-    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
-    what = "mean differences of all pairs" if baseline is None else "mean differences from the baseline"
-    clustered = any(one.clusters is not None for one in found)
-    units = "; items of a cluster count as one unit" if clustered else ""
-    return (
-        f"Estimated are {what} {over}on items like these, each pair on the items that both answered{units}."
-    )
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:

@@ -27,6 +27,12 @@ def inert(text: object) -> str:
     return _ACTIVE.sub(_escape, str(text))
 
 
+def inert_lines(text: str) -> str:
+    """The text with every character that acts shown as its escape; its lines and tabs stay."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(inert(part) for part in line.split("\t")) for line in lines)
+
+
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
     if char in _SHORT:

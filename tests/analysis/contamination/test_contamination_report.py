@@ -138,14 +138,6 @@ def test_none_is_found_where_nothing_was_learnt(runs: dict[str, tuple[Run, Run]]
     assert "no sign that the original wordings were memorised" in words(report)
 
 
-def test_without_control_a_drop_is_no_sign(runs: dict[str, tuple[Run, Run]]) -> None:
-    report = contamination_report(runs["half"][0], rewrites=[runs["half"][1]])
-    assert report.drops[0].check is None and not report.suspicious
-    assert report.drops[0].drop.n == N
-    assert any("Without control items" in note for note in contamination_document(report).words()["notes"])
-    assert "there is no control" in words(report)
-
-
 def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) -> None:
     half, none = runs["half"], runs["none"]
     with pytest.raises(ConfigurationError, match="is a run of 'none'"):

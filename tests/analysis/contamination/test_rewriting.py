@@ -9,21 +9,10 @@ from typing import Any
 import pytest
 
 from evalwright import Sample, ScriptedModel, evaluate, load_task
-from evalwright.analysis.contamination.by_model import shuffle, with_opposite_answer
+from evalwright.analysis.contamination.by_model import with_opposite_answer
 from evalwright.analysis.contamination.report import contamination_report
-from evalwright.core.requests import Generate, Request
+from evalwright.core.requests import Request
 from support.typed import typed
-
-
-def test_options_are_shuffled_with_the_right_one_elsewhere() -> None:
-    sample = Sample("q", "Which?", ("b",), ("a", "b", "c", "d"), (1,))
-    found = shuffle(sample)
-    assert found is not None and found.gold != sample.gold
-    assert found.choices[found.gold[0]] == "b" and sorted(found.choices) == ["a", "b", "c", "d"]
-    assert shuffle(sample) == found
-    for last in ("All of the above", "Both A and C", "A and B", "None of these"):
-        assert shuffle(Sample("q", "Which?", (), ("a", "b", "c", last), (1,))) is None
-    assert shuffle(Sample("q", "Which?", ("a",))) is None
 
 
 def test_the_opposite_has_the_opposite_answer() -> None:
@@ -128,21 +117,3 @@ def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
     Path("blind.yaml").write_text(json.dumps(blind))
     unseen = typed("tasks", "rewrite", "blind.yaml", "--kind", "shuffle", "--into", "y.yaml")
     assert unseen.code == 2 and "does not show what was rewritten" in unseen.err
-
-
-def test_a_bundled_task_is_rewritten_with_its_prompt(folder: Path) -> None:
-    by = ["--by", "scripted/constant", "-M", "text=Say it in other words."]
-    done = typed(
-        "tasks", "rewrite", "factual-closed-book", "--kind", "paraphrase", "--into", "facts.yaml", *by
-    )
-    assert done.code == 0, done.err
-    prompts: list[str] = []
-
-    def reply(request: Request) -> str:
-        assert isinstance(request, Generate)
-        prompts.append(str(request.prompt))
-        return "x"
-
-    (run,) = evaluate("facts.yaml", ScriptedModel(reply, version="2"), limit=3)
-    assert run.tasks[0].n_samples == 3
-    assert all("How many strings does a violin have?" in prompt for prompt in prompts)

@@ -13,7 +13,6 @@ from evalwright import Run, UsageError, score_run
 from evalwright.analysis.judge_validation.calibration import (
     calibrate_difference,
     calibrate_judge,
-    keep_calibration,
 )
 from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
@@ -289,33 +288,3 @@ def test_the_table_mixes_two_runs_and_names_neither(tmp_path: Path) -> None:
     beside = sum(rows[i]["id"] == rows[i + 1]["id"] for i in range(299))
     assert beside < 40
     assert "demo/" not in Path("table.csv").read_text()
-
-
-def test_the_result_is_kept_beside_the_run_which_is_left_alone(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs", scores=[1.0, 0.0] * 30, name="run")
-    before = {path.name: path.read_bytes() for path in run.folder.iterdir()}
-    _, rows = drawn(run, 40)
-    found = calibrate_judge(run, [labelled(rows, lambda row: 1)])
-    path = keep_calibration(run, found.as_dict(), "../../a scorer/<b>")
-    assert path.parent == run.folder
-    assert path.name == "calibration-a-scorer--b.json"
-    assert json.loads(path.read_text())["samples_sha256"] == run.data["samples"]["sha256"]
-    assert {name: (run.folder / name).read_bytes() for name in before} == before
-
-
-def test_labels_of_answers_that_another_judge_gave_no_verdict_on(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0, 0.0] * 10, name="run")
-    picked, rows = drawn(run, 20)
-    file = labelled(rows, lambda row: 1)
-    lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
-    for gone in (picked.rows[:5], picked.rows):
-        for place in gone:
-            lines[place]["scores"] = {}
-        run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        if len(gone) == 5:
-            found = calibrate_judge(run, [file])
-            assert (found.counts.labelled, found.counts.without_verdict) == (20, 5)
-            assert found.corrected.n_labels == 15
-            assert found.judge.n_failed == 5
-    with pytest.raises(UsageError, match="None of the labelled answers has a verdict"):
-        calibrate_judge(run, [file])

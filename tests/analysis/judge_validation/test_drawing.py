@@ -14,19 +14,6 @@ from support.judging import judged_run
 from support.runs import make_run
 
 
-def test_the_same_command_draws_the_same_set(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1.0, 0.0, None] * 30, name="run")
-    verdicts = read_verdicts(run)
-    first = draw_set(verdicts, 20, "random", 0)
-    assert first == draw_set(read_verdicts(run), 20, "random", 0)
-    others = [
-        draw_set(verdicts, 20, "random", 1),
-        draw_set(verdicts, 21, "random", 0),
-        draw_set(verdicts, 20, "stratified", 0),
-    ]
-    assert len({first.name, *(other.name for other in others)}) == 4
-
-
 def test_what_has_no_verdict_is_not_drawn(tmp_path: Path) -> None:
     run = make_run(tmp_path, scores=[1.0, 0.0, None] * 30, name="run")
     found = draw_set(read_verdicts(run), None, "random", 0)

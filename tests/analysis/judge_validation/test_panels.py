@@ -114,22 +114,6 @@ def test_judges_of_several_runs() -> None:
     assert found.disputed[0].values != ()
 
 
-def test_answers_that_are_others_are_left_out() -> None:
-    first = run_of({"a": judge(A, "m/a")})
-    other = run_of({"a": judge(B, "m/b")}, answers="Another summary of six whole words here.")
-    with pytest.raises(ConfigurationError, match="the runs must have the same answers"):
-        judges_agreement([first, other])
-
-
-def test_draws_of_an_item_are_one_unit() -> None:
-    run = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, draws=3)
-    found = judges_agreement([run])
-    assert (found.n, found.raw.n_clusters) == (3 * N, N)
-    assert (
-        found.raw.value == judges_agreement([run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")})]).raw.value
-    )
-
-
 def test_what_cannot_be_done_is_said() -> None:
     run = run_of({"a": judge(A, "m/a")})
     with pytest.raises(ConfigurationError, match=r"there is one \('m/a'\)"):

@@ -17,7 +17,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.power import cluster_weight, difference_variance
+from evalwright.statistics.power import difference_variance
 from evalwright.statistics.units import variance_components
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
@@ -96,16 +96,6 @@ def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
     assert task.items_for_difference.basis == "measured on 30 items of demo/small and demo/large, 95% limits"
 
 
-def test_one_run_gives_the_variance_of_two_independent_models(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1.0] * 24 + [0.0] * 6)
-    task = only(plan(small_task(100), ECHO, runs=[run]))
-    low, high = wilson(24, 30)
-    assert (task.score.value, task.score.low, task.score.high) == pytest.approx((0.8, low, high))
-    assert task.paired_variance.value == pytest.approx(2 * 0.16)
-    assert task.paired_variance.high == pytest.approx(2 * low * (1 - low))
-    assert "err independently" in task.paired_variance.basis
-
-
 def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, scores=[1.0] * 30, model=name) for name in ("demo/small", "demo/large")]
     task = only(plan(small_task(100), ECHO, runs=runs))
@@ -125,40 +115,6 @@ def test_clusters_of_the_whole_task_count(tmp_path: Path) -> None:
     assert measured.design_effect.value == pytest.approx(4.0, abs=0.05)
     mixed = make_run(tmp_path, scores=[float(i % 2) for i in range(120)], cluster_size=4, name="mixed")
     assert only(plan(clustered, ECHO, runs=[mixed])).design_effect.value == 1.0
-
-
-def test_graded_and_unbounded_metrics(tmp_path: Path) -> None:
-    graded = small_task(50, metrics=["mean"])
-    unknown = plan(graded, ECHO)
-    assert only(unknown).items_for_difference.value is None
-    assert "no limits" in unknown.conclusion
-    values = [-3.0, -5.5, -4.0, -9.0, -2.0, -1.0]
-    run = make_run(tmp_path, scores=values, metric="mean")
-    task = only(plan(graded, ECHO, runs=[run], difference=2.0, half_width=1.5))
-    assert task.paired_variance.value == pytest.approx(2 * np.var(values, ddof=1))
-    assert task.bounded is False
-
-
-def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
-    small, large = evaluate("factual-closed-book", ["demo/small", "demo/large"], limit=40)
-    forecast = plan("factual-closed-book", runs=[small, large])
-    task = only(forecast)
-    a, b = (
-        np.array([one.scores["short-answer"].value if one.scores else np.nan for one in run.samples()])
-        for run in (small, large)
-    )
-    both = ~np.isnan(a - b)
-    assert task.paired_variance.value == pytest.approx(float(np.mean(a[both] != b[both])) - 4e-4)
-    assert {round(x, 9) for x in (np.nanmean(a), np.nanmean(b))} >= {round(task.score.value or 0, 9)}
-    assert list(forecast.models) == ["demo/small", "demo/large"]
-    clusters: dict[str, int] = {}
-    from evalwright import load_task
-
-    codes = [
-        clusters.setdefault(s.cluster or s.id, len(clusters))
-        for s in load_task("factual-closed-book").samples
-    ]
-    assert (task.design_effect.high or 1.0) <= cluster_weight(codes) + 1e-9
 
 
 def test_draws_are_planned_from_runs_with_several() -> None:

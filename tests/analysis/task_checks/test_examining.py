@@ -12,7 +12,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.tasks.loading import load_tasks, task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 
 def a_task(targets: list[str] | None = None, **more: Any) -> Task:
@@ -23,24 +23,6 @@ def a_task(targets: list[str] | None = None, **more: Any) -> Task:
 
 def faults(task: Task) -> list[str]:
     return [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok]
-
-
-def test_the_bundled_benchmark_has_no_fault() -> None:
-    tasks = load_tasks("factual")
-    assert [text for task in tasks for text in (f.text for f in check_task(task) if not f.ok)] == []
-    assert all(finding.ok for finding in check_constants(tasks))
-
-
-def test_constants_that_do_well_are_a_fault() -> None:
-    assert faults(a_task(["yes", "yes", "no"])) == ["always 'yes': 67 of 100: 0, 1"]
-
-    @scorer("test-generous")
-    def generous(sample: Sample, answer: Answer) -> Score:
-        return Score(1.0)
-
-    assert any(
-        text.startswith("empty answers: 100 of 100") for text in faults(a_task(scorers=["test-generous"]))
-    )
 
 
 def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:

@@ -10,7 +10,6 @@ from scipy import stats
 from evalwright import scorer
 from evalwright.analysis.task_checks import Finding, check_constants, check_task
 from evalwright.analysis.task_checks.ignorance import place_test
-from evalwright.analysis.task_checks.metadata import script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.tasks.loading import task_from_definition
@@ -34,15 +33,6 @@ def texts(task: Task, verdict: str = "fault") -> str:
 # -- gold ---------------------------------------------------------------------------------------------------------------
 
 
-def test_every_alias_has_to_score() -> None:
-    rows = [
-        {"input": f"{n} things?", "target": str(n), "aliases": ["a lot"] if n == 3 else []} for n in range(5)
-    ]
-    (finding,) = [one for one in found(a_task(rows, scorers=["numeric"])) if one.check == "gold answers"]
-    assert finding.samples == ("s3",)
-    assert "('a lot' of 's3')" in finding.text
-
-
 @pytest.mark.parametrize("normalise", ["none", "characters", "bytes", "tokens"])
 def test_the_preferred_option_wins_however_likelihoods_are_divided(normalise: str) -> None:
     rows = [
@@ -51,24 +41,6 @@ def test_the_preferred_option_wins_however_likelihoods_are_divided(normalise: st
     ]
     task = a_task(rows, answer={"mode": "likelihood"}, scorers=[{"choice": {"normalise": normalise}}])
     assert "choice: the gold option scores 1 on all samples, every other 0" in texts(task, "ok")
-
-
-def test_a_scorer_that_likes_any_choice_is_a_fault() -> None:
-    @scorer("test-any-choice")
-    def any_choice(sample: Sample, answer: Answer) -> Score:
-        return Score(1.0)
-
-    rows = [{"input": f"{n}?", "choices": ["x", "y"], "target": "AB"[n % 2]} for n in range(12)]
-    told = texts(a_task(rows, answer={"mode": "letter"}, scorers=["test-any-choice"]))
-    assert "a wrong option is the most likely, but 12 samples do not score 0" in told
-    assert "always A ('x'): 100 of 100" in told
-
-
-def test_a_continuation_is_right_where_it_is_greedy() -> None:
-    rows = [{"input": f"The word {n} is", "target": f"word{n}"} for n in range(3)]
-    task = a_task(rows, answer={"mode": "continuation"})
-    assert found(task) == []
-    assert "likelihood: a target that greedy decoding gives scores 1, another 0" in texts(task, "ok")
 
 
 # -- chance -------------------------------------------------------------------------------------------------------------
@@ -157,23 +129,7 @@ def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> 
     assert "the evaluated samples contain 1 of 1 shot: s4" in told
 
 
-def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
-    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(10)]
-    task = a_task(rows, prompt={"few_shot": {"count": 1, "select": "first"}})
-    assert found(task) == []
-    assert any(
-        "the evaluated samples contain" in each.text and each.verdict == "note" for each in check_task(task)
-    )
-
-
 # -- metadata -----------------------------------------------------------------------------------------------------------
-
-
-def test_scripts() -> None:
-    assert script_of("de") == script_of("pt-BR") == script_of("eng_Latn") == frozenset({"LATIN"})
-    assert script_of("sr-Latn") == frozenset({"LATIN"})
-    assert script_of("zho_Hans") == script_of("zh") == frozenset({"CJK"})
-    assert script_of("tlh") is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
 from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import load_tasks, task_from_definition
-from support.typed import typed
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +57,6 @@ def test_what_does_not_fit_is_what_the_model_itself_refuses_or_cuts(mode: str) -
         if record.answer is None or record.answer.usage.input_tokens == 1025
     ]
     assert bad == ["s2"]
-
-
-def test_the_answer_needs_room_too() -> None:
-    task = a_task(QUESTIONS[:2], answer={"max_tokens": 1020})
-    (finding,) = found(task, "context", model=open_model("demo/small"))
-    assert "with the answer's token limit, 100 of 100 samples do not fit" in finding.text
-    assert [
-        one.verdict for one in found(a_task(QUESTIONS[:2]), "context", model=open_model("demo/small"))
-    ] == ["ok"]
 
 
 @pytest.mark.torch
@@ -120,18 +110,6 @@ def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> N
     assert told in first.text
     assert len(examples) == min(3, unread)
     assert all("'The weather is fine today.'" in finding.text for finding in examples)
-
-
-def test_a_run_from_the_command_line() -> None:
-    rows = "".join(json.dumps({"id": f"s{i}", "input": f"{i}?", "target": f"x{i}"}) + "\n" for i in range(6))
-    Path("rows.jsonl").write_text(rows)
-    Path("t.yaml").write_text("task: t\ndataset: rows.jsonl\nanswer: {max_tokens: 4}\n")
-    assert typed("run", "t.yaml", "--model", "scripted/echo", "--name", "mine", "--quiet").code == 0
-    done = typed("tasks", "check", "t.yaml", "--run", "mine")
-    assert done.code == 0, done.out + done.err
-    assert "exact-match reads 100 of 100 answers" in done.out
-    assert typed("tasks", "check", "t.yaml", "--run", "mien").code == 2
-    assert typed("tasks", "check", "t.yaml", "-M", "max_length=3").code == 2
 
 
 # -- another framework's tasks ------------------------------------------------------------------------------------------

@@ -235,15 +235,10 @@ def _conclusion(found: JudgeCalibration) -> Iterator[str]:
 def _worth(found: JudgeCalibration) -> str:
     if math.isnan(found.narrower):
         return "There are too few labels for an interval."
-    gain, stratified = 100 * found.narrower, found.design == "stratified"
-    if stratified and gain < 1:
-        return "The judge's verdicts add nothing beyond the strata, which are made of them."
-    if found.corrected.judge_weight == 0.0:
-        return "The judge adds nothing to these labels, so the result is that of the labels alone."
-    if gain < 1:
-        return "The judge adds almost nothing to these labels: the interval is as wide as that of the labels alone."
-    than = "the labels weighted by strata" if stratified else "the labels alone"
-    return f"With the judge the interval is {gain:.0f}% narrower than that of {than}."
+    than = "the labels weighted by strata" if found.design == "stratified" else "the labels alone"
+    if found.narrower < 0.01:
+        return f"The judge adds almost nothing: the interval is as wide as that of {than}."
+    return f"With the judge the interval is {100 * found.narrower:.0f}% narrower than that of {than}."
 
 
 def _notes(found: JudgeCalibration) -> Iterator[str]:

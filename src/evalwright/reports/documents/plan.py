@@ -167,29 +167,5 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
 
 
 def _model(name: str, usage: ModelForecast) -> str:
-    n = usage.requests.value
-    requests = "an unknown number of requests" if n is None else numbers.counted(round(n), "request")
-    return f"{name}: {requests}, {', '.join(_parts(usage))}."
-
-
-def _parts(usage: ModelForecast) -> Iterator[str]:
-    yield f"{_spoken(usage.input_tokens, _tokens)} tokens in and {_spoken(usage.output_tokens, _tokens)} out"
-    money = usage.money
-    free = money.value == 0 and money.high in (None, 0)
-    yield "no cost" if free else _spoken(money, numbers.money, "cost not known")
-    yield _spoken(usage.seconds, numbers.duration, "time not known")
-
-
-def _spoken(amount: Amount, text: object, unknown: str = "an unknown number of") -> str:
-    assert callable(text)
-    if amount.value == 0 and amount.high in (None, 0):
-        return "none"
-    if amount.value is not None:
-        return f"about {text(amount.value)}"
-    if amount.high is None:
-        return unknown
-    return f"{text(amount.low)} to {text(amount.high)}" if amount.low else f"at most {text(amount.high)}"
-
-
-def _tokens(value: float) -> str:
-    return numbers.tokens(round(value))
+    requests, into, out, cost, time = _cells(usage)
+    return f"{name}: requests {requests}, tokens in {into}, tokens out {out}, cost {cost}, time {time}."
