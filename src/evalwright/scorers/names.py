@@ -297,7 +297,7 @@ class Names:
         if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
             others = [opening]
         if others and not self._own_clause(reading, one):
-            return undecided(f"'{others[0]}' stands before the target")
+            return undecided(f"'{others[0]}' comes before the target")
         turn = 0 if start else self.cues.turn_in(after)
         if turn and not _RESTATES.isdisjoint(after[turn : turn + 2]):
             return undecided("a 'but' after the target")
@@ -305,7 +305,7 @@ class Names:
             return undecided("what was so once")
         clause = max((at for at in range(one.start + 1) if re.search(r"[;；]", reading.gaps[at])), default=0)
         if self._shared(tokens[:clause]) and not self._shared(tokens[clause:]):
-            return undecided("the target stands in a later clause")
+            return undecided("the target is in a later clause")
         if sum(token in _HEDGES for token in tokens) > 1:
             return undecided("one of several guesses")
         unknown = self._content(before)
@@ -313,18 +313,18 @@ class Names:
             return undecided("the sentence says more than is asked")
         joint = max((at for at, token in enumerate(before) if token in _JOINS), default=0)
         if self._content(before[:joint]) and not self._shared(before[joint:]):
-            return undecided("the target stands in a second part")
+            return undecided("the target is in a second part")
         related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
         if related or after[:1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
-            return undecided("the target may stand beside the answer")
+            return undecided("the target may only accompany the answer")
         if self._listed(reading, one, found):
-            return undecided("another name stands beside the target")
+            return undecided("another name is next to the target")
         if (
             one.start
             and re.search(r"[(（]", reading.gaps[one.start])
             and script_of(reading.text) not in CASED
         ):
-            return undecided("the target stands in brackets")
+            return undecided("the target is in brackets")
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
         )
