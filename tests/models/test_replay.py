@@ -23,6 +23,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.models.registry import open_model
 from evalwright.models.replay import ReplayModel
+from evalwright.runs.records import record_row
 
 SYSTEM, USER = Message("system", "Be brief."), Message("user", "What is 2 + 2?")
 TURNS = (SYSTEM, USER)
@@ -40,7 +41,7 @@ def record(
     """A line of samples.jsonl, made by the record type itself."""
     scores = {} if answer is None else {"exact": Score(1.0)}
     made = SampleRecord("task", 0, draw, Sample("s1", **sample), answer, scores, failure)
-    found: dict[str, Any] = json.loads(json.dumps(made.as_dict()))
+    found: dict[str, Any] = json.loads(json.dumps(record_row(made)))
     return found
 
 
@@ -182,7 +183,7 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
         ('{"prompt": "a", "log_likelihood": -1}', "'prompt' and 'continuation'"),
         ('{"text": "a", "log_likelihood": "low"}', "finite number"),
         ('{"text": "a", "log_likelihood": NaN}', "finite number"),
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
         (b"\xff\xfe{}", "not valid JSON"),
     ],
 )
