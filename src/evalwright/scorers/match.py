@@ -84,7 +84,11 @@ class Reading(NamedTuple):
 
 
 def read(text: str) -> Reading:
-    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not"."""
+    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not". Not to be changed: short ones are kept."""
+    return _kept_reading(text) if len(text) <= _MOST_KEPT else _reading(text)
+
+
+def _reading(text: str) -> Reading:
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
@@ -95,6 +99,10 @@ def read(text: str) -> Reading:
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+
+
+_kept_reading = lru_cache(maxsize=1024)(_reading)  # a scorer reads the same sentence once for every option
+_MOST_KEPT = 1000
 
 
 def without_tag(text: str) -> str:

@@ -99,6 +99,7 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
                     yield number, part
 
 
+@lru_cache(maxsize=1024)
 def _of(clause: str, code: str) -> Declined | None:
     latin = clause.isascii()
     for name, language in _table().items():
