@@ -36,7 +36,7 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
     return doc.Document(
         f"The judge '{found.scorer}' beside people",
         [
-            _scores("Score", "Score (0–100)", rows),
+            _scores("Estimate", "Score (0–100)", rows),
             *_agreement(found.faults.get("agreement")),
             *_faults(found),
             *_listed(_notes(found)),
