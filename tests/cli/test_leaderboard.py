@@ -40,14 +40,16 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     command = (
         "leaderboard", "a", "b", "--into", "README.md", "--markdown", "out/b.md", "--html", "out/b.html", "--csv", "out/b.csv",
         "--json-file", "out/b.json", "--plot", "out/b.svg", "--plot", "out/b.png", "--pages", "out/models", "--best", "1",
+        "--title", "Our board",
     )  # fmt: skip
     done = typed(*command)
     assert done.code == 0, done.err
+    assert done.out.startswith("Our board\n")
     assert "Written: README.md\n" in done.err and "Written: out/models (2 pages)\n" in done.err
     first = _all(folder)
     readme = first["README.md"].decode()
     assert readme.startswith(
-        "# Mine\r\n\r\ntext\r\n\r\n## Leaderboard\r\n\r\n<!-- evalwright:leaderboard:start -->\r\n"
+        "# Mine\r\n\r\ntext\r\n\r\n## Our board\r\n\r\n<!-- evalwright:leaderboard:start -->\r\n"
     )
     assert "\n" not in readme.replace("\r\n", "")
     assert "](out/b.svg)" in readme and "[`x/a`](out/models/x-a.html)" in readme

@@ -110,7 +110,7 @@ def test_a_comparison_and_a_board_treat_it_as_what_failed() -> None:
     board = leaderboard([undecided, failed])
     assert [row.n for row in board.rows] == [7, 7]
     assert [row.n_failed for row in board.rows] in ([0, 3], [3, 0])
-    assert any("3 answers are undecided" in note for note in board.notes)
+    assert any("3 answers (0 to 3 per model) could not be decided" in note for note in board.notes)
 
 
 def _numbers(found: Any) -> list[float]:

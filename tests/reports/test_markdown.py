@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
 from evalwright.analysis.board import make_board
-from evalwright.reports.markdown import code, escape
+from evalwright.reports import document as doc
+from evalwright.reports.html import to_html
+from evalwright.reports.markdown import code, escape, to_markdown
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 from support.shown import board_markdown
@@ -89,3 +92,20 @@ def test_a_hostile_name_with_a_page_links_there_alone(tmp_path: Path, name: str)
     html = rendered(board_markdown(make_board([run]), ["models/page%20%281%29.html"]))
     assert re.findall(r"<(?:a|img)\s[^>]*>", html) == ['<a href="models/page%20%281%29.html">']
     assert html.count("<td") == html.count("<th ") == 6
+
+
+@pytest.mark.parametrize(
+    ("sentence", "html"),
+    [
+        ("Run `evalwright runs show` <now>.", "Run <code>evalwright runs show</code> &lt;now&gt;."),
+        ("`<b>&*x*` first", "<code>&lt;b&gt;&amp;*x*</code> first"),
+        ("one ` alone, ``two``, `a|b` and `c``d`", "one ` alone, ``two``, `a|b` and `c``d`"),
+    ],
+)
+@pytest.mark.parametrize("kind", [doc.Note, doc.Conclusion, lambda text: doc.Notes([text])])
+def test_what_stands_between_backticks_is_code(
+    sentence: str, html: str, kind: Callable[[str], doc.Block]
+) -> None:
+    document = doc.Document("Title", [kind(sentence)])
+    assert html in rendered(to_markdown(document))
+    assert html in to_html(document)

@@ -44,7 +44,7 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
     assert out.getvalue().splitlines() == [
         "demo/small: 960 of 2,400, 96.0/s, 15 s left, 0 sent, 0 from the store",
         "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 0 sent, 0 from the store",
-        "demo/small: 2,400 answers in 26 s, 2 failed, 2,000 sent, 400 from the store",
+        "demo/small: 2,398 of 2,400 completed in 26 s, 2 failed, 2,000 sent, 400 from the store",
     ]
 
 

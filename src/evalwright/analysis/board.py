@@ -228,22 +228,22 @@ def _notes(
     made: Ranking | None,
     alone: Sequence[str],
 ) -> Iterator[str]:
-    yield "Intervals are 95%. Scores are about items like these."
+    yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
-        answers = counted(sum(undecided), "answer is", "answers are")
+        answers = counted(sum(undecided), "answer")
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"Scores, ranks and ties use decided answers only: {answers} undecided by the rules ({each} a model) and could "
-            "change them; `evalwright runs show` has each score's bounds."
+            f"{answers} ({each} per model) could not be decided by the scoring rules, which could change scores, ranks and "
+            "ties; `evalwright runs show` has each score's bounds."
         )
     if mixed:
         yield "The tasks have different units or directions, so there is no overall score and no rank."
     elif made is not None:
         yield (
-            "A rank is a range: the best and the worst rank that the model can have. The ranges hold together with 95% (simultaneous "
-            "intervals of all paired differences); models whose ranges do not overlap are significantly different."
+            "A rank is a range: the best and the worst rank that the model can have. All ranges hold simultaneously at 95% "
+            "confidence (from simultaneous intervals of the paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
             yield "Models that share a letter are tied: the data cannot separate them."

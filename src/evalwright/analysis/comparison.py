@@ -1,7 +1,7 @@
 """Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made.
 
 Where the runs share no item of a task they are compared as two independent samples, and the result says so. The estimand is
-always the mean difference on items like these, with the tasks fixed. Whether the two are the same up to a margin named
+always the mean difference for items drawn like these, with the tasks fixed. Whether the two are the same up to a margin named
 beforehand is tested by two one-sided tests (TOST) at 5%.
 """
 
@@ -339,4 +339,4 @@ def estimand(found: Sequence[Matrix], what: str, how: str) -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
     over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
-    return f"The estimate is {what} {over}on items like these, {how}{units}. Intervals are 95%."
+    return f"The estimate is {what} {over}for items drawn like these, {how}{units}. Intervals are 95%."

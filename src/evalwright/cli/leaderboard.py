@@ -84,6 +84,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     written = publish(board, opened, given)
     if given["kept"]:
         keep_runs(opened, Path(given["kept"]))
-    print_result(given["as_json"], board.as_dict(), board_document(board, costs=True))
+    print_result(given["as_json"], board.as_dict(), board_document(board, title=given["title"], costs=True))
     for line in written:
         say(line)

@@ -114,7 +114,7 @@ def _conclude(runs: Any) -> int:
         say(spent)
     if failed:
         total = sum(task.n_samples for run in runs for task in run.tasks)
-        what = f"{failed} of {total} samples failed; they are counted apart and not scored."
+        what = f"{failed} of {total} samples failed; they are counted separately and not scored."
     elif partial:
         what = f"{partial} draws failed, but every sample has a score from its other draws."
     else:

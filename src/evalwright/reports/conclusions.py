@@ -76,13 +76,13 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         side = "higher" if comparison.verdict == "better" else "lower"
         return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
     gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
-    seen = f"No difference between {name_a} and {name_b} was seen ({gap}, {details})"
+    seen = f"No significant difference between {name_a} and {name_b} was found ({gap}, {details})"
     visible = comparison.smallest_visible_difference
     if math.isnan(visible):
-        return f"{seen}; how small a difference could have been seen is not known."
+        return f"{seen}; how small a difference could have been detected is not known."
     if visible >= 1.0 and unit == "points":
-        return f"{seen}; with so few items no difference could have been seen reliably."
-    return f"{seen}; differences under {show(visible)}{word} could not have been seen reliably."
+        return f"{seen}; with so few items any difference would often go undetected."
+    return f"{seen}; differences under {show(visible)}{word} would often go undetected."
 
 
 def _details(comparison: PairedComparison, low: str, high: str) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import bar_of
-from evalwright.reports.text import inert, inert_lines
+from evalwright.reports.text import CODE_SPAN, inert, inert_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -68,11 +68,19 @@ def _templates() -> Environment:
         """A name that may be long: kept apart from the direction of what surrounds it, and broken after separators."""
         return Markup(f"<bdi>{'<wbr>'.join(map(escape, _SEPARATED.findall(inert(content))))}</bdi>")
 
+    def prose(content: str) -> Markup:
+        """A sentence, with what stands between backticks as code."""
+        return Markup(CODE_SPAN.sub(r"<code>\1</code>", escape(inert(content))))
+
     made = Environment(
         loader=FunctionLoader(read_asset), autoescape=True, finalize=shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"name": name, "lines": lambda content: Markup(escape(inert_lines(content)))}
+    made.filters |= {
+        "name": name,
+        "prose": prose,
+        "lines": lambda content: Markup(escape(inert_lines(content))),
+    }
     made.globals |= {
         "bar_of": bar_of,
         "is_number": lambda cell: isinstance(cell.content, doc.Number),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.text import inert
+from evalwright.reports.text import CODE_SPAN, inert
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
@@ -34,11 +34,11 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
         case doc.Heading():
             yield f"{'#' * (level + block.level)} {escape(block.text)}"
         case doc.Note():
-            yield escape(block.text)
+            yield _prose(block.text)
         case doc.Conclusion():
-            yield f"**{escape(block.text)}**"
+            yield f"**{_prose(block.text)}**"
         case doc.Notes():
-            yield "\n".join(f"- {escape(text)}" for text in block.texts)
+            yield "\n".join(f"- {_prose(text)}" for text in block.texts)
         case doc.Facts():
             yield "\n".join(f"- {escape(name)}: {escape(value)}" for name, value in block.rows)
         case doc.Table():
@@ -104,6 +104,15 @@ def code(text: str) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
     return f"{fence}{space}{shown}{space}{fence}"
+
+
+def _prose(text: str) -> str:
+    """A sentence as plain text, with what stands between backticks as code."""
+    parts = CODE_SPAN.split(inert(text))
+    return (
+        "".join(code(part) if i % 2 else escape(part) if part else "" for i, part in enumerate(parts))
+        or "&nbsp;"
+    )
 
 
 def escape(text: str) -> str:

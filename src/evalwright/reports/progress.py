@@ -154,6 +154,9 @@ def final_line(state: Progress) -> str:
     """How one run ended, in one line."""
     if state.done < state.total:
         head = f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
+    elif state.failed:
+        right = numbers.count(state.done - state.failed)
+        head = f"{right} of {numbers.count(state.total)} completed in {numbers.duration(state.seconds)}"
     else:
         head = f"{numbers.counted(state.done, 'answer')} in {numbers.duration(state.seconds)}"
     failed = [f"{numbers.count(state.failed)} failed"] if state.failed else []

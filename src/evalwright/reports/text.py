@@ -14,6 +14,9 @@ _ACTIVE = re.compile(
 """What acts instead of being seen: terminal controls, bidirectional overrides, invisible characters, lone surrogates.
 Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them."""
 
+CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
+"""A command or a name between backticks in a sentence. None holds a character that could act within Markdown code."""
+
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BREAK_AFTER = frozenset("/-_.,:+@")
 

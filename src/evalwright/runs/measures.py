@@ -167,7 +167,7 @@ def half_of(run: Run, other: Run, common: int, most: int) -> str:
         return ""
     return (
         f"Pairing keeps {common:,} of {most:,} items that '{run.id}' or '{other.id}' has a score on: "
-        f"the conclusion is about items like these {common:,} only."
+        f"the conclusion is for items drawn like these {common:,} only."
     )
 
 

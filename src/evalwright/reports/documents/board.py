@@ -124,8 +124,8 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
                 row.date,
             )
         )
-    under = "; the simultaneous one is below each" if simultaneous else ""
-    caption = f"Best first. Dots are scores, bars their own 95% intervals{under}."
+    under = "; the simultaneous interval is printed below each" if simultaneous else ""
+    caption = f"Best first. Dots show scores and bars their 95% intervals{under}."
     return doc.Table(columns, rows, caption, sortable=True)
 
 

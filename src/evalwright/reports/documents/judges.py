@@ -36,7 +36,7 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
     return doc.Document(
         f"The judge '{found.scorer}' beside people",
         [
-            _scores("Score", "Of 100 points", rows),
+            _scores("Estimate", "Score (0–100)", rows),
             *_agreement(found.faults.get("agreement")),
             *_faults(found),
             *_listed(_notes(found)),
@@ -131,7 +131,10 @@ def _known(estimate: Estimate | None) -> str:
 def _faults(found: JudgeCalibration) -> list[doc.Block]:
     rows = [row for name, one in found.faults.items() if name in _FAULTS for row in _FAULTS[name](one)]
     rows += [(_NAMES[name], "not known", reason) for name, reason in found.unknown.items()]
-    return [doc.Heading("Faults looked for"), doc.Table(doc.columns("*", "Found~", "~"), rows, "Faults")]
+    return [
+        doc.Heading("Checks for bias and error"),
+        doc.Table(doc.columns("*", "Found~", "~"), rows, "Faults"),
+    ]
 
 
 _NAMES = {

@@ -188,7 +188,10 @@ def _slices(
     columns += doc.columns("Items>", "Failed>")
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(used) > len(rows):
-        yield doc.Note(f"The {len(rows)} largest of {len(used)}; {RUN_FILE} has all.", "quiet")
+        yield doc.Note(
+            f"The {len(rows)} values of '{key}' with the most items, of {len(used)}; {RUN_FILE} has all.",
+            "quiet",
+        )
 
 
 def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
@@ -207,7 +210,7 @@ def _title(metric: MetricResult) -> str:
 def _failures(run: Run) -> Iterator[doc.Block]:
     notes = failure_notes(run)
     if notes:
-        yield doc.Heading("Failures (counted apart, not scored as wrong)")
+        yield doc.Heading("Failures (counted separately, not scored as wrong)")
     for note in notes:
         yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}")
         if note.example:
@@ -233,6 +236,6 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         sides.append(
             f"{numbers.count(used.get(f'{side}_tokens', 0))} {'in' if side == 'input' else 'out'}{some}"
         )
-    yield "Tokens", ", ".join(sides) if used else "none counted"
+    yield "Tokens", ", ".join(sides) if used else "none reported"
     if usage.get("cost") is not None:
         yield "Cost", numbers.money(usage["cost"])
