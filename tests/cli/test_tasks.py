@@ -92,3 +92,17 @@ def test_check_ends_with_1_where_there_is_a_fault() -> None:
     assert done.code == 1
     assert "FAULT 1 question occurs more than once" in done.out
     assert "FAULT always 'x': 100 of 100" in done.out
+
+
+@pytest.mark.parametrize("command", ["show", "preview", "check"])
+def test_text_of_a_task_cannot_act_on_the_terminal(command: str) -> None:
+    Path("t.yaml").write_text(
+        'task: t\ndescription: "d\\e[31m\\u202e"\n'
+        'dataset: {rows: [{input: "a\\e]0;title\\a\\u202eb\\n\\tc", target: "\\e[2J"}]}\n'
+    )
+    done = typed("tasks", command, "t.yaml")
+    assert not {"\x1b", "\u202e", "\x07"} & set(done.out + done.err)
+    if command == "show":
+        assert r"d\x1b[31m\u202e" in done.out
+    if command == "preview":
+        assert r"a\x1b]0;title\x07\u202eb" + "\n\tc" in done.out

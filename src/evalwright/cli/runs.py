@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json, print_result
+from evalwright.cli.output import echo, print_json, print_result
 
 
 @click.group()
@@ -34,7 +34,7 @@ def list_(runs_folder: str, as_json: bool) -> None:
     elif found:
         terminal.show(runs_document(found))
     else:
-        click.echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
+        echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
 
 
 @runs.command()
@@ -72,12 +72,12 @@ def index(runs_folder: str, check: bool) -> int:
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
-        click.echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
+        echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
+        echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
     for one in found["damaged"]:
-        click.echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", err=True)
+        echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", error=True)
     return 0
 
 
