@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import echo, print_json, print_result
 
@@ -20,14 +21,21 @@ def runs() -> None:
 @AS_JSON
 def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
+    from evalwright.core.errors import ConfigurationError
     from evalwright.reports import terminal
     from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
-    found = list_runs(Path(runs_folder))
+    place = Path(runs_folder)
+    if not place.is_dir() and (place.exists() or runs_folder != "runs"):
+        raise ConfigurationError(f"'{runs_folder}' is not a folder: name the folder of runs with --out.")
+    damaged: dict[Path, str] = {}
+    found = list_runs(place, damaged)
+    for folder, reason in damaged.items():
+        say(f"{folder} cannot be read: {reason}")
     if as_json:
         rows = [
-            {"id": run.id, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
+            {"id": run.name, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
             for run in found
         ]
         print_json(rows)
