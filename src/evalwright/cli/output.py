@@ -44,9 +44,8 @@ def write_result(file: str, data: Any) -> None:
     """Write a file that a person named, text as it is and all else as JSON, and say so."""
     import json
 
-    from evalwright.cli import say
     from evalwright.tasks.files import write_file
 
     text = data if isinstance(data, str | bytes) else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     write_file(Path(file), text)
-    say(f"Written: {file}")
+    echo(f"Written: {file}", error=True)
