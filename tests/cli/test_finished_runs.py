@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ def test_runs_list_and_show() -> None:
     assert "demo/a" in done.out
     rows = json.loads(typed("runs", "list", "--json").out)
     assert [(row["id"], row["n_failed"]) for row in rows] == [("a", 0), ("b", 1)]
+    Path("elsewhere").mkdir()
     assert "No runs in 'elsewhere'" in typed("runs", "list", "--out", "elsewhere").out
     assert json.loads(typed("runs", "list", "--out", "elsewhere", "--json").out) == []
     shown = typed("runs", "show", "b")
@@ -73,3 +75,22 @@ def test_score_refuses_options_of_nobody() -> None:
     done = typed("score", "a", "--scorer", "numeric", "-S", "numerc.x=1")
     assert done.code == 2
     assert "Name it with --scorer first" in done.err
+
+
+def test_runs_list_names_copies_and_damaged_folders() -> None:
+    first = Path("runs") / json.loads(typed("runs", "list", "--json").out)[0]["id"]
+    shutil.copytree(first, "runs/copied")
+    shutil.copytree(first, "runs/broken")
+    Path("runs/broken/run.json").write_text("{")
+    done = typed("runs", "list", "--json")
+    assert done.code == 0
+    assert {first.name, "copied"} <= {row["id"] for row in json.loads(done.out)}
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"{Path('runs/broken')} cannot be read: ")
+    assert "copied" in typed("runs", "list").out
+
+
+def test_runs_list_of_no_folder_is_wrong_usage() -> None:
+    done = typed("runs", "list", "--out", "nosuch")
+    assert done.code == 2
+    assert "'nosuch' is not a folder" in done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,8 @@ def test_check() -> None:
     assert done.code == 0, done.out
     assert "FAULT" not in done.out
     assert "gold answers score 1 on all samples" in done.out
+    assert re.search(r"\d+ of \d+ questions contain their gold answer\n", done.out)
+    assert "of 100" not in done.out
 
 
 def test_check_ends_with_1_where_there_is_a_fault() -> None:
@@ -91,4 +94,28 @@ def test_check_ends_with_1_where_there_is_a_fault() -> None:
     done = typed("tasks", "check", "same.yaml")
     assert done.code == 1
     assert "FAULT 1 question occurs more than once" in done.out
-    assert "FAULT always 'x': 100 of 100" in done.out
+    assert "FAULT always 'x': 100%" in done.out
+
+
+@pytest.mark.parametrize("command", ["show", "preview", "check"])
+def test_text_of_a_task_cannot_act_on_the_terminal(command: str) -> None:
+    Path("t.yaml").write_text(
+        'task: t\ndescription: "d\\e[31m\\u202e"\n'
+        'dataset: {rows: [{input: "a\\e]0;title\\a\\u202eb\\n\\tc", target: "\\e[2J"}]}\n'
+    )
+    done = typed("tasks", command, "t.yaml")
+    assert not {"\x1b", "\u202e", "\x07"} & set(done.out + done.err)
+    if command == "show":
+        assert r"d\x1b[31m\u202e" in done.out
+    if command == "preview":
+        assert r"a\x1b]0;title\x07\u202eb" + "\n\tc" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [("nosuch=1", "nosuch"), ("prompt.few_shot.count=many", "prompt.few_shot.count")]
+)
+def test_a_wrong_override_is_named_and_not_the_file(given: str, key: str) -> None:
+    done = typed("tasks", "show", "questions.yaml", "-T", given)
+    assert done.code == 2
+    assert f"The override '{key}' (-T)" in done.err
+    assert "questions.yaml:" not in done.err

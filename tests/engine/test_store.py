@@ -151,7 +151,10 @@ def test_a_put_after_closing_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_under_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be used as a folder"):
+    with pytest.raises(
+        StoreError,
+        match=r"file' is a file, not a folder\. Choose another folder with --home or EVALWRIGHT_HOME",
+    ):
         Store.open(tmp_path / "file" / "home")
 
 

@@ -168,8 +168,9 @@ def test_any_json_round_trips(value: Any) -> None:
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"cannot be written.*--out"):
+    with pytest.raises(RunError, match=r"cannot be written.*--out") as caught:
         RunWriter(tmp_path / "file" / "run")
+    assert "space" not in str(caught.value)
 
 
 def test_a_full_disk_is_a_sentence_and_keeps_the_old_run(

@@ -124,4 +124,6 @@ def _failed(error: Exception) -> int:
 
 def say(sentence: str) -> None:
     """A sentence to a person, on standard error."""
-    click.echo(sentence, err=True)
+    from evalwright.cli.output import echo
+
+    echo(sentence, error=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from evalwright.cli.options import AS_JSON, HOME
-from evalwright.cli.output import print_json
+from evalwright.cli.output import echo, print_json
 
 
 @click.group()
@@ -43,9 +43,9 @@ def list_(home: str | None, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif not rows:
-        click.echo("This store has no batch jobs.")
+        echo("This store has no batch jobs.")
     for row in rows if not as_json else ():
-        click.echo("  ".join(str(value) for value in row.values()))
+        echo("  ".join(str(value) for value in row.values()))
 
 
 @batches.command()
@@ -66,6 +66,4 @@ def forget(number: int, home: str | None) -> None:
         journal.close()
     if known is None:
         raise ConfigurationError(f"No batch has the number {number}: see 'evalwright batches list'.")
-    click.echo(
-        f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests to {known.name}."
-    )
+    echo(f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests to {known.name}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import LazyGroup, cli, run_command, say
-from evalwright.cli.output import print_json
+from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from evalwright.compat.programs import Exporter, Importer
@@ -98,7 +98,7 @@ def import_command(name: str, importer: Importer) -> click.Command:
             print_json(made.record)
             return
         for line in made.lines:
-            click.echo(line)
+            echo(line)
         for sentence in made.left_out:
             say(f"Left out: {sentence}")
 
@@ -132,7 +132,7 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
             print_json([str(file) for file in made.files])
         else:
             for file in made.files:
-                click.echo(f"Written: {file}")
+                echo(f"Written: {file}")
         for sentence in made.notes:
             say(sentence)
 

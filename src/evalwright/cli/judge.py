@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
-from evalwright.cli.output import print_json, print_result, write_result
+from evalwright.cli.output import echo, print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -228,7 +228,7 @@ def _show_drawn(made: dict[str, Any], as_json: bool) -> None:
     written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
     labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
     how = f"the column 'label' ({labels})" if made["table"] else "the page, and download its table"
-    click.echo(
+    echo(
         f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be left unlabelled."
     )
-    click.echo(f"Then: {made['next']}")
+    echo(f"Then: {made['next']}")

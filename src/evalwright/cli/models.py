@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS
-from evalwright.cli.output import print_json
+from evalwright.cli.output import echo, print_json
 
 
 @click.group()
@@ -33,14 +33,14 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
         found = [row for row in rows if row["group"] == group]
         shown = [row for row in found if every or group != _REMOTE or row["key"] == "set"]
         if found:
-            click.echo(f"{group}:")
+            echo(f"{group}:")
         width = max((len(row["example"]) for row in shown), default=0)
         for row in shown:
-            click.echo(f"  {row['example']:<{width}}  {_said(row)}".rstrip())
+            echo(f"  {row['example']:<{width}}  {_said(row)}".rstrip())
         rest = [row["provider"] for row in found if row not in shown]
         if rest:
             _show_names("  no key is set for: " if shown else "  ", rest)
-            click.echo("  (--all shows how to name each, and which variable holds its key)")
+            echo("  (--all shows how to name each, and which variable holds its key)")
 
 
 _HERE, _OWN, _LOCAL, _REMOTE = "In this process", "Your own", "Servers on this machine", "Providers"
@@ -98,7 +98,7 @@ def _show_names(start: str, names: list[str]) -> None:
     for line in textwrap.wrap(
         ", ".join(names), 100, initial_indent=start, subsequent_indent="  ", break_on_hyphens=False
     ):
-        click.echo(line)
+        echo(line)
 
 
 @models.command()
@@ -124,7 +124,7 @@ def check(
         print_json(description)
     else:
         for key, value in description.items():
-            click.echo(f"{key:<14} {_shown(value)}".rstrip())
+            echo(f"{key:<14} {_shown(value)}".rstrip())
 
 
 def _shown(value: Any) -> str:
@@ -163,10 +163,10 @@ def test(
     if as_json:
         print_json([verdict.as_dict() for verdict in verdicts])
     for verdict in verdicts if not as_json else ():
-        click.echo(f"{verdict.result:<5} {verdict.case} ({verdict.words:,} words): {verdict.why}")
+        echo(f"{verdict.result:<5} {verdict.case} ({verdict.words:,} words): {verdict.why}")
         if verdict.answer:
             line = " ".join(verdict.answer.split())
-            click.echo(f"      {line[:300]}{'…' if len(line) > 300 else ''}")
+            echo(f"      {line[:300]}{'…' if len(line) > 300 else ''}")
     return int(any(verdict.result == "fail" for verdict in verdicts))
 
 

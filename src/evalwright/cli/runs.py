@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json, print_result
+from evalwright.cli.output import echo, print_json, print_result
 
 
 @click.group()
@@ -20,21 +21,28 @@ def runs() -> None:
 @AS_JSON
 def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
+    from evalwright.core.errors import ConfigurationError
     from evalwright.reports import terminal
     from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
-    found = list_runs(Path(runs_folder))
+    place = Path(runs_folder)
+    if not place.is_dir() and (place.exists() or runs_folder != "runs"):
+        raise ConfigurationError(f"'{runs_folder}' is not a folder: name the folder of runs with --out.")
+    damaged: dict[Path, str] = {}
+    found = list_runs(place, damaged)
+    for folder, reason in damaged.items():
+        say(f"{folder} cannot be read: {reason}")
     if as_json:
         rows = [
-            {"id": run.id, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
+            {"id": run.name, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
             for run in found
         ]
         print_json(rows)
     elif found:
         terminal.show(runs_document(found))
     else:
-        click.echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
+        echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
 
 
 @runs.command()
@@ -72,12 +80,12 @@ def index(runs_folder: str, check: bool) -> int:
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
-        click.echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
+        echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
+        echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
     for one in found["damaged"]:
-        click.echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", err=True)
+        echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", error=True)
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
-from evalwright.cli.output import print_json
+from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.submission import Verification
@@ -36,7 +36,7 @@ def make(run: str, into: str, runs_folder: str) -> None:
     from evalwright.api import open_run
 
     made = make_submission(open_run(run, runs_folder), Path(into))
-    click.echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
+    echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
 
 
 @submit.command()
@@ -66,7 +66,7 @@ def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     if not found.ok:
         return 1
     run = add_submission(found, Path(folder))
-    click.echo(f"Added: {run.folder}")
+    echo(f"Added: {run.folder}")
     return 0
 
 
@@ -80,15 +80,13 @@ def _show(found: Verification) -> None:
     for result in found.results:
         for metric in result.metrics:
             one = metric.estimate
-            click.echo(
-                f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g}, {one.high:.4g}], n {one.n}"
-            )
+            echo(f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g}, {one.high:.4g}], n {one.n}")
     total = len(found.submission.data["samples"])
     for problem in found.problems[:_SHOWN]:
-        click.echo(f"Wrong ({problem.kind}): {problem}")
+        echo(f"Wrong ({problem.kind}): {problem}")
     if len(found.problems) > _SHOWN:
-        click.echo(f"... and {len(found.problems) - _SHOWN:,} more; --json has all of them.")
+        echo(f"... and {len(found.problems) - _SHOWN:,} more; --json has all of them.")
     if found.ok:
-        click.echo(f"Verified: all {total:,} answers have the scores given in the file.")
+        echo(f"Verified: all {total:,} answers have the scores given in the file.")
     else:
-        click.echo(f"Not verified: {len(found.problems):,} problems in {total:,} rows.")
+        echo(f"Not verified: {len(found.problems):,} problems in {total:,} rows.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, several
-from evalwright.cli.output import print_json, print_result
+from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
@@ -83,8 +83,8 @@ def rewrite(task: str, **given: Any) -> int:
         )
         return 0
     for (kind, reason), count in sorted(found.refused.items()):
-        click.echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
-    click.echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
+        echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
+    echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
     say(f"Written: {into} and {data}. No person has checked them yet.")
     return 0
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER, several
-from evalwright.cli.output import print_json
+from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
     }
     width = max(map(len, rows), default=0)
     for name, description in sorted(rows.items()):
-        click.echo(f"{name:<{width}}  {description}".rstrip())
+        echo(f"{name:<{width}}  {description}".rstrip())
 
 
 def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> None:
@@ -80,7 +80,7 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
             ]
         )
         return
-    click.echo("\n".join(f"{name}  {one.kind}" for name, one in found))
+    echo("\n".join(f"{name}  {one.kind}" for name, one in found))
 
 
 @tasks.command()
@@ -101,7 +101,7 @@ def show(task: str, as_json: bool, **given: Any) -> None:
         print_json([dict(one.definition) for one in found])
         return
     for one in found:
-        click.echo(f"{one.name}, version {one.version}: {one.description}")
+        echo(f"{one.name}, version {one.version}: {one.description}")
         rows: dict[str, Any] = {
             "samples": f"{len(one.samples):,}",
             "needs": ", ".join(sorted(one.strategy.needs)),
@@ -116,7 +116,7 @@ def show(task: str, as_json: bool, **given: Any) -> None:
         }
         for key, value in rows.items():
             if value:
-                click.echo(f"  {key:<12} {value}")
+                echo(f"  {key:<12} {value}")
 
 
 @tasks.command()
@@ -145,9 +145,8 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
         return
     for one, _, requests in shown:
         for number, request in enumerate(requests, 1):
-            click.secho(f"{one.name}: request {number} of {len(requests)}", bold=True)
-            for line in _shown(request):
-                click.echo(line)
+            echo(f"{one.name}: request {number} of {len(requests)}", bold=True)
+            _show_request(request)
 
 
 @tasks.command()
@@ -204,9 +203,9 @@ _WORDS = {"ok": "ok   ", "note": "note ", "skipped": "skip ", "fault": "FAULT"}
 
 
 def _show_examined(examined: Examined) -> None:
-    click.secho(examined.title, bold=True)
+    echo(examined.title, bold=True)
     for finding in examined.findings:
-        click.echo(f"  {_WORDS[finding.verdict]} {finding.text}")
+        echo(f"  {_WORDS[finding.verdict]} {finding.text}")
 
 
 def _opened(given: Mapping[str, Any]) -> Model | None:
@@ -243,17 +242,12 @@ def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]
     return found
 
 
-def _shown(request: Request) -> Iterator[str]:
-    payload = request.payload()
-    kind, prompt = next(iter(payload.items()))
-    if isinstance(prompt, str):
-        yield click.style(f"[{kind}]", dim=True)
-        yield prompt
-    else:
-        for role, content in prompt:
-            yield click.style(f"[{role}]", dim=True)
-            yield content
-    for key, value in list(payload.items())[1:]:
+def _show_request(request: Request) -> None:
+    (kind, prompt), *settings = request.payload().items()
+    for role, content in [(kind, prompt)] if isinstance(prompt, str) else prompt:
+        echo(f"[{role}]", dim=True)
+        echo(content)
+    for key, value in settings:
         if value not in (None, (), ""):
-            yield click.style(f"[{key}] ", dim=True) + repr(value)
-    yield ""
+            echo(repr(value), before=f"[{key}] ", dim=True)
+    echo("")

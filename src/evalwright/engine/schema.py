@@ -109,6 +109,11 @@ def store_error(path: Path, error: Exception) -> StoreError:
         what = "stayed locked by another process: end that process and run again"
     elif "readonly" in reason or "unable to open" in reason or isinstance(error, PermissionError):
         what = "cannot be written: check the permissions of its folder, or name another with EVALWRIGHT_HOME"
+    elif isinstance(error, FileExistsError | NotADirectoryError):
+        file = next((one for one in path.parents if one.is_file()), path)
+        return StoreError(
+            f"'{file}' is a file, not a folder. Choose another folder with --home or EVALWRIGHT_HOME."
+        )
     elif isinstance(error, OSError):
         what = "cannot be used as a folder for the store: name another with EVALWRIGHT_HOME"
     else:

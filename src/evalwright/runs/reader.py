@@ -33,6 +33,11 @@ class Run:
         return str(self.data["id"])
 
     @property
+    def name(self) -> str:
+        """What `open_run` finds it by: the folder's name, which differs from the id in a copy."""
+        return self.folder.resolve().name
+
+    @property
     def model(self) -> str:
         """The name of the model under test."""
         return str(self.data["model"]["name"])
@@ -150,16 +155,18 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
 
 
-def list_runs(folder: Path | None) -> list[Run]:
-    """All readable runs directly under `folder`, oldest first."""
+def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:
+    """All readable runs directly under `folder`, oldest first. damaged: takes the folders of the others, each with why."""
     if folder is None or not folder.is_dir():
         return []
     runs = []
     for file in folder.glob(f"*/{RUN_FILE}"):
         try:
             runs.append(_read(file))
-        except RunError:
-            continue  # a damaged record must not hide the others; opening it by name says what is wrong
+        except RunError as error:
+            # A damaged record must not hide the others.
+            if damaged is not None:
+                damaged[file.parent] = str(error)
     return sorted(runs, key=lambda run: (str(run.data["started"]), run.id))
 
 

@@ -7,6 +7,7 @@ The partial file is no one's memory: answers are in the store. It only keeps rec
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -197,7 +198,8 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
     reason = error.strerror or str(error)
+    advice = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return RunError(
         f"The run folder '{folder}' cannot be written: {reason}. "
-        f"Answers received so far are kept; free the space or choose another folder with --out, and run again."
+        f"Answers received so far are kept; {advice}choose another folder with --out, and run again."
     )

@@ -89,7 +89,10 @@ class Document:
             path = path[:-1]
 
     def at(self, path: KeyPath) -> str:
-        """`file:line` of `path`, for the start of an error message."""
+        """`file:line` of `path`, or the override that gave it, for the start of an error message."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.bases:
+                return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"
         place = self.place(path)
         return str(place) if place else self.name
 

@@ -36,4 +36,4 @@ def test_declining_is_no_fault_where_it_is_right() -> None:
 
 def test_beside_other_tasks_it_is_judged_on_those() -> None:
     found = told(material("stress", "No answer"), material("exact-match", "Alaric"))
-    assert any(text.startswith("ok: 'I don't know': 0 of 100") for text in found)
+    assert any(text.startswith("ok: 'I don't know': 0%") for text in found)

@@ -55,7 +55,7 @@ def test_labels_that_are_the_same_everywhere_may_be_uneven() -> None:
         return a_task(rows, answer={"mode": "letter"})
 
     assert found(labelled(10), "note") == found(labelled(10)) == []
-    assert "always B ('yes'): 80 of 100" in texts(labelled(16), "note")
+    assert "always B ('yes'): 80%" in texts(labelled(16), "note")
     assert found(labelled(16)) == []
     assert "skewed towards B" in texts(labelled(19))
 
@@ -67,7 +67,7 @@ def test_an_answer_that_repeats_the_question_is_worth_nothing() -> None:
 
     rows = [{"input": f"Number {n} or {n + 50}, which is less?", "target": str(n)} for n in range(10, 40)]
     told = texts(a_task(rows, scorers=["test-contains"]))
-    assert "the question itself: 100 of 100" in told
+    assert "the question itself: 100%" in told
     assert "contain their gold answer" not in told  # two characters may stand there by chance
 
 

@@ -48,7 +48,7 @@ def test_what_does_not_fit_is_what_the_model_itself_refuses_or_cuts(mode: str) -
     (finding,) = found(task, "context", model=model)
     assert finding.verdict == "fault"
     assert finding.samples == ("s2",)
-    assert "25 of 100 samples are cut or refused" in finding.text
+    assert "1 of 4 samples are cut or refused" in finding.text
     (run,) = evaluate(task, model)
     # A context that is cut on its left fills the window: 1,024 tokens go in, and one more is predicted.
     bad = [
@@ -106,7 +106,7 @@ def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> N
     first, *examples = found(task, "extraction", run=run)
     share = mean_interval([0.0] * unread + [1.0] * (40 - unread))
     assert first.verdict == verdict
-    told = f"reads {100 * share.value:.0f} of 100 answers (95%: {100 * share.low:.0f} to {100 * share.high:.0f}, n = 40)"
+    told = f"reads {100 * share.value:.0f}% of answers (95%: {100 * share.low:.0f} to {100 * share.high:.0f}%, n = 40)"
     assert told in first.text
     assert len(examples) == min(3, unread)
     assert all("'The weather is fine today.'" in finding.text for finding in examples)
@@ -164,7 +164,7 @@ def test_a_foreign_choice_is_checked() -> None:
     assert faults(task) == ""
     told = [finding.text for one in examine([task]) for finding in one.findings]
     assert any("the gold option scores 1 on all samples, every other 0" in text for text in told)
-    assert any("always the same option: at most 50 of 100" in text for text in told)
+    assert any("always the same option: at most 50%" in text for text in told)
 
 
 def test_foreign_faults_are_found() -> None:

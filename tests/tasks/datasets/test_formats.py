@@ -41,7 +41,9 @@ def test_separated_values(tmp_path: Path, kind: str, delimiter: str) -> None:
         (b"a,\n1,2\n", "d.csv: a column of the header has no name."),
         (b'a,b\n1,2\n"x"y,2\n', "d.csv, row 2: this is not CSV: ',' expected after '\"'."),
         (b'a,b\n1,2\n"open,2\n', "d.csv, row 2: this is not CSV: unexpected end of data."),
-        (b"a,b\n1,\xe9\n", "d.csv, after row 0: the file is not UTF-8 text"),
+        (b"a,b\n1,\xe9\n", "d.csv, row 1: the file is not UTF-8 text"),
+        (b"a,b\n1,2\n3,\xe9\n", "d.csv, row 2: the file is not UTF-8 text"),
+        (b"a,\xe9\n1,2\n", "d.csv, header: the file is not UTF-8 text"),
     ],
 )
 def test_broken_csv(tmp_path: Path, content: bytes, message: str) -> None:

@@ -62,7 +62,7 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     alone = len(clusters) == len(read)
     share = mean_interval(values, clusters=None if alone else [codes[name] for name in read])
     told = (
-        f"{scorer.name} reads {points(share.value)} of 100 answers (95%: {points(share.low)} to {points(share.high)}, "
+        f"{scorer.name} reads {points(share.value)}% of answers (95%: {points(share.low)} to {points(share.high)}%, "
         f"n = {share.n})"
     )
     told += f", {failed} more failed" if failed else ""

@@ -83,8 +83,8 @@ class AgainstChance:
 
     def __str__(self) -> str:
         if self.chance == 0:
-            return f"{points(self.mean)} of 100 (chance gives at most {points(self.high)})"
-        return f"{points(self.mean)} of 100 (chance gives {points(self.low)} to {points(self.high)})"
+            return f"{points(self.mean)}% (by chance: up to {points(self.high)}%)"
+        return f"{points(self.mean)}% (by chance: {points(self.low)} to {points(self.high)}%)"
 
 
 def against_chance(
@@ -218,7 +218,7 @@ def _judged_text(
     if got.above:
         return fault(_CHECK, f"{name}: {got}", _right(values, samples))
     if _generous(got):
-        return fault(_CHECK, f"{name}: {points(got.mean)} of 100", _right(values, samples))
+        return fault(_CHECK, f"{name}: {points(got.mean)}%", _right(values, samples))
     return ok(_CHECK, f"{name}: {got}")
 
 
@@ -229,10 +229,10 @@ def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
     chances = [chance_of(sample) or _label_chance(one) for one in asked for sample in one.samples]
     got = against_chance(values, samples, chances)
     if _generous(got):
-        return fault(_CHECK, f"{name}: {points(got.mean)} of 100", _right(values, samples))
+        return fault(_CHECK, f"{name}: {points(got.mean)}%", _right(values, samples))
     if got.chance and got.above:
         return note(_CHECK, f"{name}: {got}: the labels are not balanced, so read scores beside this one")
-    return ok(_CHECK, f"{name}: {points(got.mean)} of 100")
+    return ok(_CHECK, f"{name}: {points(got.mean)}%")
 
 
 def _said(asked: Sequence[JudgedTask], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
@@ -287,9 +287,9 @@ def _places(samples: Sequence[Sample]) -> Finding:
     worst = max(excess, key=excess.__getitem__)
     names = [*ascii_uppercase, *map(str, range(26, len(seen)))]
     shares = ", ".join(
-        f"{name} {points(count / n)}" for name, count in list(zip(names, seen, strict=False))[:10]
+        f"{name} {points(count / n)}%" for name, count in list(zip(names, seen, strict=False))[:10]
     )
-    told = f"gold options are in places {shares} of 100 (p = {p:.2g} if places were even)"
+    told = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
         return ok("labels", told)
     letter = names[worst]
@@ -331,7 +331,7 @@ def _length(samples: Sequence[Sample]) -> Finding:
     if len(chosen) < LEAST_SAMPLES:
         return skipped("labels", f"one option is the longest in {len(chosen)} samples, too few to judge by")
     got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
-    text = f"the longest option is the gold one in {got}"
+    text = f"the longest option is the gold one in {got} of {counted(len(chosen), 'sample')}"
     if got.above and got.mean > got.chance + LEAST_LENGTH:
         ids = [sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold]
         return fault("labels", f"{text}: its length gives it away", ids)

@@ -116,7 +116,7 @@ def _languages(material: Material) -> Iterator[Finding]:
         if all_letters and own / all_letters < LEAST_SCRIPT:
             ids = [sample.id for sample, hits, total in found if hits < LEAST_SCRIPT * total]
             share = points(own / all_letters)
-            text = f"the language is '{language}', and {share} of 100 letters are of its script"
+            text = f"the language is '{language}', and {share}% of its letters are of its script"
             yield fault(_CHECK, text, ids)
             continue
         strange = [one.id for one, hits, total in found if total >= 10 and hits < LEAST_SCRIPT * total]
@@ -159,7 +159,7 @@ def _chance(material: Material) -> Iterator[Finding]:
                 why = f"the metric {assuming[0]} treats letters as classes"
             yield fault(_CHECK, f"{told}, and {why}", odd)
         else:
-            yield note(_CHECK, f"{told}; chance is {points(chance)} of 100 on average", odd)
+            yield note(_CHECK, f"{told}; chance is {points(chance)}% on average", odd)
     if declared is not None:
         yield from _declared(declared, chance)
 
@@ -172,5 +172,5 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:
-        text = f"a chance of {points(value)} of 100 is declared, and guessing gives {points(chance)}"
+        text = f"a chance of {points(value)}% is declared, and guessing gives {points(chance)}%"
         yield fault(_CHECK, text)

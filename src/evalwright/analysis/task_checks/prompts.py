@@ -13,7 +13,6 @@ from evalwright.analysis.task_checks.findings import (
     fault,
     note,
     ok,
-    points,
     quoted,
     skipped,
 )
@@ -154,9 +153,9 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
             twice.append(sample.id)
     holds = f"the context of {model.name} holds {limit:,} tokens, the longest prompt has {longest:,}"
     if cut:
-        yield fault("context", f"{holds}: {points(len(cut) / n)} of 100 samples are cut or refused", cut)
+        yield fault("context", f"{holds}: {len(cut):,} of {counted(n, 'sample')} are cut or refused", cut)
     if short:
-        text = f"{holds}: with the answer's token limit, {points(len(short) / n)} of 100 samples do not fit"
+        text = f"{holds}: with the answer's token limit, {len(short):,} of {counted(n, 'sample')} do not fit"
         yield fault("context", text, short)
     if not cut and not short:
         yield ok("context", holds)

@@ -191,8 +191,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     held = [sample.id for sample in asked if words(sample.target) in words(sample.input)]
     if not asked:
         return
-    low, high = wilson(len(held), len(asked))
-    told = f"{points(len(held) / len(asked))} of 100 questions contain their gold answer (95%: {points(low)} to {points(high)})"
+    told = f"{len(held):,} of {counted(len(asked), 'question')} {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
     if len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE:
         yield fault("leaks", told, held)
     else:
@@ -215,7 +214,7 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
         if any(right) and not any(wrong):
             held.append(sample.id)
     n = len(samples)
-    shares = f"{points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
+    shares = f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in {points(other / n)}%"
     told = f"the gold option occurs in {shares}"
     if len(held) >= _LEAST and gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1:
         yield fault("leaks", told, held)

@@ -51,7 +51,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
         items = numbers.count(sum(task.n_samples for task in run.tasks))
         rows.append(
             (
-                doc.Cell(run.id, "strong", name=True),
+                doc.Cell(run.name, "strong", name=True),
                 doc.Cell(run.label, name=True),
                 ", ".join(scores) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,

@@ -61,12 +61,22 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
         raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise DatasetError(
-            f"{label}, after row {number:,}: the file is not UTF-8 text; save it as UTF-8."
+            f"{label}, {_undecoded(path, delimiter)}: the file is not UTF-8 text; save it as UTF-8."
         ) from None
     except csv.Error as error:
         raise DatasetError(
             f"{label}, row {number + 1:,}: this is not {_NAMES[delimiter]}: {error}."
         ) from None
+
+
+def _undecoded(path: Path, delimiter: str) -> str:
+    """The first row that is not UTF-8. The file is decoded ahead of the row that is read, so it is looked for."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        rows = filter(None, csv.reader(file, delimiter=delimiter))
+        for number, cells in enumerate(rows):
+            if any("\udc80" <= char <= "\udcff" for cell in cells for char in cell):
+                return f"row {number:,}" if number else "header"
+    return "at its end"
 
 
 _NAMES = {",": "CSV", "\t": "TSV"}
