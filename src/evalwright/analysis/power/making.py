@@ -284,7 +284,7 @@ def _with_roles(
     needed = {role for task in tasks for scorer in task.scorers for role in scorer.roles} - {TARGET}
     for role in sorted(needed - roles.keys()):
         named = [(one.run.data["configuration"].get("roles") or {}).get(role) or {} for one in sources]
-        found = next((spec for spec in named if "model" in spec), {"model": "..."})
+        found: Mapping[str, Any] = next((spec for spec in named if "model" in spec), {"model": "..."})
         roles[role] = ModelSpec(found["model"], found.get("arguments", {}))
     return replace(configuration, roles=roles)
 
