@@ -82,6 +82,16 @@ def test_other_scorers_and_options() -> None:
     assert [task.as_dict() for task in twice.tasks] == [task.as_dict() for task in again.tasks]
 
 
+def test_what_the_old_scorer_left_undecided_is_not_counted() -> None:
+    model = ScriptedModel(lambda request: "41 or 42", version="1")
+    (run,) = evaluate(quiz(scorers=["numeric"]), model, name="first")
+    assert run.task("quiz").n_undecided == 6
+    strict = score_run(run, scorers=["exact-match"], name="strict")
+    assert strict.task("quiz").n_undecided == 0
+    assert strict.task("quiz").metrics[0].estimate.n == 6
+    assert score_run(strict, scorers=["numeric"], name="back").task("quiz").n_undecided == 6
+
+
 def test_by_name_and_folder_and_again_over_itself() -> None:
     run = answered()
     assert score_run("first").id == score_run(run.folder).id == "first.rescored"

@@ -147,7 +147,7 @@ def test_rogan_gladen_is_the_delta_method_for_many_labels() -> None:
         ((50, 100, 5300, 10_000, 5300, 10_000), "barely separates"),
         ((50, 100, 0, 0, 10, 20), "is right"),
         ((50, 100, 5, 8, 0, 0), "is wrong"),
-        ((0, 0, 5, 8, 5, 8), "judged nothing"),
+        ((0, 0, 5, 8, 5, 8), "no item beside the labelled ones"),
     ],
 )
 def test_a_judge_that_does_not_tell_is_called_useless(counts: tuple[int, ...], reason: str) -> None:

@@ -228,7 +228,5 @@ def _show_drawn(made: dict[str, Any], as_json: bool) -> None:
     written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
     labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
     how = f"the column 'label' ({labels})" if made["table"] else "the page, and download its table"
-    echo(
-        f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be left unlabelled."
-    )
+    echo(f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be left unlabelled.")
     echo(f"Then: {made['next']}")

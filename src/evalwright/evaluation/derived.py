@@ -73,5 +73,6 @@ class Derived:
 
 def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
-    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
+    # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
+    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_undecided")}
     return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}

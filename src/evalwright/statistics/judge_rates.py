@@ -118,7 +118,7 @@ def rogan_gladen(
 def _useless(judged: int, positives: int, negatives: int, separation: float, separation_low: float) -> str:
     """Why nothing can be said, or ""."""
     if judged == 0:
-        return "the judge judged nothing"
+        return "the judge judged no item beside the labelled ones, so there is no pass rate to correct"
     if positives == 0 or negatives == 0:
         missing = "right" if positives == 0 else "wrong"
         return f"no labelled item is {missing}, so the judge's rate on such items is unknown"

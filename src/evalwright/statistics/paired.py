@@ -78,6 +78,15 @@ class PairedComparison(Plain):
     discordant: tuple[int, int] | None
     verdict: Verdict
 
+    @property
+    def few_differ(self) -> bool:
+        """Whether too few units differ to go by their spread, so `smallest_visible_difference` is of what is possible."""
+        if self.test not in ("paired t", "clustered t") or not self.standard_error:
+            return self.test == "exact sign test" and self.difference == 0
+        df = (self.n_clusters or self.n) - 1
+        seen = (t_quantile(0.5 + self.level / 2, df) + t_quantile(self.power, df)) * self.standard_error
+        return self.smallest_visible_difference > seen * (1 + 1e-9)
+
 
 class _Tested(NamedTuple):
     """The part of a comparison that its test makes; fields as there."""

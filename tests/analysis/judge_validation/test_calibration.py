@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright import Run, UsageError, score_run
+from evalwright import Generate, Pacing, Run, ScriptedModel, UsageError, evaluate, score_run
 from evalwright.analysis.judge_validation.calibration import (
     calibrate_difference,
     calibrate_judge,
 )
 from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
+from evalwright.core.errors import Overloaded
 from evalwright.reports.documents.judges import calibration_document, difference_document
 from evalwright.reports.labelling import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
+from evalwright.tasks.loading import task_from_definition
 from support.judging import fill_in, judged_run, read_table, simulate
 from support.runs import make_run
 
@@ -92,6 +94,28 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     assert excess.false_no.value == pytest.approx(1 - said[seen == 1].mean())
     rates = found.faults["rogan_gladen"]
     assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
+
+
+def test_what_failed_and_what_is_undecided_are_counted_apart_and_full_labels_leave_no_rate() -> None:
+    """Every verdict has a label, so no verdict is left whose rate could be corrected: that is the reason given."""
+    replies = ["7", "8"] * 20 + ["7 or 8"] * 3 + ["broken"] * 2
+
+    def says(request: Generate) -> str:
+        return replies[int(str(request.prompt).rpartition("-")[2])]
+
+    def fails(request: Generate, asked: int) -> Exception | None:
+        return Overloaded("no") if says(request) == "broken" else None
+
+    model = ScriptedModel(says, version="1", failures=fails, pacing=Pacing(max_attempts=1))  # type: ignore[arg-type]
+    rows = [{"id": f"item-{i}", "input": f"item-{i}", "target": "7"} for i in range(len(replies))]
+    task = task_from_definition({"task": "asked", "dataset": {"rows": rows}, "scorers": ["numeric"]})
+    (run,) = evaluate(task, model, name="run")
+    _, sheet = drawn(run, 40)
+    found = calibrate_judge(run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")])
+    own = found.as_dict()["judge"]
+    assert (own["n"], own["n_failed"], own["n_undecided"]) == (40, 2, 3)
+    assert "beside the labelled" in found.unknown["rogan_gladen"]
+    assert "judged nothing" not in found.unknown["rogan_gladen"]
 
 
 def test_stratified_labels_are_weighted(tmp_path: Path) -> None:

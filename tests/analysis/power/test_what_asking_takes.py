@@ -151,8 +151,11 @@ def test_judges_are_counted_apart() -> None:
     forecast = plan("questions.yaml", model, pilot=10, roles=roles)
     assert forecast.models["m/a"].requests.value == 60
     assert "without the other roles: judge, about 1 for each of the model's own" in forecast.notes[1]
-    assert "20 requests took" in forecast.models["m/a"].seconds.basis
+    assert "20 requests, those to other roles included, took" in forecast.models["m/a"].seconds.basis
     took = open_run(forecast.pilot_runs[0]).data["seconds"]
     assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
     without = plan("questions.yaml", model)
     assert without.notes[1].endswith("without the other roles: judge.")
+    assert forecast.command.count("--role judge=m/j") == 1
+    assert "--role judge=... " in f"{without.command} "
+    assert "--role judge=m/j" in plan("questions.yaml", model, runs=forecast.pilot_runs).command

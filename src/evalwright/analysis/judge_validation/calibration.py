@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +135,7 @@ def calibrate_judge(
         seed=drawn.seed,
         labels=tuple(file.facts for file in files),
         counts=_counts(evidence),
-        judge=mean_interval(verdicts.values, clusters=clusters, level=level),
+        judge=_own_score(evidence, level),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
@@ -145,6 +145,14 @@ def calibrate_judge(
         left_out=len(drawn.left_out),
         drawn_from=drawn.run,
     )
+
+
+def _own_score(evidence: Evidence, level: float) -> Estimate:
+    """The judge's own score. What rules left undecided is counted apart from what failed; the bounds cover both."""
+    verdicts = evidence.verdicts
+    found = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
+    n_undecided = int(np.count_nonzero(verdicts.undecided & np.isnan(verdicts.values)))
+    return replace(found, n_failed=found.n_failed - n_undecided, n_undecided=n_undecided)
 
 
 def alone_and_corrected(

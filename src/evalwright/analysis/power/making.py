@@ -34,7 +34,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import Configuration, home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
 from evalwright.evaluation.planning import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
@@ -43,6 +43,7 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
 from evalwright.statistics.power import least_visible_difference
+from evalwright.strategies.generate import TARGET
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""
@@ -112,7 +113,7 @@ def plan(
         visible_overall=_overall(made, aim),
         models=totals,
         notes=tuple(_notes(planned, made, totals, sources, pilot)),
-        command=_command(configuration, made),
+        command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
     )
 
 
@@ -273,6 +274,19 @@ def _notes(
             yield f"{task.task}: planned for the mean of its items' scores, which {task.metric} is not."
         if task.draws.planned > 1:
             yield f"{task.task}: {task.draws.planned} draws of each item are included in the requests, tokens and cost."
+
+
+def _with_roles(
+    configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
+) -> Configuration:
+    """With a model in every role that a scorer needs: as given, else that of a run gone by, else "..." to be filled in."""
+    roles = dict(configuration.roles)
+    needed = {role for task in tasks for scorer in task.scorers for role in scorer.roles} - {TARGET}
+    for role in sorted(needed - roles.keys()):
+        named = [(one.run.data["configuration"].get("roles") or {}).get(role) or {} for one in sources]
+        found: Mapping[str, Any] = next((spec for spec in named if "model" in spec), {"model": "..."})
+        roles[role] = ModelSpec(found["model"], found.get("arguments", {}))
+    return replace(configuration, roles=roles)
 
 
 def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:

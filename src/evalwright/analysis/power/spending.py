@@ -173,7 +173,8 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
         return Amount(None, basis=requests.basis)
     n = requests.value * (1 + known.judges)
     alike = pace.seconds * n / pace.asked
-    basis = f"{counted(pace.asked, 'request')} took {duration(pace.seconds)}"
+    others = ", those to other roles included," if known.judges else ""
+    basis = f"{counted(pace.asked, 'request')}{others} took {duration(pace.seconds)}"
     if isinstance(known.model, RemoteModel):
         pacing = known.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
