@@ -63,7 +63,7 @@ def test_a_reply_of_another_form_is_a_failure() -> None:
 def test_what_was_not_chosen_cannot_be_scored() -> None:
     with pytest.raises(ScoringError, match="chose no class"):
         classification(SAMPLE, Answer("supported"))
-    with pytest.raises(ScoringError, match="not exactly one"):
+    with pytest.raises(ScoringError, match="exactly one right class"):
         classification(Sample(id="x", choices=("a", "b")), Answer(choice=0))
 
 

@@ -92,7 +92,7 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
     ):
         return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
-    if not kind and any(map(mathematics.is_formula, targets)):
+    if not kind and all(map(mathematics.is_formula, targets)):  # not "07:00" beside "7 am"
         return (
             lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
             symbols,
