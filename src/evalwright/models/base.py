@@ -107,6 +107,12 @@ class LocalModel(Model):
         """Free the memory that `load` took."""
 
 
+def stop_at(text: str, stops: Sequence[str]) -> str:
+    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
+    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
     """A short stable hash of JSON-like parts, for `Model.fingerprint`."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

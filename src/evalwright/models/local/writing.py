@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evalwright.core.responses import Response, Usage
+from evalwright.models.base import stop_at
 from evalwright.models.local.answering import Job
 from evalwright.models.local.tokens import Encoder
-
-
-def stop_at(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
-    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
-    return text[: min(ends)] if ends else text
 
 
 class Pieces:

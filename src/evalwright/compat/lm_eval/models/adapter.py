@@ -29,8 +29,7 @@ from evalwright.compat.lm_eval.models.interface import Instance, RequestType
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.local.writing import stop_at
+from evalwright.models.base import LocalModel, fingerprint_of, stop_at
 from evalwright.tasks.entry_points import offered
 
 _END = object()

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
+from evalwright.models.base import stop_at
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
 from evalwright.models.remote.http_faults import bad_reply, fault_within
 
@@ -122,7 +123,7 @@ class Wire:
         if empty and not ended:
             raise EmptyReply(f"{settings.where} sent an answer without content.")
         if stop and "stop" in settings.refuses:
-            text = cut(text, stop)
+            text = stop_at(text, stop)
         return Response(
             text=text,
             reasoning=said.reasoning,
@@ -306,15 +307,9 @@ def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     return words.get(reason, reason) if isinstance(reason, str) else ""
 
 
-def cut(text: str, stop: tuple[str, ...]) -> str:
-    """`text` up to the first stop string, for models whose interface does not take any."""
-    ends = [place for place in (text.find(sign) for sign in stop if sign) if place >= 0]
-    return text[: min(ends)] if ends else text
-
-
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
     """(text, finish reason) after those stop strings that the interface does not take are applied here."""
-    short = cut(text, stop)
+    short = stop_at(text, stop)
     return (text, finish_reason) if short == text else (short, "stop")
 
 
