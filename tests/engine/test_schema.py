@@ -54,7 +54,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
         (sqlite3.DatabaseError("database disk image is malformed"), "damaged"),
         (sqlite3.DatabaseError("file is not a database"), "damaged"),
         (PermissionError(13, "Permission denied"), "cannot be written"),
-        (NotADirectoryError(20, "Not a directory"), "as a folder"),
+        (NotADirectoryError(20, "Not a directory"), "is a file, not a folder"),
         (StoreError("as it is"), "as it is"),
     ],
 )
