@@ -25,6 +25,8 @@ NOTHING = "n/a"
 Unit = Literal["points", "perplexity", "plain"]
 """How a metric's values are shown: times 100 with one decimal, four significant digits, or by the interval."""
 
+_FEW_CLUSTERS = 8
+
 
 def unit_of(kind: str) -> Unit:
     """The unit of a metric."""
@@ -125,6 +127,16 @@ def ranks(found: tuple[int, int] | None) -> str:
         return NOTHING
     best, worst = found
     return str(best) if best == worst else f"{best}–{worst}"
+
+
+def few_clusters(effective: float | None) -> str:
+    """What to know of an interval over so few clusters, counted as if they had one size; "" where there are enough."""
+    if effective is None or not effective < _FEW_CLUSTERS:
+        return ""
+    return (
+        f"its clusters are worth only {effective:.2g} of equal size. With fewer than {_FEW_CLUSTERS}, intervals are wide and "
+        f"rest on the assumption that the few are typical."
+    )
 
 
 def items(n: int, n_failed: int, n_clusters: int | None = None, n_undecided: int = 0) -> str:

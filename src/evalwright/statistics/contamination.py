@@ -16,7 +16,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
-from evalwright.statistics.units import F64, Clusters, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_ids, cluster_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +100,19 @@ def contamination_check(
 
 def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, float, str]:
     parts = [_squared_error(side) for side in (drop, control)]
-    units = [side.n if side.n_clusters is None else side.n_clusters for side in (drop, control)]
-    total = math.fsum(parts)
-    if min(units) < 2 or not total > 0:
+    total, freedom = math.fsum(parts), [side.degrees_of_freedom for side in (drop, control)]
+    if not min(freedom) > 0 or not total > 0:
         return math.nan, 1.0, "Welch t"
-    pooled = math.fsum(part**2 / (size - 1) for part, size in zip(parts, units, strict=True))
+    pooled = math.fsum(part**2 / df for part, df in zip(parts, freedom, strict=True))
     clustered = drop.n_clusters is not None or control.n_clusters is not None
     return math.sqrt(total), total**2 / pooled, "clustered Welch t" if clustered else "Welch t"
 
 
 def _squared_error(side: PairedComparison) -> float:
-    """The squared standard error; where differences have no spread, from the width of their conservative interval."""
-    if side.standard_error is not None:
-        return side.standard_error**2
-    units = side.n if side.n_clusters is None else side.n_clusters
-    if units < 2:
+    """The squared standard error that the interval is worth."""
+    if not side.degrees_of_freedom > 0:
         return math.nan
-    return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, units - 1)) ** 2
+    return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)) ** 2
 
 
 def _shared(clusters: Clusters, control_clusters: Clusters) -> bool:
@@ -146,12 +142,13 @@ def _joint(
         pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
         ids.append(cluster_ids(group, len(there))[there])
     _, codes = np.unique(np.concatenate(ids), return_inverse=True)
-    sums = np.bincount(codes, weights=np.concatenate(pulls))
-    size = len(sums)
-    if size < 2:
+    whole = np.concatenate(pulls)
+    sums, sizes = np.bincount(codes, weights=whole), np.bincount(codes).astype(np.float64)
+    if len(sums) < 2:
         return math.nan, 1.0, "clustered t"
-    error = math.sqrt(float(np.dot(sums, sums)) * size / (size - 1))
-    return error, size - 1.0, f"clustered t (G={size}, some on both sides)"
+    n = np.float64(len(whole))
+    error, freedom, _ = cluster_spread(sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2)
+    return float(error), max(float(freedom), 1.0), f"clustered t (G={len(sums)}, some on both sides)"
 
 
 def _means(scores: npt.ArrayLike) -> F64:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._quantiles import check_level, greatest_failing, t_two_sided
+from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.paired import PairedComparison, compare_paired
+from evalwright.statistics.paired import compare_paired, paired_differences
 from evalwright.statistics.units import Clusters
 
 
@@ -61,19 +61,11 @@ def equivalence_paired(
     """
     least, most = _margin(margin, alpha)
 
-    def at(level: float) -> PairedComparison:
-        return compare_paired(a, b, clusters=clusters, binary=binary, level=level, value_range=value_range)
-
-    found = at(1 - 2 * alpha)
-    if found.interval_method.startswith(("t", "clustered t")) and found.standard_error:
-        df = (found.n if found.n_clusters is None else found.n_clusters) - 1
-        p_least = _upper_tail((found.difference - least) / found.standard_error, df)
-        p_most = _upper_tail((most - found.difference) / found.standard_error, df)
-    elif math.isnan(found.low):
-        p_least = p_most = math.nan
-    else:
-        p_least = greatest_failing(lambda rate: at(1 - 2 * rate).low >= least)
-        p_most = greatest_failing(lambda rate: at(1 - 2 * rate).high <= most)
+    found = compare_paired(
+        a, b, clusters=clusters, binary=binary, level=1 - 2 * alpha, value_range=value_range
+    )
+    pairs = paired_differences(a, b, clusters=clusters, value_range=value_range)[0]
+    p_least, p_most = float(pairs.tail(least)[0, 1]), float(pairs.tail(most, above=False)[0, 1])
     return Equivalence(
         difference=found.difference,
         low=found.low,
@@ -88,14 +80,8 @@ def equivalence_paired(
         equivalent=bool(found.low >= least and found.high <= most),
         n=found.n,
         n_clusters=found.n_clusters,
-        method=f"TOST, {found.interval_method}",
+        method=f"TOST, {found.test}",
     )
-
-
-def _upper_tail(t: float, df: int) -> float:
-    """P(T >= t)."""
-    tail = t_two_sided(t, df) / 2
-    return tail if t >= 0 else 1 - tail
 
 
 def _margin(margin: float | Range, alpha: float) -> Range:

@@ -18,6 +18,8 @@ class Estimate(Plain):
     (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
     where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
     `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.
+    `degrees_of_freedom` are those of the standard error, and `effective_clusters` how many clusters of one size the data are worth,
+    both None where items stand alone.
     """
 
     value: float
@@ -31,6 +33,8 @@ class Estimate(Plain):
     method: str
     bounds: tuple[float, float] | None = None
     n_undecided: int = 0
+    degrees_of_freedom: float | None = None
+    effective_clusters: float | None = None
 
     @property
     def n_missing(self) -> int:
@@ -38,8 +42,9 @@ class Estimate(Plain):
         return self.n_failed + self.n_undecided
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values; no `n_undecided` of 0."""
-        return plain_fields(self, () if self.n_undecided else ("n_undecided",))
+        """The fields as JSON-ready values, without those that say nothing here."""
+        names = ("n_undecided", "degrees_of_freedom", "effective_clusters")
+        return plain_fields(self, [name for name in names if not getattr(self, name)])
 
 
 def failure_bounds(

@@ -25,9 +25,10 @@ from typing import Literal
 
 import numpy as np
 
-from evalwright.statistics._quantiles import normal_quantile, t_quantile
+from evalwright.statistics._quantiles import t_quantile
 from evalwright.statistics.asymptotic import asymptotic_half_width
 from evalwright.statistics.finite_counts import F64, kept_counts, log_evidence
+from evalwright.statistics.score_test import ADDED
 
 Settled = Literal["a better", "b better", "no difference seen", "open"]
 
@@ -51,25 +52,14 @@ def least_wins(discordant: F64, n: int, level: float) -> F64:
     """For each number of discordant items among n, the fewest wins with which `compare_paired` says
     "better".
 
-    That is the least w with a McNemar mid-p below 1 - level and a Bonett-Price interval above 0; D + 1
-    where even D wins would not do. `discordant` (m,) whole numbers up to n.
+    The score test at 0 rejects where (w - l) g > t sqrt((w + l) g + 1/2), with g = (n - 1) / n; D + 1 where even D wins would not
+    do. `discordant` (m,) whole numbers up to n.
     """
-    from scipy.special import bdtr
-
     d = np.asarray(discordant, dtype=np.float64)
-    trials = d.astype(np.int64)
-    z = normal_quantile(0.5 + level / 2)
-    low, high = np.floor(d / 2), d + 1  # low never suffices
-    for _ in range(max(1, math.ceil(math.log2(float(d.max(initial=1.0)) + 2.0)))):
-        w = np.maximum(np.floor((low + high) / 2), low)
-        lost = np.maximum(d - w, 0.0)
-        fewer = np.where(lost > 0, bdtr(np.maximum(lost - 1, 0), trials, 0.5), 0.0)
-        mid_p = bdtr(lost, trials, 0.5) + fewer
-        p12, p21 = (w + 1) / (n + 2), (lost + 1) / (n + 2)
-        error = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
-        enough = (w > low) & (mid_p < 1 - level) & (p12 - p21 - z * error > 0)
-        low, high = np.where(enough, low, w), np.where(enough, w, high)
-    return high
+    g = max(n - 1, 1) / n
+    needed = t_quantile(0.5 + level / 2, max(n - 1, 1)) * np.sqrt(d * g + 2 * ADDED) / g
+    out: F64 = np.minimum(np.floor((d + needed) / 2) + 1, d + 1)
+    return out
 
 
 def binary_outlook(

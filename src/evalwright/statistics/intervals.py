@@ -29,7 +29,14 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate, failure_bounds
-from evalwright.statistics.units import Clusters, Units, item_units, standard_error, variance_components
+from evalwright.statistics.units import (
+    Clusters,
+    Spread,
+    Units,
+    item_units,
+    standard_error,
+    variance_components,
+)
 
 __all__ = ["Estimate", "mean_interval", "wilson"]
 
@@ -68,8 +75,10 @@ def mean_interval(
     if value_range is not None:
         _check_range(units, value_range)
         value = min(max(value, value_range[0]), value_range[1]) if units.n else value
-    low, high, error, method = _interval(units, value, value_range, level)
+    spread = standard_error(units.means, units.codes, units.n_clusters)
+    low, high, error, method = _interval(units, value, spread, value_range, level)
     failed = n_failed + units.n_missing
+    clustered = units.codes is not None and units.size > 1
     estimate = Estimate(
         value=value,
         low=min(low, value),
@@ -81,6 +90,8 @@ def mean_interval(
         standard_error=error,
         method=method,
         bounds=failure_bounds(value, units.n, failed, value_range),
+        degrees_of_freedom=spread.freedom if clustered else None,
+        effective_clusters=spread.units if clustered else None,
     )
     if population is None:
         return estimate
@@ -141,7 +152,7 @@ def alike_interval(value: float, size: float, value_range: Range, level: float) 
 
 
 def _interval(
-    units: Units, value: float, value_range: Range | None, level: float
+    units: Units, value: float, spread: Spread, value_range: Range | None, level: float
 ) -> tuple[float, float, float | None, str]:
     """(low, high, standard error or None, method) for the mean `value` of `units`."""
     if units.n == 0:
@@ -151,14 +162,14 @@ def _interval(
         if value_range is None:
             return *_NAN, None, f"no interval: {what}"
         return *value_range, None, f"{what}: the whole range"
-    error, df = standard_error(units.means, units.codes, units.n_clusters)
+    error = spread.error
     shown = error if error > 0 else None
     if value_range is not None and _at_ends(units.means, value_range) and units.codes is None:
         bottom, span = value_range[0], value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
         low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
         return bottom + span * low, bottom + span * high, shown, "Wilson"
-    critical = t_quantile(0.5 + level / 2, df)
+    critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "
     if value_range is not None and _at_ends(units.scores, value_range):
         low, high = effective_score_interval(
@@ -167,22 +178,19 @@ def _interval(
             value_range,
             critical=critical,
             most=units.n_draws,
-            without_spread=units.size if _at_end(value, value_range) else units.n,
+            without_spread=spread.units if _at_end(value, value_range) else units.n,
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     if error == 0.0:
-        return *_without_spread(units, value, value_range, level), None, _alike_method(units, value_range)
+        alike = _NAN if value_range is None else alike_interval(value, spread.units, value_range, level)
+        return *alike, None, _alike_method(units, value_range)
     low, high = value - critical * error, value + critical * error
     if value_range is not None and (low < value_range[0] or high > value_range[1]):
         low, high = effective_score_interval(
-            value, error, value_range, critical=critical, most=units.n, without_spread=units.size
+            value, error, value_range, critical=critical, most=units.n, without_spread=spread.units
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     return low, high, shown, "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
-
-
-def _without_spread(units: Units, value: float, value_range: Range | None, level: float) -> Range:
-    return _NAN if value_range is None else alike_interval(value, units.size, value_range, level)
 
 
 def _alike_method(units: Units, value_range: Range | None) -> str:
@@ -276,9 +284,9 @@ def _draw_share(units: Units) -> float:
     if units.n_draws == units.n:
         return 0.0
     within = variance_components(units.scores).within
-    error, _ = standard_error(units.means, units.codes, units.n_clusters)
+    error = standard_error(units.means, units.codes, units.n_clusters).error
     if math.isnan(error):  # one cluster: its items alone say how they vary
-        error, _ = standard_error(units.means, None, None)
+        error = standard_error(units.means, None, None).error
     if not error > 0 or math.isnan(within):
         return 1.0 if within > 0 or not units.n > 1 else 0.0
     counts = np.count_nonzero(~np.isnan(units.scores), axis=1)

@@ -17,7 +17,7 @@ from evalwright.statistics._logistic import fit_logistic
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
-from evalwright.statistics.paired import PairedComparison, compare_paired, mcnemar_mid_p
+from evalwright.statistics.paired import PairedComparison, compare_paired
 from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, score_matrix
 
 
@@ -99,8 +99,8 @@ def swap_consistency(
     """Position habits from verdicts on the same pairs with A shown first, and with B shown first.
 
     Both (pairs,): 1 where A won, 0 where B won, 0.5 for a tie, nan where there is no verdict; pairs without both
-    verdicts count as failed. p: exact McNemar mid-p on the pairs that got the same place twice (a pair judged
-    consistently names each place once and says nothing); clustered t with clusters. Raises ValueError for other values.
+    verdicts count as failed. p: the score test of `compare_paired` on the pairs that got the same place twice (a pair judged
+    consistently names each place once and says nothing). Raises ValueError for other values.
     """
     forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
     both, ids = _common(forth, back, clusters)
@@ -115,12 +115,8 @@ def swap_consistency(
     first_rate = mean_interval(places, clusters=codes, n_failed=n_failed, level=level)
     place = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
     first, second = int(np.count_nonzero(place > 0)), int(np.count_nonzero(place < 0))
-    if codes is None:
-        p_value, test = mcnemar_mid_p(first, second), "exact McNemar mid-p"
-    else:
-        found = compare_paired(forth, back, clusters=codes, binary=False, level=level)
-        p_value, test = found.p_value, found.test
-    return SwapProbe(consistency, first_rate, first, second, p_value, test)
+    found = compare_paired(forth, back, clusters=codes, level=level)
+    return SwapProbe(consistency, first_rate, first, second, found.p_value, found.test)
 
 
 def length_bias(

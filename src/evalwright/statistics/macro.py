@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
+from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison
@@ -88,7 +88,7 @@ def macro_difference(
         p_value = math.nan if math.isnan(error) else float(value == 0)
     else:
         p_value = t_two_sided(value / error, freedom) if freedom > 0 else math.nan
-    visible = (normal_quantile(0.5 + level / 2) + normal_quantile(parts[0].power)) * error
+    visible = (_multiple(freedom, level) + _multiple(freedom, 2 * parts[0].power - 1)) * error
     if span is not None:
         visible = min(visible, span)
     return MacroDifference(
@@ -97,19 +97,28 @@ def macro_difference(
 
 
 def _combined(parts: Sequence[Estimate] | Sequence[PairedComparison]) -> tuple[float, float]:
-    """The standard error of the mean of independent parts, and its Welch-Satterthwaite degrees of freedom."""
+    """The standard error of the mean of independent parts, and its Welch-Satterthwaite degrees of freedom.
+
+    The error of a difference is that of its interval, so that a task where few items differ does not pose as certain.
+    """
     share = 1.0 / len(parts)
+    freedom = [_freedom(part) for part in parts]
     errors = [share * _error(part) for part in parts]
-    units = [part.n if part.n_clusters is None else part.n_clusters for part in parts]
     total = sum(error**2 for error in errors)
-    below = sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True) if count > 1)
+    below = sum(error**4 / df for error, df in zip(errors, freedom, strict=True) if df > 0)
     return math.hypot(*errors), total**2 / below if below > 0 else 0.0
 
 
+def _freedom(part: Estimate | PairedComparison) -> float:
+    if part.degrees_of_freedom is not None:
+        return part.degrees_of_freedom
+    return (part.n if part.n_clusters is None else part.n_clusters) - 1
+
+
 def _error(part: Estimate | PairedComparison) -> float:
-    if part.standard_error is not None:
+    if isinstance(part, Estimate) and part.standard_error is not None:
         return part.standard_error
-    return (part.high - part.low) / (2 * normal_quantile(0.5 + part.level / 2))
+    return (part.high - part.low) / (2 * t_quantile(0.5 + part.level / 2, max(_freedom(part), 1.0)))
 
 
 def _within(value: float, half: float, limits: Range | None) -> Range:

@@ -1,11 +1,8 @@
 """Two models on the same items: the difference, its interval, a test, and what the data could not have shown.
 
-| scores | test | interval |
-|---|---|---|
-| right or wrong, every item alone | exact McNemar mid-p on the discordant items | Bonett & Price (2012) |
-| graded, or means of repeated draws | paired t | t |
-| anything in clusters | clustered t, G - 1 degrees of freedom | clustered t |
-| no spread at all in the differences | exact sign test over units | rule of three |
+All four come from one test (`score_test`): the interval holds the differences that it does not reject, the p-value is that of no
+difference, and the smallest visible difference is what it would have shown. Where the range of a score is not known it is a t test.
+The spread and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
 
 Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher the
 correlation of the two models' scores, which is reported beside the difference.
@@ -15,21 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._quantiles import (
-    beta_quantile,
-    check_level,
-    half_binomial_cdf,
-    normal_quantile,
-    t_quantile,
-    t_two_sided,
-)
-from evalwright.statistics.intervals import Range, unlike_share
+from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.intervals import Range
+from evalwright.statistics.pairwise import AllPairs, common_differences
 from evalwright.statistics.units import (
     F64,
     I64,
@@ -38,14 +29,9 @@ from evalwright.statistics.units import (
     cluster_ids,
     item_units,
     score_matrix,
-    standard_error,
 )
 
 Verdict = Literal["better", "worse", "no difference seen"]
-
-_FEW = 5
-"""With fewer differing units no t test can reject at 5% (t is about the root of their number), so their spread is
-no basis for saying what could have been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +39,11 @@ class PairedComparison(Plain):
     """Model a against model b on the items that both have a score for.
 
     `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `verdict` is about a, where more is
-    better: it needs p_value < 1 - level *and* an interval without 0. `smallest_visible_difference` is the difference
+    better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
     that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
     None for graded scores. `n_missing` items lack a score on one side or both and are in none of the numbers.
     `correlation` is nan where one side is constant, `standard_error` None where the differences have no spread.
+    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth.
     """
 
     n: int
@@ -70,34 +57,14 @@ class PairedComparison(Plain):
     level: float
     p_value: float
     test: str
-    interval_method: str
     standard_error: float | None
+    degrees_of_freedom: float
+    effective_units: float
     correlation: float
     smallest_visible_difference: float
     power: float
     discordant: tuple[int, int] | None
     verdict: Verdict
-
-    @property
-    def few_differ(self) -> bool:
-        """Whether too few units differ to go by their spread, so `smallest_visible_difference` is of what is possible."""
-        if self.test not in ("paired t", "clustered t") or not self.standard_error:
-            return self.test == "exact sign test" and self.difference == 0
-        df = (self.n_clusters or self.n) - 1
-        seen = (t_quantile(0.5 + self.level / 2, df) + t_quantile(self.power, df)) * self.standard_error
-        return self.smallest_visible_difference > seen * (1 + 1e-9)
-
-
-class _Tested(NamedTuple):
-    """The part of a comparison that its test makes; fields as there."""
-
-    low: float
-    high: float
-    p_value: float
-    test: str
-    interval_method: str
-    standard_error: float | None
-    smallest_visible_difference: float
 
 
 def compare_paired(
@@ -110,137 +77,68 @@ def compare_paired(
     power: float = 0.8,
     value_range: Range | None = (0.0, 1.0),
 ) -> PairedComparison:
-    """Compare the scores of two models on the same items, row by row (the table at the top of this module).
+    """Compare the scores of two models on the same items, row by row (the test named at the top of this module).
 
     `a` and `b`: (n,) or (n, draws), nan = missing; the numbers of draws may differ, the item means are the units.
-    `clusters`: (n,) integers. `binary`: whether all item means are 0 or 1; None finds out, False treats them as
-    graded. `value_range`: the range of one score, None if it is not known; it is needed only for the interval and the
-    smallest visible difference of scores whose differences show no spread (else nan).
+    `clusters`: (n,) integers. `binary`: whether all item means are 0 or 1; None finds out, False gives no discordant
+    counts. `value_range`: the range of one score, None if it is not known; then differences without spread have no interval (nan).
 
     Raises ValueError for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores,
     and `level` or `power` outside (0, 1).
     """
     check_level(level)
     check_level(power, "power")
-    means_a, means_b, ids, n_missing = _paired_means(a, b, clusters)
-    _check_range(means_a, means_b, value_range)
-    is_binary = _is_binary(means_a) and _is_binary(means_b)
-    if binary and not is_binary:
+    found, means, codes, n_missing = paired_differences(a, b, clusters=clusters, value_range=value_range)
+    right_or_wrong = bool(((means == 0.0) | (means == 1.0)).all())
+    if binary and not right_or_wrong:
         raise ValueError("binary=True needs scores that are all 0 or 1")
-    is_binary = is_binary and binary is not False and len(means_a) > 0
-    codes, n_clusters = cluster_codes(ids)
-    differences = means_a - means_b
-    difference = _mean(differences)
-    discordant = _discordant(differences) if is_binary else None
-    if len(differences) == 0:
-        none = "none: no common item"
-        tested = _Tested(math.nan, math.nan, math.nan, none, none, None, math.nan)
-    elif discordant is not None and codes is None:
-        tested = _binary_test(*discordant, len(differences), level, power)
+    n, units, error = int(found.n[0, 1]), int(found.units[0, 1]), float(found.error[0, 1])
+    low, high = (float(end[0, 1]) for end in found.limits(1 - level))
+    p_value = float(found.p_values()[0, 1])
+    if n == 0:
+        test = "none: no common item"
+    elif units == 1:
+        test = "none: one item" if codes is None else "none: one cluster"
+    elif math.isnan(low):
+        test = "none: no spread, range not known"
     else:
-        tested = _t_test(differences, difference, codes, n_clusters, level, power, value_range)
+        test = ("" if codes is None else "clustered ") + ("t" if value_range is None else "score test")
+    means_a, means_b = means
+    discordant = None
+    if right_or_wrong and binary is not False and n:
+        discordant = int(np.count_nonzero(means_a > means_b)), int(np.count_nonzero(means_a < means_b))
     return PairedComparison(
-        n=len(differences),
+        n=n,
         n_missing=n_missing,
-        n_clusters=n_clusters,
+        n_clusters=None if codes is None else units,
         mean_a=_mean(means_a),
         mean_b=_mean(means_b),
-        difference=difference,
+        difference=_mean(means_a - means_b),
+        low=low,
+        high=high,
         level=level,
+        p_value=p_value,
+        test=test,
+        standard_error=error if error > 0 else None,
+        degrees_of_freedom=float(found.freedom[0, 1]),
+        effective_units=float(found.worth[0, 1]),
         correlation=_correlation(means_a, means_b),
+        smallest_visible_difference=float(found.visible(level, power)[0, 1]),
         power=power,
         discordant=discordant,
-        verdict=_verdict(difference, tested, level),
-        **tested._asdict(),
+        verdict=_verdict(low, high),
     )
 
 
-def mcnemar_mid_p(b: int, c: int) -> float:
-    """Two-sided exact McNemar mid-p of discordant counts b and c: 2 P(X <= min) - P(X = min), X ~ Bin(b + c, 1/2).
-
-    Fagerland, Lydersen & Laake (2013). 1 where nothing is discordant.
-    """
-    least, total = min(b, c), b + c
-    if total == 0:
-        return 1.0
-    return min(1.0, half_binomial_cdf(least, total) + half_binomial_cdf(least - 1, total))
-
-
-def bonett_price(b: int, c: int, n: int, level: float = 0.95) -> tuple[float, float, float]:
-    """Interval and standard error (low, high, se) of the paired difference of proportions (b - c) / n.
-
-    Bonett & Price (2012): p12 = (b + 1)/(n + 2), p21 = (c + 1)/(n + 2), p12 - p21 +- z sqrt((p12 + p21 -
-    (p12 - p21)^2)/(n + 2)); clipped to [-1, 1], and never without the difference itself.
-    """
-    p12, p21 = (b + 1) / (n + 2), (c + 1) / (n + 2)
-    error = math.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
-    half = normal_quantile(0.5 + level / 2) * error
-    centre, difference = p12 - p21, (b - c) / n
-    return max(-1.0, min(centre - half, difference)), min(1.0, max(centre + half, difference)), error
-
-
-def _binary_test(b: int, c: int, n: int, level: float, power: float) -> _Tested:
-    low, high, error = bonett_price(b, c, n, level)
-    visible = (normal_quantile(0.5 + level / 2) + normal_quantile(power)) * error
-    visible = min(1.0, max(visible, _least_visible_binary(n, level, power)))
-    return _Tested(low, high, mcnemar_mid_p(b, c), "exact McNemar mid-p", "Bonett-Price", error, visible)
-
-
-def _least_visible_binary(n: int, level: float, power: float) -> float:
-    """The smallest difference that n right-or-wrong pairs can show with probability `power`, at best.
-
-    At best all discordant items favour the same model. `wins` is the least number of them that gives a verdict; the
-    difference d solves P(Bin(n, d) >= wins) = power. 1 where even n wins would not do.
-    """
-    for wins in range(1, min(n, 200) + 1):  # the first few decide, whatever the number of items
-        if mcnemar_mid_p(wins, 0) < 1 - level and bonett_price(wins, 0, n, level)[0] > 0:
-            return beta_quantile(power, wins, n - wins + 1)
-    return 1.0
-
-
-def _t_test(
-    differences: F64,
-    difference: float,
-    codes: I64 | None,
-    n_clusters: int | None,
-    level: float,
-    power: float,
-    value_range: Range | None,
-) -> _Tested:
-    """Paired or clustered t. Smallest visible difference: (t_{1-alpha/2} + t_{power}) SE, which is Miller's (2024)
-    (z + z) sqrt(Var d / n) with the quantiles of the few units there are; never above the range of a score.
-
-    With no spread, or fewer than five differing units, Var d is taken as u span^2, u being the upper limit (at
-    `level`) of the share of units that may differ: what was not seen is limited only by what is possible.
-    """
+def paired_differences(
+    a: npt.ArrayLike, b: npt.ArrayLike, *, clusters: Clusters = None, value_range: Range | None = (0.0, 1.0)
+) -> tuple[AllPairs, F64, I64 | None, int]:
+    """The two models as `AllPairs`, their item means (2, n), cluster codes, and how many items were left out."""
+    means_a, means_b, ids, n_missing = _paired_means(a, b, clusters)
+    _check_range(means_a, means_b, value_range)
+    means, codes = np.stack([means_a, means_b]), cluster_codes(ids)[0]
     span = math.nan if value_range is None else value_range[1] - value_range[0]
-    size = len(differences) if n_clusters is None else n_clusters
-    if size == 1:
-        none = "none: one item" if n_clusters is None else "none: one cluster"
-        return _Tested(-span, span, math.nan, none, none, None, span)
-    error, df = standard_error(differences, codes, n_clusters)
-    critical = t_quantile(0.5 + level / 2, df)
-    visible = (critical + t_quantile(power, df)) * error
-    sums = differences if codes is None else np.bincount(codes, weights=differences, minlength=size)
-    differing = int(np.count_nonzero(sums))
-    if differing < _FEW or error == 0.0:
-        # Only what is possible limits the spread that was not seen: a share u of the units may differ by the span.
-        share = beta_quantile(level, differing + 1, size - differing) if differing < size else 1.0
-        possible = span * math.sqrt(share / size) * (critical + t_quantile(power, df))
-        visible = max(possible, visible)  # nan where the range is not known
-    visible = min(visible, span) if span == span else visible
-    if error == 0.0:
-        share = unlike_share(size, level)
-        p_value = 1.0 if difference == 0 else 2.0 ** (1 - size)
-        method = f"rule of three ({size} {'items' if codes is None else 'clusters'} alike)"
-        low, high = difference - share * (span + difference), difference + share * (span - difference)
-        return _Tested(low, high, p_value, "exact sign test", method, None, visible)
-    low, high = difference - critical * error, difference + critical * error
-    if span == span:
-        low, high = max(low, -span), min(high, span)
-    test = "paired t" if codes is None else "clustered t"
-    method = "t" if codes is None else f"clustered t (G={size})"
-    return _Tested(low, high, t_two_sided(difference / error, df), test, method, error, visible)
+    return common_differences(means, codes, span), means, codes, n_missing
 
 
 def _paired_means(a: npt.ArrayLike, b: npt.ArrayLike, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
@@ -281,14 +179,6 @@ def _mean(values: F64) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _discordant(differences: F64) -> tuple[int, int]:
-    return int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-
-
-def _is_binary(means: F64) -> bool:
-    return bool(((means == 0.0) | (means == 1.0)).all())
-
-
 def _correlation(a: F64, b: F64) -> float:
     """Pearson's correlation; nan where one side has no spread."""
     if len(a) < 2:
@@ -299,9 +189,7 @@ def _correlation(a: F64, b: F64) -> float:
     return max(-1.0, min(1.0, float(np.dot(x, y)) / scale)) if scale > noise else math.nan
 
 
-def _verdict(difference: float, tested: _Tested, level: float) -> Verdict:
-    if tested.p_value < 1 - level and difference > 0 and tested.low > 0:
+def _verdict(low: float, high: float) -> Verdict:
+    if low > 0:
         return "better"
-    if tested.p_value < 1 - level and difference < 0 and tested.high < 0:
-        return "worse"
-    return "no difference seen"
+    return "worse" if high < 0 else "no difference seen"

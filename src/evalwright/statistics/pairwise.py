@@ -1,117 +1,167 @@
-"""All pairs of many models on the same items at once: paired differences with their standard errors."""
+"""All pairs of many models on the same items at once: paired differences, their spread, and the score test of each."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
+from evalwright.statistics.score_test import Counts, effective_counts
+from evalwright.statistics.units import F64, I64, cluster_spread
+
 Bools = npt.NDArray[np.bool_]
-_CELLS = 2_000_000  # pairs x units held at a time: 16 MB
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+_CELLS = 4_000_000  # pairs x items held at a time: 32 MB
+_NOISE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class AllPairs:
     """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
 
-    `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item,
-    `error` with fewer than two units, and 0 where the differences show no spread. `binary`: right or wrong on single
-    items.
+    `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
+    fewer than two units, and 0 where the differences show no spread; `freedom` are its degrees of freedom, `worth` the units of equal size that the data
+    are worth. `counts`: of the score
+    test, in units of `span`, the range of a score; None where that is not known, and a t test takes its place.
     """
 
     difference: F64
     error: F64
+    freedom: F64
     n: I64
     units: I64
-    binary: Bools
+    worth: F64
+    counts: Counts | None
+    span: float
+
+    def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
+        """The interval of each pair with error rate `share` (models, 1); nan where there is none.
+
+        The whole range where one unit alone was seen.
+        """
+        from scipy.special import stdtrit
+
+        if self.counts is None:
+            half = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2)) * self._some_error
+            return self.difference - half, self.difference + half
+        low, high = (self.span * end for end in self.counts.limits(share))
+        # The added counts draw the centre to 0, but the difference itself is never outside.
+        low, high = np.minimum(low, self.difference), np.maximum(high, self.difference)
+        alone = self.units == 1
+        return np.where(alone, -self.span, low), np.where(alone, self.span, high)
+
+    def tail(self, at: float, above: bool = True) -> F64:
+        """One-sided p-value of a true difference not above (or not below) `at`; nan where there is none."""
+        from scipy.special import stdtr
+
+        if self.counts is None:
+            found = (self.difference - at) / self._some_error
+            out: F64 = np.asarray(stdtr(self.freedom, -found if above else found))
+        else:
+            out = self.counts.tail(at / self.span, above)
+        return np.where(self.units > 1, out, np.nan)
+
+    def p_values(self) -> F64:
+        """Two-sided p-value of no difference."""
+        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
+        return out
+
+    def visible(self, level: float, power: float) -> F64:
+        """The difference that each pair would have shown with probability `power`."""
+        from scipy.special import stdtrit
+
+        if self.counts is None:
+            quantiles = [np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power)]
+            out: F64 = sum(quantiles) * self._some_error
+            return out
+        seen = np.where(self.units > 1, self.span * self.counts.visible(level, power), self.span)
+        return np.where(self.n > 0, seen, np.nan)
 
     @property
-    def alike(self) -> Bools:
-        """Where several units show no spread at all."""
-        found: Bools = (self.error == 0) & (self.units > 1)
-        return found
+    def _some_error(self) -> F64:
+        return np.where(self.error > 0, self.error, np.nan)
 
 
-def common_differences(scores: F64, codes: I64 | None = None) -> AllPairs:
+def common_differences(scores: F64, codes: I64 | None = None, span: float = math.nan) -> AllPairs:
     """Paired differences of every two rows of `scores` (models, items; nan = missing) on their common items.
 
-    `codes`: (items,) cluster numbers 0..G-1, or None. The standard error of a pair is that of `compare_paired`:
-    sqrt(G/(G-1) sum_g (sum_{i in g} (d_i - mean d))^2) / n, with items as their own clusters where none are given.
+    `codes`: (items,) cluster numbers 0..G-1, or None. `span`: the range of a score, nan where it is not known.
     """
-    filled, there = _filled(scores)
-    common = there @ there.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = (filled @ there.T - there @ filled.T) / common
-    if codes is None:
-        squares = filled**2
-        spread = squares @ there.T + there @ squares.T - 2 * (filled @ filled.T)
-        spread -= common * np.nan_to_num(difference) ** 2
-        units = common
-        scale = squares.sum(axis=1)
-    else:
-        spread, units, scale = np.zeros_like(common), np.zeros_like(common), np.zeros(len(scores))
-        for totals, counts in _blocks(filled, there, codes, np.nan_to_num(difference)):
-            spread += np.einsum("gij,gij->ij", totals, totals)
-            units += np.count_nonzero(counts, axis=0)
-        scale += np.einsum("mi,mi->m", filled, filled) * float(np.bincount(codes).max(initial=1))
-    # Rounding leaves a trace where two rows are equal.
-    spread[spread < 1e-12 * max(float(scale.max(initial=0.0)), 1e-300)] = 0.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt(spread * units / (units - 1)) / common
-    error[units < 2] = np.nan
-    right_or_wrong = ((scores == 0) | (scores == 1) | np.isnan(scores)).all(axis=1) & (codes is None)
-    binary = right_or_wrong[:, None] & right_or_wrong & (common > 0)
-    return AllPairs(difference, error, common.astype(np.int64), units.astype(np.int64), binary)
+    models = len(scores)
+    names = ("difference", "error", "freedom", "n", "units", "better", "worse", "squares", "ties", "worth")
+    found = {name: np.full((models, models), np.nan) for name in names}
+    for row, others, gaps, there in _gaps(scores):
+        here = _spread(gaps, there, codes)
+        turned = {**here, "difference": -here["difference"], "better": here["worse"], "worse": here["better"]}
+        for name in names:
+            found[name][row, others] = here[name]
+            found[name][others, row] = turned[name]
+    np.fill_diagonal(found["n"], np.count_nonzero(~np.isnan(scores), axis=1))
+    counts = None
+    if not math.isnan(span):
+        sums = found["better"] / span, found["worse"] / span, found["squares"] / span**2, found["ties"]
+        counts = effective_counts(found["n"], *sums, found["error"] / span, found["freedom"], found["worth"])
+    return AllPairs(
+        found["difference"], found["error"], found["freedom"], found["n"].astype(np.int64),
+        np.nan_to_num(found["units"]).astype(np.int64), found["worth"], counts, span,
+    )  # fmt: skip
 
 
-def common_influences(
-    scores: F64, codes: I64, difference: F64, pairs: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-) -> npt.NDArray[np.float32]:
-    """What each group adds to the difference of each of `pairs`: (groups in some order, pairs), the sum of d_i - mean d
-    over the items of the group that both models have, over the number of their common items.
+def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) -> npt.NDArray[np.float32]:
+    """What each group adds to the difference of each of `pairs`: (groups, pairs), the sum of d_i - mean d over the items of the
+    group that both models have, over the number of their common items; all pairs (row < column) in order.
 
     `codes`: (items,) group numbers 0..G-1; `difference`: (models, models), as `common_differences` gives it.
     """
-    filled, there = _filled(scores)
-    first, second = pairs
-    counts = np.maximum(there @ there.T, 1.0)[first, second]
-    blocks = _blocks(filled, there, codes, np.nan_to_num(difference))
-    return np.concatenate([(totals[:, first, second] / counts).astype(np.float32) for totals, _ in blocks])
+    order, starts = _grouped(codes)
+    parts = []
+    for row, others, gaps, there in _gaps(scores):
+        residuals = np.where(there, gaps - np.nan_to_num(difference[row, others])[:, None], 0.0)
+        sums = np.add.reduceat(residuals[:, order], starts, axis=1)
+        parts.append((sums / np.maximum(there.sum(axis=1), 1)[:, None]).T.astype(np.float32))
+    return np.concatenate(parts, axis=1)
 
 
-def _filled(scores: F64) -> tuple[F64, F64]:
-    """Scores less the mean of their item, 0 where missing, and 1 where there is a score, else 0.
+def _gaps(scores: F64) -> Iterator[tuple[int, npt.NDArray[np.intp], F64, Bools]]:
+    """For each model and some of those after it: differences (others, items), 0 where one has no score, and where both have."""
+    step = max(1, _CELLS // max(1, scores.shape[1]))
+    for row in range(len(scores) - 1):
+        for begin in range(row + 1, len(scores), step):
+            others = np.arange(begin, min(begin + step, len(scores)))
+            gaps = scores[row] - scores[others]
+            there = ~np.isnan(gaps)
+            yield row, others, gaps if there.all() else np.where(there, gaps, 0.0), there
 
-    No difference changes by what is taken from both sides; the smaller numbers leave less rounding.
-    """
-    missing = np.isnan(scores)
-    there = (~missing).astype(np.float64)
-    filled = np.where(missing, 0.0, scores)
-    filled = (filled - filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1.0)) * there
-    return filled, there
+
+def _grouped(codes: I64) -> tuple[I64, npt.NDArray[np.intp]]:
+    """An order of the items that puts each group together, and where each begins."""
+    order = np.argsort(codes, kind="stable")
+    return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
 
-def _blocks(filled: F64, there: F64, codes: I64, difference: F64) -> Iterator[tuple[F64, F64]]:
-    """Totals of d_i - mean d and numbers of common items for some groups at a time, (groups, models, models) each.
-
-    Groups come by size, so that padding them to one length costs little; an item beyond the last one is empty.
-    """
-    models, items = filled.shape
-    sizes = np.bincount(codes)
-    order, starts = np.argsort(codes, kind="stable"), np.cumsum(sizes) - sizes
-    by_size = np.argsort(sizes, kind="stable")
-    filled, there = np.pad(filled, ((0, 0), (0, 1))), np.pad(there, ((0, 0), (0, 1)))
-    step = max(1, _CELLS // models**2)
-    for begin in range(0, len(sizes), step):
-        groups = by_size[begin : begin + step]
-        place = np.arange(int(sizes[groups].max()))
-        inside = place < sizes[groups][:, None]
-        rows = np.where(inside, order[np.minimum(starts[groups][:, None] + place, items - 1)], items)
-        x, o = filled[:, rows].transpose(1, 0, 2), there[:, rows].transpose(1, 0, 2)
-        sums = x @ o.transpose(0, 2, 1)
-        counts = o @ o.transpose(0, 2, 1)
-        yield sums - sums.transpose(0, 2, 1) - counts * difference, counts
+def _spread(gaps: F64, there: Bools, codes: I64 | None) -> dict[str, F64]:
+    """The sums that `common_differences` puts together, each (others,)."""
+    n = there.sum(axis=1).astype(np.float64)
+    better, worse = np.maximum(gaps, 0.0).sum(axis=1), np.maximum(-gaps, 0.0).sum(axis=1)
+    squares = np.einsum("oi,oi->o", gaps, gaps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = gaps.sum(axis=1) / n
+        residuals = np.where(there, gaps - difference[:, None], 0.0)
+        spread = np.einsum("oi,oi->o", residuals, residuals)
+        if codes is None:
+            error, freedom, units, worth = np.sqrt(spread / (n - 1) / n), n - 1, n, n
+        else:
+            order, starts = _grouped(codes)
+            sums = np.add.reduceat(residuals[:, order], starts, axis=1).T
+            sizes = np.add.reduceat(there[:, order], starts, axis=1, dtype=np.float64).T
+            error, freedom, worth = cluster_spread(sums, sizes, n, spread)
+            units = np.count_nonzero(sizes, axis=0).astype(np.float64)
+        # Rounding leaves a trace where two rows are equal.
+        error = np.where(error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0)
+    return {
+        "difference": difference, "error": np.where(units > 1, error, np.nan), "freedom": freedom, "n": n, "units": units,
+        "better": better, "worse": worse, "squares": squares, "ties": n - np.count_nonzero(gaps, axis=1), "worth": worth,
+    }  # fmt: skip

@@ -161,13 +161,13 @@ def score_variance(
         return Limits(p * (1 - p) * span * span, min(ends) * span * span, top * span * span)
     squares = (means - means.mean()) ** 2 * (units.n / (units.n - 1))
     value = float(squares.mean())
-    error, df = standard_error(squares, units.codes, units.n_clusters)
+    error, df, _ = standard_error(squares, units.codes, units.n_clusters)
     if value <= 1e-24 * max(float(np.abs(means).max()), 1e-150) ** 2:
         share = unlike_share(units.size, level)
         return Limits(
             0.0, 0.0, min(most, share * (1 - min(share, 0.5)) * span * span) if span < math.inf else math.nan
         )
-    factor = math.exp(min(700.0, t_quantile(0.5 + level / 2, df) * error / value))
+    factor = math.exp(min(700.0, t_quantile(0.5 + level / 2, max(df, 1.0)) * error / value))
     return Limits(min(value, most), value / factor, min(value * factor, most))
 
 

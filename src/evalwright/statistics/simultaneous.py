@@ -10,10 +10,8 @@ for complete scores the draws are made from that small matrix and their cost doe
 Where models lack items each pair has influences of its own; then the units are put into at most `GROUPS` random
 groups, which estimates the same covariance.
 
-The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level:
-Bonett-Price and McNemar's mid-p for right or wrong on single items (t covers too little where nearly all is right), t
-with the pair's own degrees of freedom otherwise, and the rule of three where the differences show no spread. Pairs
-without spread count as if they were independent of all others, which is the worst case.
+The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level, with
+the pair's own degrees of freedom. Pairs without spread count as if they were independent of all others, which is the worst case.
 """
 
 from __future__ import annotations
@@ -30,14 +28,13 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 from evalwright.statistics.multiplicity import holm
-from evalwright.statistics.pairwise import AllPairs, Bools, common_differences, common_influences
+from evalwright.statistics.pairwise import AllPairs, Bools, Pairs, common_differences, common_influences
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 DRAWS = 2000
 GROUPS = 1024
 CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
 F32 = npt.NDArray[np.float32]
-Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +81,8 @@ def simultaneous_differences(
     """
     check_level(level)
     rows, codes = checked_scores(scores, clusters, value_range, draws)
-    found = common_differences(rows, codes)
     span = math.nan if value_range is None else value_range[1] - value_range[0]
+    found = common_differences(rows, codes, span)
     pairs = np.triu_indices(len(rows), 1)
     spread = np.nan_to_num(found.error[pairs]) > 0
     rng = np.random.default_rng(seed)
@@ -97,7 +94,7 @@ def simultaneous_differences(
         how = "on shared items"
     over = "items" if codes is None else "clusters"
     method = f"max-|t|, {draws} Gaussian multiplier draws over {over} {how}"
-    return assembled(found, span, deviations, rng, level, draws, method)
+    return assembled(found, deviations, rng, level, draws, method)
 
 
 def simultaneous_means(
@@ -223,7 +220,6 @@ def _largest_of_independent(count: int, draws: int, rng: np.random.Generator) ->
 
 def assembled(
     found: AllPairs,
-    span: float,
     deviations: Iterator[F32],
     rng: np.random.Generator,
     level: float,
@@ -232,17 +228,17 @@ def assembled(
 ) -> SimultaneousDifferences:
     models = len(found.difference)
     pairs = np.triu_indices(models, 1)
-    p_value = _p_values(found)
+    p_value = found.p_values()
     score = _normal_score(p_value[pairs])
-    alike = found.alike & ~np.eye(models, dtype=bool)
+    alike = (found.error == 0) & (found.units > 1)
     extra = _largest_of_independent(int(np.count_nonzero(alike)) // 2, draws, rng)
     largest, own, exceeded = _largest(deviations, score, extra, models)
     own_extra = [_largest_of_independent(int(count), draws, rng) for count in alike.sum(axis=1)]
     own = np.maximum(own, np.stack(own_extra, axis=1))
     critical = float(np.quantile(largest, level))
     shares = _two_sided(np.quantile(own, level, axis=0))
-    low, high = _limits(found, span, _two_sided(np.full((models, 1), critical)))
-    own_low, own_high = _limits(found, span, shares[:, None])
+    low, high = found.limits(_two_sided(np.full((models, 1), critical)))
+    own_low, own_high = found.limits(shares[:, None])
     adjusted = np.full((models, models), np.nan)
     adjusted[pairs] = _step_down(p_value[pairs], score, exceeded, draws)
     return SimultaneousDifferences(
@@ -297,82 +293,6 @@ def _step_down(p_value: F64, score: F64, exceeded: npt.NDArray[np.int64], draws:
     # Beyond the largest draw counting says no more than 1 / draws; Holm's bound does.
     bounded: F64 = np.maximum(np.minimum(adjusted, holm(p_value)), p_value)
     return bounded
-
-
-def _p_values(found: AllPairs) -> F64:
-    """Two-sided p of each pair alone by the test of `compare_paired`: t, McNemar's mid-p, or the sign test over units."""
-    from scipy.special import stdtr
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2.0 * np.asarray(stdtr(_freedom(found.units), -np.abs(found.difference) / found.error))
-    p[np.isnan(found.error) | (found.error == 0)] = np.nan
-    by_sign = np.where(found.difference == 0, 1.0, 2.0 ** (1.0 - np.minimum(found.units, 1000)))
-    p = np.where(found.binary, _mid_p(*discordant_counts(found)), np.where(found.alike, by_sign, p))
-    p = np.minimum(p, 1.0)
-    np.fill_diagonal(p, np.nan)
-    return p
-
-
-def _limits(found: AllPairs, span: float, share: F64) -> tuple[F64, F64]:
-    """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`; `span`: of a score."""
-    from scipy.special import stdtrit
-
-    difference = found.difference
-    error = np.where(found.error > 0, found.error, np.nan)
-    half = -np.asarray(stdtrit(_freedom(found.units), share / 2)) * error
-    low, high = difference - half, difference + half
-    if not math.isnan(span):
-        low, high = np.maximum(low, -span), np.minimum(high, span)
-    # As in `unlike_share`: the greatest share of unlike units that so many alike ones do not exclude.
-    unlike = -np.expm1(np.log(share) / np.maximum(found.units - 1, 1))
-    low = np.where(found.alike, difference - unlike * (span + difference), low)
-    high = np.where(found.alike, difference + unlike * (span - difference), high)
-    alone = (found.units == 1) & ~np.isnan(difference)
-    low, high = np.where(alone, -span, low), np.where(alone, span, high)
-    below, above = _bonett_price(found, share)
-    low, high = np.where(found.binary, below, low), np.where(found.binary, above, high)
-    np.fill_diagonal(low, np.nan)
-    np.fill_diagonal(high, np.nan)
-    return low, high
-
-
-def discordant_counts(found: AllPairs) -> tuple[F64, F64]:
-    """How often only the row's model was right, and only the column's; of use for binary pairs only.
-
-    sum d = b - c and sum d^2 = b + c, and both are in the mean and the standard error.
-    """
-    n, mean = found.n.astype(np.float64), np.nan_to_num(found.difference)
-    squares = np.nan_to_num(found.error) ** 2 * n * np.maximum(n - 1, 0) + n * mean**2
-    squares = np.where(n == 1, np.abs(mean), squares)
-    return np.round((squares + n * mean) / 2), np.round((squares - n * mean) / 2)
-
-
-def _mid_p(b: F64, c: F64) -> F64:
-    """`mcnemar_mid_p` of arrays."""
-    from scipy.special import betainc
-
-    least, total = np.minimum(b, c), np.maximum(b + c, 1)
-    upto = betainc(total - least, least + 1, 0.5)  # P(X <= least) for X ~ Binomial(total, 1/2)
-    below = np.where(least > 0, betainc(total - least + 1, np.maximum(least, 1), 0.5), 0.0)
-    p: F64 = np.where(b + c > 0, np.minimum(upto + below, 1.0), 1.0)
-    return p
-
-
-def _bonett_price(found: AllPairs, share: F64) -> tuple[F64, F64]:
-    """`bonett_price` of all pairs with error rate `share` (models, 1)."""
-    b, c = discordant_counts(found)
-    p12, p21 = (b + 1) / (found.n + 2), (c + 1) / (found.n + 2)
-    # It is worked out for graded pairs too, where it means nothing and is not used.
-    spread = np.maximum(p12 + p21 - (p12 - p21) ** 2, 0.0)
-    half = _normal_score(share) * np.sqrt(spread / (found.n + 2))
-    low = np.maximum(np.minimum(p12 - p21 - half, found.difference), -1.0)
-    high = np.minimum(np.maximum(p12 - p21 + half, found.difference), 1.0)
-    return low, high
-
-
-def _freedom(units: I64) -> F64:
-    freedom: F64 = np.maximum(units - 1.0, 1.0)
-    return freedom
 
 
 def _two_sided(z: npt.ArrayLike) -> F64:

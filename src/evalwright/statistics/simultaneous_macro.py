@@ -1,9 +1,8 @@
 """Averages over a fixed set of tasks, all models at once: `simultaneous.py` for the mean of several tasks' differences.
 
 A pair's difference is the mean over tasks of its paired differences, each task counting the same, and its standard
-error adds the tasks' own in squares with Welch-Satterthwaite degrees of freedom, as in `macro.py`. Each task's error is the one
-that `compare_paired` would give: Bonett & Price for right or wrong on single items; where the differences show no spread, the
-width of the rule of three, so that such a task does not pose as certain.
+error adds the tasks' own in squares with Welch-Satterthwaite degrees of freedom, as in `macro.py`. Each task's error is that of
+the interval that `compare_paired` gives, so that a task where few items differ does not pose as certain.
 
 The critical value comes from one resample over the items of all tasks (Gaussian multipliers, max-|t|; sources in
 `simultaneous.py`). Beside the items every model has a small independent part of its own in every task, as if one unit more
@@ -18,18 +17,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import check_level, normal_quantile
+from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
+from evalwright.statistics.pairwise import AllPairs, Pairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import (
     DRAWS,
     F32,
     GROUPS,
-    Pairs,
     SimultaneousDifferences,
     assembled,
     checked_scores,
-    discordant_counts,
     multiplied,
 )
 from evalwright.statistics.units import F64, I64
@@ -61,48 +58,44 @@ def simultaneous_macro(
     if any(len(rows) != models for rows, _ in tasks):
         raise ValueError("every task must have a row for the same models")
     span = math.nan if value_range is None else value_range[1] - value_range[0]
-    found = [common_differences(rows, codes) for rows, codes in tasks]
-    errors = np.stack([_errors(one, span, level) for one in found])
-    units = np.stack([one.units for one in found])
+    found = [common_differences(rows, codes, span) for rows, codes in tasks]
+    errors = np.stack([_errors(one, level) for one in found])
     error = np.sqrt((errors**2).sum(axis=0)) / len(tasks)
     np.fill_diagonal(error, 0.0)
     every = AllPairs(
         difference=np.mean([one.difference for one in found], axis=0),
         error=error,
+        freedom=_freedom(errors, np.stack([one.freedom for one in found])),
         n=np.sum([one.n for one in found], axis=0),
-        units=_freedom(errors, units) + 1,
-        binary=np.zeros((models, models), dtype=bool),
+        units=np.sum([one.units for one in found], axis=0),
+        worth=np.sum([one.worth for one in found], axis=0),
+        counts=None,
+        span=span,
     )
     rng = np.random.default_rng(seed)
     deviations = _deviations(tasks, found, np.triu_indices(models, 1), draws, rng)
     method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, span, deviations, rng, level, draws, method)
+    return assembled(every, deviations, rng, level, draws, method)
 
 
-def _errors(found: AllPairs, span: float, level: float) -> F64:
-    """The standard error of every pair on one task, (models, models); nan where there is none."""
-    width = 2 * normal_quantile(0.5 + level / 2)
-    only_row, only_column = discordant_counts(found)
-    p12, p21 = (only_row + 1) / (found.n + 2), (only_column + 1) / (found.n + 2)
-    bonett_price = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
-    alone = np.where(found.units == 1, 2 * span / width, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        unlike = -np.expm1(np.log(1 - level) / np.maximum(found.units - 1, 1))
-    alike = np.where(found.alike, 2 * unlike * span / width, found.error)
-    out: F64 = np.where(found.binary, bonett_price, np.where(found.units > 1, alike, alone))
-    return out
+def _errors(found: AllPairs, level: float) -> F64:
+    """The standard error that each pair's interval is worth on one task, (models, models); nan where there is none."""
+    from scipy.special import stdtrit
+
+    low, high = found.limits(1 - level)
+    out: F64 = (high - low) / (2 * np.asarray(stdtrit(np.maximum(found.freedom, 1.0), 0.5 + level / 2)))
+    return np.where(found.n > 0, out, np.nan)
 
 
-def _freedom(errors: F64, units: I64) -> I64:
-    """Welch-Satterthwaite degrees of freedom, rounded down, at least 1. errors and units: (tasks, models, models)."""
+def _freedom(errors: F64, freedom: F64) -> F64:
+    """Welch-Satterthwaite degrees of freedom. errors and freedom: (tasks, models, models)."""
     squares = errors**2
-    below = (squares**2 / np.maximum(units - 1, 1)).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = squares.sum(axis=0) ** 2 / below
-    whole: I64 = np.maximum(np.floor(np.nan_to_num(freedom, nan=1.0, posinf=1.0) + 1e-9), 1.0).astype(
-        np.int64
-    )
-    return whole
+        found = squares.sum(axis=0) ** 2 / (
+            squares**2 / np.maximum(np.nan_to_num(freedom, nan=1.0), 1.0)
+        ).sum(axis=0)
+    out: F64 = np.maximum(np.nan_to_num(found, nan=1.0), 1.0)
+    return out
 
 
 def _deviations(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+Floats = F64 | np.float64
 Clusters = npt.ArrayLike | None
 """An integer for each item: those that share one are not independent. None: every item stands alone."""
 
@@ -115,23 +116,63 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     return codes.astype(np.int64, copy=False), n_clusters
 
 
-def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> tuple[float, int]:
-    """Standard error of the mean of `means` and its degrees of freedom; (nan, 0) with fewer than two units.
+class Spread(NamedTuple):
+    """Of a mean: its standard error, the error's degrees of freedom, and how many equal units the data are worth.
 
-    Items: sd / sqrt(n). Clusters: sqrt(G/(G-1) sum_g (sum_{i in g} (s_i - m))^2) / n, df = G - 1 (Miller 2024,
-    "Adding error bars to evals", appendix A, with the small-sample factor). A spread that is nothing but
-    floating-point noise counts as 0.
+    `units` is n for items, n^2 / sum m_g^2 for clusters of sizes m_g (Kish's effective number).
+    """
+
+    error: float
+    freedom: float
+    units: float
+
+
+def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spread:
+    """The spread of the mean of `means`; (nan, 0, 1) with fewer than two units.
+
+    Items: sd / sqrt(n) and n - 1. Clusters: `cluster_spread`. A spread that is nothing but floating-point noise counts as 0.
     """
     n = len(means)
     size = n if n_clusters is None else n_clusters
     if size < 2:
-        return math.nan, 0
+        return Spread(math.nan, 0, 1)
     residuals = means - means.mean()
-    sums = residuals if codes is None else np.bincount(codes, weights=residuals, minlength=size)
-    squares = float(np.dot(sums, sums))
-    error = math.sqrt(squares * size / (size - 1)) / n
+    squares = float(np.dot(residuals, residuals))
+    if codes is None:
+        error, freedom, units = math.sqrt(squares / (n - 1) / n), n - 1.0, float(n)
+    else:
+        sums = np.bincount(codes, weights=residuals, minlength=size).astype(np.float64)
+        sizes = np.bincount(codes, minlength=size).astype(np.float64)
+        found = cluster_spread(sums, sizes, np.float64(n), np.float64(squares))
+        error, freedom, units = (float(part) for part in found)
     noise = 1e-12 * max(float(np.abs(means).max()), 1e-300)
-    return (error if error > noise else 0.0), size - 1
+    return Spread(error if error > noise else 0.0, freedom, units)
+
+
+def cluster_spread(sums: F64, sizes: F64, n: Floats, squares: Floats) -> tuple[F64, F64, F64]:
+    """Standard errors, degrees of freedom and effective units of means over clusters (CR2, Bell & McCaffrey 2002).
+
+    sums, sizes: (clusters, ...) sums of residuals and numbers of items; n, squares: (...) all items, and the sum of their squared
+    residuals. With f_g = m_g / n the error is sqrt(sum_g S_g^2 / (1 - f_g)) / n. The degrees of freedom are Satterthwaite's: those of
+    that sum if two items of one cluster have the correlation that these have (the mean product of residuals of two items of a
+    cluster over their variance, from 0 to 1). Clusters of one size give the usual sqrt(G / (G - 1) sum S_g^2) / n and G - 1;
+    with unequal ones that form covers 84 to 92% where it says 95.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = sizes / n
+        scale = 1 / (1 - share)
+        error = np.sqrt((sums**2 * scale).sum(axis=0)) / n
+        pairs = (sizes * (sizes - 1)).sum(axis=0)
+        alike = ((sums**2).sum(axis=0) - squares) / pairs * (n - 1) / squares
+        rho = np.clip(np.where(np.isfinite(alike), alike, 1.0), 0.0, 1.0)
+        # The variance of a cluster's sum, and the moments of the matrix whose eigenvalues Satterthwaite's formula takes.
+        variance = sizes * (1 - rho) + rho * sizes**2
+        whole = variance.sum(axis=0)
+        a, b, c = ((scale * part).sum(axis=0) for part in (share**2, variance**2, share * variance))
+        trace = (scale * (variance - 2 * share * variance + share**2 * whole)).sum(axis=0)
+        own = (scale**2 * (variance**2 * (1 - 4 * share) + 2 * share**2 * variance * whole)).sum(axis=0)
+        freedom = trace**2 / (whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own)
+        return error, freedom, n**2 / (sizes**2).sum(axis=0)
 
 
 def variance_components(scores: npt.ArrayLike) -> VarianceComponents:

@@ -173,7 +173,7 @@ def _excess(evidence: Evidence, level: float) -> Excess:
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
-        return Excess(found.difference, found.low, found.high, f"paired, {found.interval_method}")
+        return Excess(found.difference, found.low, found.high, f"paired, {found.test}")
     excess = evidence.judge - evidence.human
     mean = weighted_mean(excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level)
     return Excess(mean.value, mean.low, mean.high, "paired, weighted by strata")

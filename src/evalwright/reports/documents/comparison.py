@@ -158,12 +158,8 @@ def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
         yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
-    if task.paired and task.paired.few_differ:
-        units = "clusters" if task.paired.n_clusters else "items"
-        yield doc.Note(
-            f"{task.task}: too few {units} differ to go by their spread, so the smallest detectable difference is the "
-            f"largest that the number of {units} leaves possible."
-        )
+    if task.paired and task.paired.n_clusters and (few := numbers.few_clusters(task.paired.effective_units)):
+        yield doc.Note(f"{task.task}: {few}", "warn")
     for warning in task.warnings:
         yield doc.Note(f"{task.task}: {warning}", "warn")
 

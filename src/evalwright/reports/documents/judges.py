@@ -51,7 +51,7 @@ def difference_document(found: JudgeDifference) -> doc.Document:
     judge = found.judge
     difference = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
     rows: list[Cells] = [
-        ("the judge alone", difference, numbers.count(judge.n), judge.interval_method),
+        ("the judge alone", difference, numbers.count(judge.n), judge.test),
         *_corrections(found, _signed),
         ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
     ]
