@@ -64,7 +64,7 @@ def test_a_task_without_spread_does_not_pose_as_certain() -> None:
     other = mean_interval([0.0, 1.0] * 10)
     found = macro_average([perfect, other])
     assert other.standard_error is not None
-    width = (perfect.high - perfect.low) / (2 * stats.norm.ppf(0.975))
+    width = (perfect.high - perfect.low) / (2 * stats.t.ppf(0.975, 19))
     assert found.standard_error == pytest.approx(math.hypot(width, other.standard_error) / 2)
     all_perfect = macro_average([perfect, perfect], value_range=UNIT)
     assert all_perfect.high == 1.0
@@ -114,15 +114,16 @@ def test_difference_of_tasks_is_that_of_their_parts() -> None:
     pairs = [(rng.beta(3, 2, n), rng.beta(2, 2, n)) for n in (20, 35, 90)]
     parts = [compare_paired(a, b) for a, b in pairs]
     found = macro_difference(parts, value_range=UNIT)
-    sems = [stats.sem(a - b) for a, b in pairs]
-    error, half = _by_hand(sems, [20, 35, 90])
+    errors = [(part.high - part.low) / (2 * stats.t.ppf(0.975, part.n - 1)) for part in parts]
+    assert errors == pytest.approx([stats.sem(a - b) for a, b in pairs], rel=0.12)
+    error, half = _by_hand(errors, [20, 35, 90])
     value = np.mean([(a - b).mean() for a, b in pairs])
     assert found.difference == pytest.approx(value)
     assert (found.low, found.high) == pytest.approx((value - half, value + half))
-    freedom = error**4 / sum((sem / 3) ** 4 / (n - 1) for sem, n in zip(sems, (20, 35, 90), strict=True))
+    freedom = error**4 / sum((one / 3) ** 4 / (n - 1) for one, n in zip(errors, (20, 35, 90), strict=True))
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(value / error), freedom))
     assert found.smallest_visible_difference == pytest.approx(
-        (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error
+        (stats.t.ppf(0.975, freedom) + stats.t.ppf(0.8, freedom)) * error
     )
     assert (found.n, found.n_tasks) == (145, 3)
 

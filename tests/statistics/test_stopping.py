@@ -117,7 +117,7 @@ def test_a_run_to_the_end_says_what_the_comparison_says(seed: int) -> None:
     assert found.verdict == {"better": "A better", "worse": "B better"}.get(full.verdict, full.verdict)
     assert (found.decided, found.early, found.looks) == (True, False, 1)
     assert found.low == found.high == pytest.approx(full.difference)
-    assert found.method == "full comparison (exact McNemar mid-p)"
+    assert found.method == "full comparison (score test)"
 
 
 def test_equal_models_are_no_different_by_much() -> None:

@@ -8,26 +8,56 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import linalg
 
-from evalwright.statistics.units import cluster_codes, item_units, standard_error, variance_components
+from evalwright.statistics.units import Spread, cluster_codes, item_units, standard_error, variance_components
 
 
-def _standard_error(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[float, int]:
+def _spread(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Spread:
     units = item_units(values, clusters)
     return standard_error(units.means, units.codes, units.n_clusters)
 
 
-def test_clustered_standard_error_is_that_of_statsmodels() -> None:
+def test_clusters_of_one_size_have_the_spread_of_statsmodels() -> None:
     rng = np.random.default_rng(5)
-    clusters = rng.integers(0, 40, 500)
-    values = rng.random(40)[clusters] + rng.normal(0, 0.3, 500)
-    ours, df = _standard_error(values, clusters)
-    fit = sm.OLS(values, np.ones(500)).fit(
+    clusters = rng.permutation(np.repeat(np.arange(40), 12))
+    values = rng.random(40)[clusters] + rng.normal(0, 0.3, 480)
+    ours, df, worth = _spread(values, clusters)
+    fit = sm.OLS(values, np.ones(480)).fit(
         cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": True}
     )
     # statsmodels multiplies by G/(G-1) (n-1)/(n-k), and k = 1 here.
     assert ours == pytest.approx(float(fit.bse[0]), rel=1e-12)
-    assert df == len(np.unique(clusters)) - 1
+    assert (df, worth) == (pytest.approx(39), pytest.approx(40))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_unequal_clusters_by_matrices(seed: int) -> None:
+    """Bell & McCaffrey (2002) written out: symmetric roots of I - H, and the eigenvalues of their quadratic form."""
+    rng = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(7), rng.integers(1, 9, 7))
+    n = len(clusters)
+    values = rng.random(7)[clusters] + rng.normal(0, 0.5, n)
+    same = clusters[:, None] == clusters
+    hat = np.full((n, n), 1 / n)
+    residuals = values - values.mean()
+    product = (np.outer(residuals, residuals)[same & ~np.eye(n, dtype=bool)]).mean()
+    rho = min(1.0, max(0.0, product / values.var(ddof=1)))
+    working = np.where(same, rho, 0.0) + (1 - rho) * np.eye(n)
+    squares, columns = 0.0, []
+    for name in range(7):
+        inside = clusters == name
+        block = np.eye(inside.sum()) - hat[np.ix_(inside, inside)]
+        root = linalg.inv(linalg.sqrtm(block).real)
+        weights = root @ np.ones(inside.sum()) / n
+        squares += float(weights @ residuals[inside]) ** 2
+        columns.append((np.eye(n) - hat)[:, inside] @ weights)
+    form = np.stack(columns, axis=1).T @ working @ np.stack(columns, axis=1)
+    values_of = np.linalg.eigvalsh(form)
+    found = _spread(values, clusters)
+    assert found.error == pytest.approx(np.sqrt(squares))
+    assert found.freedom == pytest.approx(values_of.sum() ** 2 / (values_of**2).sum())
+    assert found.units == pytest.approx(n**2 / (np.bincount(clusters) ** 2).sum())
 
 
 @settings(deadline=None)

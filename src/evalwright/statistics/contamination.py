@@ -109,7 +109,9 @@ def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, fl
 
 
 def _squared_error(side: PairedComparison) -> float:
-    """The squared standard error that the interval is worth."""
+    """The squared standard error; where differences have no spread, from the width of their conservative interval."""
+    if side.standard_error is not None:
+        return side.standard_error**2
     if not side.degrees_of_freedom > 0:
         return math.nan
     return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)) ** 2

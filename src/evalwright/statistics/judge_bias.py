@@ -115,7 +115,7 @@ def swap_consistency(
     first_rate = mean_interval(places, clusters=codes, n_failed=n_failed, level=level)
     place = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
     first, second = int(np.count_nonzero(place > 0)), int(np.count_nonzero(place < 0))
-    found = compare_paired(forth, back, clusters=codes, level=level)
+    found = compare_paired(place > 0, place < 0, clusters=codes, level=level)
     return SwapProbe(consistency, first_rate, first, second, found.p_value, found.test)
 
 
