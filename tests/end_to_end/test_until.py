@@ -7,12 +7,11 @@ import random
 import re
 import signal
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support.command import Done, evalwright, record, records, start, write_questions
+from support.command import Done, evalwright, record, records, start, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
 
 QUESTION = re.compile(r"Question (\d{5})\?")
@@ -85,21 +84,16 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
             for name in ("one", "two")
         }
         kept: dict[tuple[str, str], int] = {}
-        kills = 0
         for requests in (30, 70, 110):
             process = start(
                 ["run", "--config", "suite.yaml", "--quiet"], tmp_path, {"EVALWRIGHT_HOME": "killed"}
             )
-            deadline = time.monotonic() + 30
-            while len(asked(one) + asked(two)) < requests and time.monotonic() < deadline:
-                time.sleep(0.01)
+            wait_until(lambda: len(asked(one) + asked(two)) >= requests, process)  # noqa: B023
             process.kill()
             process.communicate()
-            kills += process.returncode == -9
             times = asked(one) + asked(two)
             for model, question in stored(tmp_path / "killed"):
                 kept.setdefault((names[model], question), times[names[model], question])
-        assert kills == 3
         assert len(kept) > 30
         assert not (tmp_path / "runs" / "pair-One" / "run.json").exists()
         plans = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("pair-*/plan.json")]
@@ -152,11 +146,9 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
         suite(tmp_path, one.url, two.url, "until: One beats Two")
         process = start(["run", "--config", "suite.yaml"], tmp_path)
-        deadline = time.monotonic() + 30
-        while len(asked(one) + asked(two)) < 120 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: len(asked(one) + asked(two)) >= 120, process)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert (tmp_path / "runs" / "pair-One" / "plan.json").exists()

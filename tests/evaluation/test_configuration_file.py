@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UsageError
@@ -119,7 +119,6 @@ CONFIGURATIONS = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(CONFIGURATIONS)
 def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
     path = written(json.dumps({"schema": 1, "configuration": configuration.as_dict()}), "runs/mine/run.json")

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory  # noqa: E402
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(1, 50), max_size=25),
     st.one_of(st.none(), st.integers(1, 8)),
@@ -69,7 +69,7 @@ def test_which_errors_say_that_memory_ran_out() -> None:
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(1, 50), max_size=15),
     st.one_of(st.none(), st.integers(1, 8)),

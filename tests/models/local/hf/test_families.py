@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.torch
@@ -16,7 +16,6 @@ from evalwright.models.local.hf.families import ENOUGH, WORTH, families  # noqa:
 PROMPT = st.lists(st.integers(0, 2), min_size=1, max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0, 3, WORTH, 3 * WORTH]), PROMPT), max_size=40))
 def test_every_prompt_once_with_what_its_family_shares(given_prompts: list[tuple[int, list[int]]]) -> None:
     prompts = [[9] * start + rest for start, rest in given_prompts]
