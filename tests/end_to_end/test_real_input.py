@@ -29,7 +29,7 @@ prompt:
 answer: {{mode: {mode}}}
 metrics: [accuracy, balanced-accuracy, macro-f1]
 """
-QUESTIONS = 40
+QUESTIONS = 10
 USER = {
     "likelihood": "Question: {{ input }}\\nAnswer:",
     "letter": "{{ input }}\\nA. {{ choices[0] }}\\nB. {{ choices[1] }}\\nC. {{ choices[2] }}\\nD. {{ choices[3] }}\\nAnswer:",

@@ -114,5 +114,10 @@ def test_what_an_oracle_is_not() -> None:
         open_model("oracle/gold", {"share": 1.5})
     done = typed("run", "factual-closed-book", "--model", "scripted/echo", "--role", "judge=oracle/gold")
     assert done.code == 2 and "cannot be the model for the role 'judge'" in done.err
-    done = typed("run", "wikitext", "--model", "oracle/gold")
+    rows = [{"id": "a", "text": "A page."}]
+    Path("pages.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    Path("pages.yaml").write_text(
+        'task: pages\ndataset: pages.jsonl\nsample: {input: "{{ text }}"}\nanswer: {mode: perplexity}\n'
+    )
+    done = typed("run", "pages.yaml", "--model", "oracle/gold")
     assert done.code == 2
