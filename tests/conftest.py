@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
+
 settings.register_profile(
     "same everywhere",
     derandomize=True,

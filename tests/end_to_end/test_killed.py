@@ -11,8 +11,9 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from support.command import evalwright, record, records, start, wait_until, write_questions
+from support.command import record, records, start, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
+from support.typed import typed
 
 QUESTION = re.compile(r"Question \d{5}\?")
 
@@ -53,9 +54,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     write_questions(tmp_path, 500)
     chance = random.Random(7)
     with serving(latency=0.05, spread=0.3) as undisturbed:
-        done = evalwright(
-            *command(undisturbed.url, "calm"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "calm"}
-        )
+        done = typed(*command(undisturbed.url, "calm"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "calm"})
         assert done.code == 0, done.text
         assert set(asked(undisturbed).values()) == {1}
     home = tmp_path / "killed"
@@ -74,9 +73,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
             for question in stored_questions(home):
                 known.setdefault(question, times[question])
         assert 0 < len(known) < 500
-        done = evalwright(
-            *command(server.url, "killed"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "killed"}
-        )
+        done = typed(*command(server.url, "killed"), folder=tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
         assert done.code == 0, done.text
         final = asked(server)
     again = {

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support.command import Done, evalwright, record, records, start, wait_until, write_questions
+from support.command import Done, record, records, start, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
+from support.typed import typed
 
 QUESTION = re.compile(r"Question (\d{5})\?")
 
@@ -64,7 +65,7 @@ def suite(folder: Path, one: str, two: str, *more: str) -> None:
 
 
 def run(folder: Path, *more: str, extra: dict[str, str] | None = None) -> Done:
-    return evalwright("run", "--config", "suite.yaml", "--quiet", *more, folder=folder, extra=extra)
+    return typed("run", "--config", "suite.yaml", "--quiet", *more, folder=folder, extra=extra)
 
 
 def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Pat
         assert second.code == 0, second.text
         assert sum((asked(one) + asked(two)).values()) == 240
         assert set((asked(one) + asked(two)).values()) == {1}
-    page = evalwright("leaderboard", "pair-One", "pair-Two", "--html", "board.html", folder=tmp_path)
+    page = typed("leaderboard", "pair-One", "pair-Two", "--html", "board.html", folder=tmp_path)
     assert page.code == 0, page.text
 
 

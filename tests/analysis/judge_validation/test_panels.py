@@ -19,8 +19,8 @@ from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
 from evalwright.tasks.loading import task_from_definition
-from support.command import evalwright as command
 from support.shown import terminal
+from support.typed import typed as command
 
 N = 12
 
