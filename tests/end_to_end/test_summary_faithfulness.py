@@ -51,9 +51,7 @@ CLASSES = [
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _home(own_folder: Path) -> Iterator[None]:
     rows = [
         {
             "article_id": str(place),

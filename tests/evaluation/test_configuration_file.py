@@ -13,6 +13,8 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
 from evalwright.evaluation.configuration_file import configuration_from, read_configuration
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 SUITE = """\
 tasks: [factual, mine.yaml, exams.yaml:exams-law]
 models:
@@ -31,11 +33,6 @@ format: chat
 max_resident: 2
 replace: true
 """
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def written(text: str, name: str = "suite.yaml") -> Path:

@@ -24,13 +24,9 @@ from evalwright.tasks.loading import task_from_definition
 from support.judging import fill_in, judged_run, read_table, simulate
 from support.runs import make_run
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 Labeller = Callable[[Mapping[str, str]], object]
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def drawn(

@@ -22,13 +22,9 @@ from evalwright.tasks.loading import task_from_definition
 from support.shown import terminal
 from support.typed import typed as command
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 N = 12
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def judge(values: Sequence[float], name: str) -> ScriptedModel:

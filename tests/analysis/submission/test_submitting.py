@@ -19,14 +19,10 @@ from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
 from support.typed import typed
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 TASK = "factual-closed-book"
 Data = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def submission(path: str = "s.json") -> Data:
