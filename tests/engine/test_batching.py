@@ -183,18 +183,6 @@ def test_a_model_that_cannot_be_loaded_fails_its_requests_at_once(error: Excepti
     assert len(loads) == 1
 
 
-def test_who_was_cancelled_is_not_asked() -> None:
-    model = Echo()
-
-    async def work(batcher: Batcher) -> None:
-        futures = [batcher.submit(question(n)) for n in range(3)]
-        futures[1].cancel()
-        await asyncio.gather(futures[0], futures[2])
-
-    with_batcher(model, work)
-    assert model.asked == ["0", "2"]
-
-
 def test_a_running_batch_is_ended_at_its_next_answer() -> None:
     class Slow(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Answers:

@@ -29,11 +29,6 @@ def with_stores(home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, N
     asyncio.run(both())
 
 
-def claims_in(home: Path) -> int:
-    with closing(sqlite3.connect(home / FILE)) as file:
-        return int(file.execute("SELECT count(*) FROM claims").fetchone()[0])
-
-
 def test_a_claim_given_up_goes_to_who_waits(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         assert await one.outbox().claim(b"k") == MINE
