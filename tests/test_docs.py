@@ -77,7 +77,7 @@ SHELL = re.compile(r"[|<>&;$*`~]|--plugin|\bPATH=")
 
 def evalwright(command: str, folder: Path, env: dict[str, str], where: str, wanted: int) -> None:
     """A command of ours without a need of a shell or of a process of its own."""
-    done = typed(*shlex.split(command)[1:], folder=folder, extra={"PATH": env["PATH"]})
+    done = typed(*shlex.split(command, comments=True)[1:], folder=folder, extra={"PATH": env["PATH"]})
     assert done.code == wanted, f"{where}: {command}\nexit {done.code}\n{done.text}"
 
 

@@ -387,7 +387,7 @@ def test_plain_http_on_a_tls_port_is_said_and_not_retried() -> None:
         await connection.reader.read(5)
         await connection.write(http(status="400 Bad Request"))
 
-    error = serve(plain, scheme="https", timeout=5).results[0]
+    error = serve(plain, scheme="https", timeout=60).results[0]
     assert isinstance(error, ConnectionFailed) and not error.retryable
 
 
