@@ -173,10 +173,10 @@ def test(
 def _ask(model: object, text: str) -> str:
     import asyncio
 
+    from evalwright.core.private import home_folder
     from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
     from evalwright.engine.store import Store
-    from evalwright.evaluation.configuration import home_folder
     from evalwright.models.base import Model
 
     assert isinstance(model, Model)

@@ -28,6 +28,7 @@ from evalwright.core.errors import (
     ScoringError,
     StoreError,
 )
+from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
@@ -35,7 +36,7 @@ from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import make_budget
-from evalwright.evaluation.configuration import Configuration, home_folder
+from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
@@ -93,6 +94,12 @@ async def evaluate_configuration(
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
+    for model in {plan.model.name: plan.model for plan in plans}.values():
+        if say and not model.is_known:
+            say(
+                f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
+                f"them, give what answers a name: -M fingerprint=NAME."
+            )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
             return await _run_interruptibly(plans, engine, progress, budget)

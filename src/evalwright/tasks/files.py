@@ -7,12 +7,15 @@ import shutil
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import open_private
+from evalwright.core.secrets import mask
 
 
-def write_bytes(path: Path, data: bytes) -> bool:
+def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     """Write a file so that it is either the old or the new one; False where it already says this.
 
-    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it. Raises OSError.
+    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it. private: a new one is for
+    its owner alone. Raises OSError.
     """
     target = Path(os.path.realpath(path))
     if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
@@ -20,7 +23,7 @@ def write_bytes(path: Path, data: bytes) -> bool:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as out:
+        with open_private(temporary) if private else temporary.open("wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
@@ -32,9 +35,9 @@ def write_bytes(path: Path, data: bytes) -> bool:
     return True
 
 
-def write_text(path: Path, text: str) -> bool:
-    """As `write_bytes`, for text; a lone surrogate, which has no UTF-8 form, is escaped."""
-    return write_bytes(path, text.encode("utf-8", "backslashreplace"))
+def write_text(path: Path, text: str, *, private: bool = False) -> bool:
+    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is escaped."""
+    return write_bytes(path, mask(text).encode("utf-8", "backslashreplace"), private=private)
 
 
 def write_file(path: Path, data: bytes | str) -> bool:

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import changing_headers, masked_arguments, remember_within
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
@@ -141,7 +141,7 @@ class ApiModel(RemoteModel):
         """Endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
-            **self._identity(),
+            **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
@@ -281,6 +281,7 @@ class ApiModel(RemoteModel):
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
+            "headers": changing_headers(self._headers) or None,
             **self._more_identity(),
         }
         return {
@@ -369,7 +370,7 @@ class ApiModel(RemoteModel):
         login = None
         if "@" in parts.netloc:
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-            remember(unquote(password))
+            remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
         version = _API_VERSION.fullmatch(parts.query)
         if version and "api_version" in provider.variables:

@@ -16,16 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
+from evalwright.core.private import home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1
-
-
-def home() -> Path:
-    """The folder of everything that is kept between runs: `$EVALWRIGHT_HOME`, else `.evalwright` here."""
-    return Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
 
 
 def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
@@ -44,12 +40,12 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
 
 
 def _made(name: str, rows: Any) -> Path:
-    folder = home() / "datasets"
+    folder = home_folder() / "datasets"
     path = folder / name
     if path.exists():
         return path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
     except OSError as error:
         raise ConfigurationError(
