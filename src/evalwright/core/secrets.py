@@ -21,7 +21,7 @@ FLOOR = 8
 """Characters below which a secret is not looked for in texts: it would garble them. In a record it is hidden by its name."""
 
 _NAMES = frozenset({
-    "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token", "authorization", "aws_access_key_id",
+    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token", "authorization", "aws_access_key_id",
     "aws_secret_access_key", "aws_session_token", "azure_ad_token", "bearer", "bearer_token", "client_secret", "cookie", "credential",
     "credentials", "github_token", "hf_token", "hub_token", "id_token", "jwt", "key", "ocp_apim_subscription_key", "passphrase", "passwd",
     "password", "private_key", "proxy_authorization", "pwd", "refresh_token", "secret", "secret_access_key", "secret_key", "session_token",
