@@ -361,7 +361,8 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:
-            with temporary.open("wb") as out:
+            temporary.unlink(missing_ok=True)
+            with temporary.open("xb") as out:
                 np.savez(out, **arrays)
             temporary.replace(file)
         finally:

@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.records import record_row
-from evalwright.tasks.files import write_text
+from evalwright.tasks.files import place_of, write_text
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
@@ -50,9 +50,11 @@ class RunWriter:
 
     def _open(self) -> IO[bytes]:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            place_of(self.folder).mkdir(parents=True, exist_ok=True)
             _sweep(self.folder)
-            return self._partial.open("w+b", buffering=1 << 18)
+            self._partial.unlink(missing_ok=True)
+            self._sorted.unlink(missing_ok=True)
+            return self._partial.open("x+b", buffering=1 << 18)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -91,7 +93,7 @@ class RunWriter:
         # An array of places takes a fifth of the memory of a sorted list.
         order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
-        with self._sorted.open("wb", buffering=1 << 18) as out:
+        with self._sorted.open("xb", buffering=1 << 18) as out:
             for row in order:
                 start = self._starts[row]
                 self._file.seek(start)

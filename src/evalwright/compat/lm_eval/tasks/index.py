@@ -80,7 +80,7 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries]
     data = {"version": _VERSION, "state": state, "outside": outside, "entries": rows, "problems": problems}
     with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache, json.dumps(data, separators=(",", ":")))
+        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
     return entries, problems
 
 
