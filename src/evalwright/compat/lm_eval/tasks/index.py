@@ -85,7 +85,10 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
 
 
 def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """All files below, also those without a suffix, which are included by others: (path, size, time)."""
+    """All files below, also those without a suffix, which are included by others: (path, size, time).
+
+    Links out of the folder, and links to folders, are left out: they could lead through a whole disk.
+    """
     stack = [folder]
     while stack:
         try:
@@ -94,6 +97,10 @@ def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
             continue
         for item in items:
             with suppress(OSError):
+                if item.is_symlink() and (
+                    item.is_dir() or not Path(item.path).resolve().is_relative_to(folder)
+                ):
+                    continue
                 if item.is_dir():
                     if item.name not in _SKIPPED:
                         stack.append(item.path)
