@@ -78,7 +78,7 @@ CHANGED: dict[tuple[str, str], Any] = {
     ],
     ("replay", "samples.jsonl"): {"prompt": "a", "response": "c"},
 }
-IDLE = {
+IDLE: dict[str, dict[str, Any]] = {
     "hf": {"batch_size": 3, "scoring": "plain", "memory": 1},
     "onnx": {"batch_size": 3, "threads": 1},
     "nli": {"batch_size": 3},

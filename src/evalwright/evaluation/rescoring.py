@@ -18,7 +18,7 @@ from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
-from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.evaluation.running import interruptible, run_blocking, score_answer
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -201,7 +201,7 @@ async def _score(
     with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
-            await _score_all(old, bound, tallies, writer, door)
+            await interruptible(_score_all(old, bound, tallies, writer, door), engine)
             tasks = []
             for task in old.data["tasks"]:
                 own, tally = bound[task["name"]], tallies[task["name"]]

@@ -362,7 +362,8 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:
-            with open_private(temporary) as out:
+            temporary.unlink(missing_ok=True)
+            with open_private(temporary, "xb") as out:
                 np.savez(out, **arrays)
             temporary.replace(file)
         finally:

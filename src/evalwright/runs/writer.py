@@ -24,7 +24,7 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.records import record_row
-from evalwright.tasks.files import write_bytes
+from evalwright.tasks.files import place_of, write_bytes
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
@@ -52,9 +52,11 @@ class RunWriter:
 
     def _open(self) -> IO[bytes]:
         try:
-            private_folder(self.folder)
+            private_folder(place_of(self.folder))
             _sweep(self.folder)
-            return open_private(self._partial, "w+b", buffering=1 << 18)
+            self._partial.unlink(missing_ok=True)
+            self._sorted.unlink(missing_ok=True)
+            return open_private(self._partial, "x+b", buffering=1 << 18)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -95,7 +97,7 @@ class RunWriter:
         # An array of places takes a fifth of the memory of a sorted list.
         order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
-        with open_private(self._sorted, buffering=1 << 18) as out:
+        with open_private(self._sorted, "xb", buffering=1 << 18) as out:
             for row in order:
                 start = self._starts[row]
                 self._file.seek(start)

@@ -187,7 +187,7 @@ class _Cache:
             return
         files = {path: known for path, known in self._files.items() if Path(path).exists()}
         with suppress(OSError):
-            write_text(self._path, json.dumps({"version": _VERSION, "files": files}))
+            write_text(self._path.resolve(), json.dumps({"version": _VERSION, "files": files}))
 
 
 def _cache_path() -> Path:
