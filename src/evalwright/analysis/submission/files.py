@@ -63,9 +63,9 @@ class Submission:
 
 
 def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Submission:
-    """Write a run as one file. Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
+    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none that is known here.
 
-    allow_key_like: also where a text only has the form of a key; one that is known here is never written.
+    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
     """
     run.verify()
     _check_fit(run)
@@ -78,9 +78,7 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
         "run": _without_key(_run_part(run), "run.json", allow_key_like),
         "tasks": [_task_part(task) for task in run.data["tasks"]],
         "samples": [
-            _without_key(
-                _row(record), f"Line {number} of samples.jsonl (sample '{record.sample.id}')", allow_key_like
-            )
+            _without_key(_row(record), f"Line {number} of samples.jsonl", allow_key_like)
             for number, record in enumerate(run.samples(), 1)
         ],
     }

@@ -95,14 +95,15 @@ def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None
 
 def _names(made: type) -> tuple[list[str], bool]:
     """The arguments that a class and those under it take by name, and whether it takes others: what it hands on is not known."""
-    if is_transformers(made):
-        return [*inspect.signature(made).parameters, *PASSED_ON], False
     known: dict[str, None] = {}
     for base in made.__mro__:
-        if "__init__" not in base.__dict__ or base is object:
-            continue
-        parameters = list(inspect.signature(base).parameters.values())
-        known |= dict.fromkeys(item.name for item in parameters if item.kind not in _SEVERAL)
-        if not any(item.kind is item.VAR_KEYWORD for item in parameters):
-            return list(known), False
-    return list(known), True
+        if "__init__" in base.__dict__ and base is not object:
+            parameters = list(inspect.signature(base).parameters.values())
+            known |= dict.fromkeys(item.name for item in parameters if item.kind not in _SEVERAL)
+            if not any(item.kind is item.VAR_KEYWORD for item in parameters):
+                break
+    if is_transformers(made):
+        return [*known, *PASSED_ON], False
+    return list(known), any(
+        item.kind is item.VAR_KEYWORD for item in inspect.signature(made).parameters.values()
+    )
