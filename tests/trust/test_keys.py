@@ -23,7 +23,15 @@ from aiohttp import web
 from evalwright.cli import main
 from evalwright.core import secrets
 from evalwright.core.private import home_folder, open_private, private_folder
-from evalwright.core.secrets import MASKED, is_secret, key_in, mask, masked_arguments, remember
+from evalwright.core.secrets import (
+    MASKED,
+    is_secret,
+    key_in,
+    mask,
+    masked_arguments,
+    remember,
+    remember_within,
+)
 from evalwright.models.registry import open_model
 from support.command import record, records, write_questions
 from support.openai_server import OpenAIServer, running
@@ -194,7 +202,7 @@ def test_a_refused_key_is_not_repeated(
         assert "wrong-key-556677" not in text, path
 
 
-@pytest.mark.parametrize("secret", [KEY, "simple-key-12345", "12345678", "schlüssel-und-mehr"])
+@pytest.mark.parametrize("secret", [KEY, "simple-key-12345", "20261122", "schlüssel-und-mehr"])
 def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
     remember(secret)
     login = base64.b64encode(f"some user:{secret}".encode()).decode()
@@ -217,9 +225,15 @@ def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
 
 
 def test_short_secrets_and_placeholders_garble_nothing() -> None:
-    for value in ("x", "test", "none", "EMPTY", "1234567", "not-needed", "password"):
+    for value in ("x", "test", "none", "EMPTY", "1234567", "not-needed", "password", "12345678"):
         remember(value)
-    text = "The test of the next password is not-needed; none of 1234567."
+    remember_within(
+        {
+            "headers": {"X-Region": "us-east-1", "X-Purpose": "an evaluation"},
+            "extra_body": {"key": "question"},
+        }
+    )
+    text = "The test of the next password is not-needed; none of 12345678. A question in us-east-1 for an evaluation."
     assert mask(text) is text
     assert masked_arguments({"api_key": "x", "headers": {"X-Y": "z"}}) == {
         "api_key": MASKED,
@@ -230,9 +244,9 @@ def test_short_secrets_and_placeholders_garble_nothing() -> None:
 def test_a_secret_of_digits_leaves_numbers_whole(own_folder: Path) -> None:
     from evalwright.runs.writer import to_json
 
-    remember("12345678")
-    assert json.loads(to_json({"n": 12345678, "said": "12345678", "12345678": [float("inf")]})) == {
-        "n": 12345678, "said": MASKED, MASKED: [float("inf")],
+    remember("20261122")
+    assert json.loads(to_json({"n": 20261122, "said": "20261122", "20261122": [float("inf")]})) == {
+        "n": 20261122, "said": MASKED, MASKED: [float("inf")],
     }  # fmt: skip
 
 

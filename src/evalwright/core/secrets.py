@@ -28,6 +28,8 @@ _NAMES = frozenset({
     "set_cookie", "signature", "subscription_key", "token", "use_auth_token", "vertex_credentials", "x_amz_security_token",
 })  # fmt: skip
 """Names of arguments that hold a secret, in small letters with underscores."""
+_MAYBE = ("auth", "credential", "credentials", "key", "signature")
+"""Names that may hold something else: hidden in a record, but looked for in texts only where the value is like a key."""
 _ENDINGS = (
     "_access_key", "_access_token", "_api_key", "_api_token", "_apikey", "_auth_token", "_client_secret", "_password", "_private_key",
     "_secret", "_secret_key",
@@ -47,8 +49,9 @@ _OPEN_HEADERS = _IDLE_HEADERS | {
 }
 """Headers that hold no secret. Any other may hold one, whatever it is called."""
 _PLACEHOLDERS = frozenset({
-    "anything", "changeme", "dummy-key", "fake-key", "local-key", "no-key-required", "not-needed", "not-used", "notneeded", "password",
-    "placeholder", "sk-no-key-required", "test-key", "undefined", "your-api-key",
+    "00000000", "12345678", "123456789", "1234567890", "anything", "api-key", "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp",
+    "lm-studio", "local-key", "localhost", "my-api-key", "no-api-key", "no-key-required", "not-needed", "not-used", "notneeded",
+    "password", "placeholder", "sk-no-key-required", "test-key", "undefined", "your-api-key",
 })  # fmt: skip
 """What people write where a server wants no key. Masking these words would only garble texts."""
 
@@ -127,7 +130,8 @@ def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
 
 def _secrets(value: Any, name: str) -> Iterator[str]:
     if is_secret(name) and not isinstance(value, Mapping | list | tuple):
-        yield str(value)
+        if _plain(name) not in _MAYBE or _is_like_a_key(str(value)):
+            yield str(value)
     elif isinstance(value, str):
         for login in _LOGIN.findall(value):
             user, _, password = unquote(login).partition(":")
@@ -136,11 +140,21 @@ def _secrets(value: Any, name: str) -> Iterator[str]:
             yield from _secrets(inner, name)
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            hidden = name in _HEADERS and _plain(key) not in _OPEN_HEADERS
-            yield from _secrets(part, "secret" if hidden or is_secret(name) else str(key))
+            unsure = name in _HEADERS and _plain(key) not in _OPEN_HEADERS and not is_secret(key)
+            yield from _secrets(part, name if is_secret(name) else "key" if unsure else str(key))
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _secrets(part, name)
+
+
+def _is_like_a_key(text: str) -> bool:
+    """Whether a value that may be a key or something else ("us-east-1") is certainly no word that answers have in them."""
+    return (
+        len(text) >= 12
+        and any(map(str.isdigit, text))
+        and any(map(str.isalpha, text))
+        and text.find(" ", 8) < 0
+    )
 
 
 def _written(secret: str) -> set[str]:

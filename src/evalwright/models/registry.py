@@ -106,6 +106,10 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     made = backend(rest, **given)
     made.name = name
     if named is not None:
+        if not str(named).strip():
+            raise ConfigurationError(
+                "fingerprint must name what answers, for example -M fingerprint=weights-of-may."
+            )
         if made.is_known:
             raise ConfigurationError(
                 f"'{made.name}' has a fingerprint of its own, made of all that can change its answers: leave out fingerprint."

@@ -206,12 +206,12 @@ def unchanged(stamps: Mapping[str, Stamp]) -> bool:
 
 
 def stamp(path: str) -> Stamp:
-    """Size and time of a file; empty where there is none."""
+    """Size and times of a file; empty where there is none."""
     try:
         status = Path(path).stat()
     except OSError:
         return []
-    return [status.st_size, status.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _described(path: str) -> tuple[Entry, list[Path]]:

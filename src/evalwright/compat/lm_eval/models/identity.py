@@ -54,7 +54,7 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     revision = arguments.get("revision") or "main"
     try:
-        found = {}
+        found: dict[str, Any] = {}
         for name, value in arguments.items():
             if name in IDLE or value is None:
                 continue
@@ -62,7 +62,14 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
                 if name in _SOURCES or not isinstance(value, bool | int | float | list | Mapping):
                     return None
             elif (path := Path(value).expanduser()).exists():
-                found[name] = _hash(path, str(arguments.get("subfolder") or ""))
+                within = (
+                    [arguments.get("subfolder"), arguments.get("gguf_file")] if name == "pretrained" else []
+                )
+                found[name] = [
+                    _hash(path / str(one))
+                    for one in ("", *filter(None, within))
+                    if (path / str(one)).exists()
+                ]
             elif name in _SOURCES:
                 found[name] = open_repository(value, str(revision), _SOURCES[name]).commit
         return found
@@ -71,11 +78,8 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def _hash(path: Path, subfolder: str) -> str:
-    if path.is_file():
-        return file_hash(path)
-    inner = path / subfolder
-    return content_hash(path) + (content_hash(inner) if subfolder and inner.is_dir() else "")
+def _hash(path: Path) -> str:
+    return file_hash(path) if path.is_file() else content_hash(path)
 
 
 def check_batch_size(name: str, value: Any) -> None:
