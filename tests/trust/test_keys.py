@@ -361,3 +361,13 @@ def test_a_home_of_another_user_is_not_used_silently(
     assert not list((tmp_path / ".evalwright").iterdir())
     assert home_folder(".evalwright") == Path(".evalwright")
     assert main([*command, "--home", ".evalwright"]) == 0
+
+
+def test_a_login_with_more_signs_than_it_should_have() -> None:
+    name = "openai/http://user:first@second-77x1@localhost:1/v1#m"
+    opened = open_model(name)
+    assert opened.name == "openai/http://localhost:1/v1#m"
+    assert masked_arguments(name) == f"openai/http://{MASKED}@localhost:1/v1#m"
+    assert mask("it said first@second-77x1 twice") == f"it said {MASKED} twice"
+    remember("Basic " + base64.b64encode(b"user:another-pass-1").decode())
+    assert mask("another-pass-1") == MASKED

@@ -21,7 +21,8 @@ FLOOR = 8
 """Characters below which a secret is not looked for in texts: it would garble them. In a record it is hidden by its name."""
 
 _NAMES = frozenset({
-    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token", "authorization", "aws_access_key_id",
+    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token",
+    "authorization", "aws_access_key_id",
     "aws_secret_access_key", "aws_session_token", "azure_ad_token", "bearer", "bearer_token", "client_secret", "cookie", "credential",
     "credentials", "github_token", "hf_token", "hub_token", "id_token", "jwt", "key", "ocp_apim_subscription_key", "passphrase", "passwd",
     "password", "private_key", "proxy_authorization", "pwd", "refresh_token", "secret", "secret_access_key", "secret_key", "session_token",
@@ -40,13 +41,9 @@ _IDLE_HEADERS = frozenset({
     "accept", "accept_encoding", "http_referer", "openai_organization", "openai_project", "referer", "user_agent", "x_title",
 })  # fmt: skip
 """Headers that hold no secret and change no answer: they say who sends."""
-_OPEN_HEADERS = _IDLE_HEADERS | {
-    "accept_language",
-    "anthropic_beta",
-    "anthropic_version",
-    "content_type",
-    "openai_beta",
-}
+_OPEN_HEADERS = _IDLE_HEADERS.union(
+    ("accept_language", "anthropic_beta", "anthropic_version", "content_type", "openai_beta")
+)
 """Headers that hold no secret. Any other may hold one, whatever it is called."""
 _PLACEHOLDERS = frozenset({
     "00000000", "12345678", "123456789", "1234567890", "anything", "api-key", "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp",
@@ -65,7 +62,7 @@ _SHAPES = re.compile(
     r"|\beyJ[A-Za-z0-9_-]{16,4000}\.eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]{16,2000}"
     r"|\b(?:Bearer|Basic) (?=[A-Za-z._~+/-]{0,200}\d)[A-Za-z0-9._~+/-]{20,2000}"
 )
-_LOGIN = re.compile(r"(?<=://)([^/?#@\s]{1,1000})@")
+_LOGIN = re.compile(r"(?<=://)([^/?#\s]{1,1000})@")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -108,6 +105,7 @@ def remember(secret: str) -> None:
         remember(rest.strip())
         if kind.lower() == "basic":
             remember(_decoded(rest))
+            remember(_decoded(rest).partition(":")[2])
         return
     if len(secret) < FLOOR or secret.lower() in _PLACEHOLDERS or secret in _forms:
         return
@@ -222,17 +220,17 @@ def masked(value: Any) -> Any:
 
 def masked_arguments(value: Any, name: str = "") -> Any:
     """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as `MASKED`."""
-    return _replaced(value, name, lambda _: MASKED)
+    return _replaced(value, name, lambda _: MASKED, mask)
 
 
 def without_login(url: str) -> str:
     """A URL, or a text with one in it, without user and password."""
-    return re.sub(r"(?<=://)[^/?#@\s]{1,1000}@", "", url)
+    return _LOGIN.sub("", url)
 
 
 def digested_arguments(value: Any, name: str = "") -> Any:
     """Arguments for a fingerprint: a secret enters as a digest, so that others give another fingerprint and none is shown."""
-    return _replaced(value, name, digest)
+    return _replaced(value, name, digest, str)
 
 
 def digest(secret: Any) -> str:
@@ -241,7 +239,7 @@ def digest(secret: Any) -> str:
     return "secret:" + blake2b(text, digest_size=16, key=b"evalwright secret").hexdigest()
 
 
-def _replaced(value: Any, name: str, instead: Callable[[Any], str]) -> Any:
+def _replaced(value: Any, name: str, instead: Callable[[Any], str], text: Callable[[str], str]) -> Any:
     if value is None or isinstance(value, bool) or value == "":
         return value
     if is_secret(name):
@@ -250,17 +248,17 @@ def _replaced(value: Any, name: str, instead: Callable[[Any], str]) -> Any:
         return {
             key: instead(part)
             if name in _HEADERS and _plain(key) not in _OPEN_HEADERS
-            else _replaced(part, str(key), instead)
+            else _replaced(part, str(key), instead, text)
             for key, part in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_replaced(part, name, instead) for part in value]
+        return [_replaced(part, name, instead, text) for part in value]
     if not isinstance(value, str):
         return value
     if (inner := _as_json(value)) is not None:
-        found = _replaced(inner, name, instead)
+        found = _replaced(inner, name, instead, text)
         return value if found == inner else json.dumps(found, ensure_ascii=False)
-    return mask(_LOGIN.sub(lambda found: f"{instead(found[1])}@", value))
+    return text(_LOGIN.sub(lambda found: f"{instead(found[1])}@", value))
 
 
 def _as_json(text: str) -> Mapping[str, Any] | None:
