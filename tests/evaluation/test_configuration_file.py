@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UsageError
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.core.private import home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.configuration_file import configuration_from, read_configuration
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -58,6 +58,14 @@ from evalwright.cli.output import print_result
 )
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0, max=86_400),
+    default=4.0,
+    envvar="EVALWRIGHT_GRACE",
+    metavar="SECONDS",
+    help="After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
+)
 @options.AS_JSON
 @options.QUIET
 def run(**given: Any) -> int:
@@ -86,10 +94,10 @@ def run(**given: Any) -> int:
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
-    return _evaluate(configuration, given["as_json"], given["quiet"])
+    return _evaluate(configuration, given["as_json"], given["quiet"], given["grace"])
 
 
-def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
+def _evaluate(configuration: Any, as_json: bool, quiet: bool, grace: float) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.board import board_document
@@ -97,7 +105,7 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     from evalwright.reports.progress import TerminalProgress
 
     with nullcontext() if quiet else TerminalProgress() as progress:
-        runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress))
+        runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress, grace=grace))
     board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 and not as_json else []
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *(run_document(run, slices=False) for run in runs), *board)

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import ModelSpec, home_folder
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
-from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.evaluation.running import interruptible, run_blocking, score_answer
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -200,7 +201,7 @@ async def _score(
     with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
-            await _score_all(old, bound, tallies, writer, door)
+            await interruptible(_score_all(old, bound, tallies, writer, door), engine)
             tasks = []
             for task in old.data["tasks"]:
                 own, tally = bound[task["name"]], tallies[task["name"]]

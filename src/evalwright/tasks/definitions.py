@@ -166,7 +166,7 @@ def table_file(document: Document) -> Path | None:
     """The file that `for_each` reads, if any; the index watches it."""
     each = document.value.get("for_each")
     if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
-        return document.folder(("for_each", "table")) / each["table"]
+        return document.file(("for_each", "table"), each["table"])
     return None
 
 

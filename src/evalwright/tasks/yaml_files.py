@@ -104,6 +104,21 @@ class Document:
         place = self.place(path)
         return place.file.parent if place else self.base
 
+    def file(self, path: KeyPath, name: str) -> Path:
+        """The file that is named at `path`. Raises TaskError where it is neither below the folder of what names it nor below the
+        working folder; a person names any file.
+        """
+        folder = self.folder(path)
+        real = (folder / name).resolve()
+        by_person = any(path[:length] in self.bases for length in range(len(path) + 1))
+        if not by_person and not any(real.is_relative_to(one.resolve()) for one in (folder, Path())):
+            raise self.error(
+                path,
+                f"'{name}' is outside the task's folder '{shown(folder)}' and outside the working folder. "
+                f"If it is meant, name it yourself: -T {'.'.join(str(key) for key in path if isinstance(key, str))}='{real}'.",
+            )
+        return folder / name
+
     def error(self, path: KeyPath, message: str) -> TaskError:
         """A TaskError at that place."""
         return TaskError(f"{self.at(path)}: {message}")

@@ -61,7 +61,7 @@ def test_fingerprints_follow_what_changes_answers() -> None:
         {"max_concurrency": 2},
         {"max_attempts": 1},
         {"api_key_env": "OTHER"},
-        {"headers": {"X-A": "b"}},
+        {"headers": {"X-Title": "b", "Authorization": "Bearer c", "X-Api-Key": "d"}},
         {"organisation": "o"},
         {"base_url": "http://u:pw@H/v1/"},
     ]
@@ -76,6 +76,8 @@ def test_fingerprints_follow_what_changes_answers() -> None:
         {"bos": "<s>"},
         {"context_length": 10},
         {"base_url": "http://h/v2"},
+        {"headers": {"X-Variant": "b"}},
+        {"headers": {"anthropic-beta": "b"}},
     ]
     made = [
         openai_model("m", **{"base_url": "http://h/v1", **arguments}).fingerprint

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
@@ -35,7 +35,6 @@ from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, merged
 
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
@@ -135,13 +134,13 @@ class ApiModel(RemoteModel):
 
     @name.setter
     def name(self, written: str) -> None:
-        self._name = _CREDENTIALS.sub("//", written)
+        self._name = without_login(written)
 
     def describe(self) -> dict[str, Any]:
         """Endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
-            **self._identity(),
+            **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
@@ -281,6 +280,7 @@ class ApiModel(RemoteModel):
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
+            "headers": changing_headers(self._headers) or None,
             **self._more_identity(),
         }
         return {
@@ -358,7 +358,7 @@ class ApiModel(RemoteModel):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not name a model: add it after '#', "
+                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', "
                     f"for example {provider.name}/http://localhost:8000/v1#my-model."
                 )
             if base_url is not None:
@@ -369,7 +369,7 @@ class ApiModel(RemoteModel):
         login = None
         if "@" in parts.netloc:
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-            remember(unquote(password))
+            remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
         version = _API_VERSION.fullmatch(parts.query)
         if version and "api_version" in provider.variables:

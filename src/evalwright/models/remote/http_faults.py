@@ -21,7 +21,7 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.responses import RateLimits
-from evalwright.core.text import mask
+from evalwright.core.secrets import mask_message
 from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
 
 SHOWN = 80
@@ -237,6 +237,6 @@ def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = 
 def clean(text: str, limit: int) -> str:
     """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep that cheap.
-    masked = mask(text[: 20 * limit])
+    masked = mask_message(text[: 20 * limit])
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in masked).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

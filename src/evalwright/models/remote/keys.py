@@ -1,7 +1,7 @@
 """API keys: found in the environment or a `.env` file, shown nowhere.
 
 A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
-`core.text.mask`, which removes it from any text before a person or a file sees it.
+`core.secrets.mask`, which removes it from any text before a person or a file sees it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import MASKED, remember
+from evalwright.core.secrets import MASKED, remember
 
 
 class Secret:
