@@ -75,8 +75,9 @@ metadata: {language: "{{ language }}"}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the data of Global-MMLU-Lite is not beside the repository")
-def test_a_real_benchmark(write: Write) -> None:
-    path = write("mmlu.yaml", MMLU % (SHARED, SHARED))
+def test_a_real_benchmark(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write("mmlu.yaml", MMLU % (SHARED, SHARED)).resolve()
+    monkeypatch.chdir(SHARED)
     for language in ("en", "id", "vi"):
         task = load_task(f"{path}:{language}")
         assert len(task.samples) == 400

@@ -115,7 +115,7 @@ class Document:
             raise self.error(
                 path,
                 f"'{name}' is outside the task's folder '{shown(folder)}' and outside the working folder. "
-                f"If it is meant, name it yourself: -T {'.'.join(str(key) for key in path if isinstance(key, str))}='{real}'.",
+                "Run from a folder that holds both, or name data and prompt files with -T.",
             )
         return folder / name
 
