@@ -49,6 +49,18 @@ FORMAT = click.option(
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
+CONFIG = click.option(
+    "--config",
+    metavar="FILE",
+    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
+)
+TRUST_FILE = click.option(
+    "--trust-file",
+    metavar="FILE",
+    help="The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
+)
+
+
 def together(*options: Option) -> Option:
     """Several options as one decorator, in this order."""
 
