@@ -103,7 +103,9 @@ NAMES = st.text(min_size=1, max_size=8)
 SPECS = st.builds(
     ModelSpec,
     NAMES,
-    st.dictionaries(st.sampled_from(("seed", "text", "thinking")), st.integers() | st.text(max_size=5), max_size=2),
+    st.dictionaries(
+        st.sampled_from(("seed", "text", "thinking")), st.integers() | st.text(max_size=5), max_size=2
+    ),
     st.text(max_size=5),
 )
 CONFIGURATIONS = st.builds(
@@ -130,9 +132,7 @@ def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
 
 def test_flags_win_and_arguments_are_added() -> None:
     path = str(written(SUITE))
-    found = configuration_from(
-        path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path
-    )
+    found = configuration_from(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path)
     assert (found.limit, found.seed, found.tasks) == (2, 3, ("other",))
     assert found.models[0].arguments == {"temperature": 0}
     assert found.models[1].arguments == {"temperature": 0, "extra": {"top_k": 3}}
