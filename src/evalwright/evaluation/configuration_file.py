@@ -31,7 +31,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _KINDS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("limit", "max_resident", "seed"), (int, "a whole number")),
+    **dict.fromkeys(("limit", "max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
     **dict.fromkeys(("replace", "batch"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
@@ -137,6 +137,8 @@ class _Reader:
         fields: dict[str, Any] = {}
         for key, value in self._of_suite(suite).items():
             fields[key] = self._field(key, value)
+        if "num_fewshot" in fields.get("dialect", {}):  # where it was before it held for every task
+            fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(

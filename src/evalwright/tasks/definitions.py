@@ -72,6 +72,7 @@ def merge(base: Document, over: Document) -> Document:
         places,
         files,
         {**base.bases, **over.bases},
+        (*base.trust, *over.trust),
     )
 
 
@@ -113,7 +114,7 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     at: KeyPath = ("for_each",)
     rows: Sequence[Any]
     if (table := table_file(document)) is not None:
-        rows = _table(document, table)
+        rows = _table(document, document.allowed((*at, "table"), table))
     elif isinstance(each, Mapping):
         for name, values in each.items():
             if not isinstance(values, list):

@@ -41,7 +41,7 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
 
 
 def _read(document: Document, name: str) -> str:
-    path = document.folder(_AT) / name
+    path = document.allowed(_AT, document.folder(_AT) / name)
     try:
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.planning import Objects, make_plans
+from evalwright.evaluation.planning import Objects, load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
@@ -18,7 +18,6 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.filtering import filtered, read_conditions
-from evalwright.tasks.loading import load_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +128,7 @@ def planned_models(configuration: Configuration, objects: Objects) -> list[Plann
 
 
 def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out: list[Task] = []
-    for name in configuration.tasks:
-        if name in objects.tasks:
-            out.append(objects.tasks[name])
-        else:
-            form, dialect = configuration.format, dict(configuration.dialect)
-            out += load_tasks(name, prompt_format=form, chat=chat, dialect=dialect)
+    out = load_all(configuration, chat, objects)
     out = list(filtered(out, read_conditions(configuration.where)).tasks)
     for task in out:
         if not len(task.samples):
