@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli.options import (
+    AS_JSON,
+    MODEL_ARGUMENTS,
+    OVERRIDES,
+    PLUGINS,
+    RUNS_FOLDER,
+    only_with,
+    several,
+)
 from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
 
@@ -170,6 +178,7 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     from evalwright.cli.arguments import load_plugins
     from evalwright.core.errors import DatasetError
 
+    only_with(runs_folder="run_name")
     load_plugins(given["plugins"])
     opened = _opened(given)
     run = open_run(given["run_name"], given["runs_folder"]) if given["run_name"] else None

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
@@ -125,11 +126,14 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    check_run_name(configuration.name)
     objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
+    found = [task for plan in plans for task in plan.tasks]
+    check_effects(configuration, [plan.model for plan in plans], roles, found, objects.tasks)
     if rules:
         plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
     if configuration.until or configuration.budget:

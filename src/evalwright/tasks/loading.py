@@ -26,15 +26,18 @@ def load_task(
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
     num_fewshot: int | None = None,
+    trust: Sequence[str | Path] = (),
 ) -> Task:
     """The task of that name or file. Its data is read once and every row is checked.
 
     name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with `@task`, a path to a YAML
     file, or `file.yaml:member`. chat: whether the model under test takes messages. prompt_format: overrules the file's
-    own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. num_fewshot: shots in place of the file's own number. Raises UnknownName with the closest names,
+    own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. num_fewshot: shots in place of the file's own number. trust: folders whose task files may
+    read files anywhere. Raises UnknownName with the closest names,
     TaskError with file and line, DatasetError with file and row.
     """
     how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "num_fewshot": num_fewshot}
+    how["dialect"] = {"trust": tuple(trust)}
     return load_tasks(name_or_path, overrides=overrides, folders=folders, _only_one=True, **how)[0]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.planning import Objects, load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
@@ -121,6 +122,9 @@ def planned_models(configuration: Configuration, objects: Objects) -> list[Plann
                     f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
                 )
         out.append(PlannedModel(spec, model, loaded[chat]))
+    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    every = [task for one in out for task in one.tasks]
+    check_effects(configuration, [one.model for one in out], roles, every, objects.tasks)
     names = [one.model.name for one in out]
     if len(set(names)) != len(names):
         raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")
