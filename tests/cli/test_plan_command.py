@@ -71,7 +71,7 @@ def test_the_proposed_command_has_every_setting() -> None:
     wanted = shlex.split("--num-fewshot 0 -T version=9 --format text --seed 3 --out x --limit 3")
     assert set(zip(wanted[::2], wanted[1::2], strict=True)) <= set(pairwise(words))
     assert typed(*words[1:], "--quiet").code == 0
-    assert len(list(Path("x").glob("*/samples.jsonl"))) == 1
+    assert len(list(Path("x").glob("*/samples.jsonl"))) == 2  # the pilot and the run
 
 
 def test_failures_of_the_pilot_are_exit_code_1() -> None:
