@@ -53,7 +53,7 @@ def contamination(runs: tuple[str, ...], **given: Any) -> None:
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
     known = {run.data["model"].get("fingerprint") for run in opened}
-    for one in rewrites:
+    for one in rewrites if len(opened) > 1 else ():
         if one.data["model"].get("fingerprint") not in known:
             raise ConfigurationError(
                 f"--rewrites {one.id} has no effect: it is a run of '{one.label}', of which there is no other run here."
