@@ -65,7 +65,8 @@ def suite(folder: Path, one: str, two: str, *more: str) -> None:
 
 
 def run(folder: Path, *more: str, extra: dict[str, str] | None = None) -> Done:
-    return evalwright("run", "--config", "suite.yaml", "--quiet", *more, folder=folder, extra=extra)
+    trust = ("--trust-file", "suite.yaml")
+    return evalwright("run", "--config", "suite.yaml", *trust, "--quiet", *more, folder=folder, extra=extra)
 
 
 def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
@@ -88,7 +89,9 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
         kills = 0
         for requests in (30, 70, 110):
             process = start(
-                ["run", "--config", "suite.yaml", "--quiet"], tmp_path, {"EVALWRIGHT_HOME": "killed"}
+                ["run", "--config", "suite.yaml", "--trust-file", "suite.yaml", "--quiet"],
+                tmp_path,
+                {"EVALWRIGHT_HOME": "killed"},
             )
             deadline = time.monotonic() + 30
             while len(asked(one) + asked(two)) < requests and time.monotonic() < deadline:
@@ -151,7 +154,7 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     write_questions(tmp_path, 400)
     with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
         suite(tmp_path, one.url, two.url, "until: One beats Two")
-        process = start(["run", "--config", "suite.yaml"], tmp_path)
+        process = start(["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path)
         deadline = time.monotonic() + 30
         while len(asked(one) + asked(two)) < 120 and time.monotonic() < deadline:
             time.sleep(0.01)
