@@ -119,8 +119,11 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
             "R.md",
             "--secret",
             "HF_TOKEN",
+            "--trust-file",
+            "suite.yaml",
         ]
     )
+    assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
     assert (
         done.err
         == "Written: w.yml\nAdd these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"

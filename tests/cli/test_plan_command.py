@@ -51,20 +51,16 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
 
 def test_the_proposed_command_has_every_setting() -> None:
     done = typed(*shlex.split(
-        "plan questions.yaml --model scripted/constant -M 'text=two words' --role judge=scripted/constant -R judge.text=yes "
-        "--format text --seed 3 --out x --json --scoring published --task-root a --task-root 'b c' --half-width 0.6 "
-        "--assume variance=0.0001"
+        "plan questions.yaml --model scripted/constant -M 'text=two words' --num-fewshot 0 "
+        "--format text --pilot 2 --seed 3 --out x --json -T version=9 --half-width 0.6 --assume variance=0.0001"
     ))  # fmt: skip
     words = shlex.split(json.loads(done.out)["command"])
     assert words[:3] == ["evalwright", "run", "questions.yaml"]
     assert ("-M", "text=two words") in pairwise(words)
-    wanted = shlex.split(
-        "--role judge=scripted/constant -R judge.text=yes --format text --seed 3 --out x --task-root a "
-        "--task-root 'b c' --scoring published --limit 3"
-    )
+    wanted = shlex.split("--num-fewshot 0 -T version=9 --format text --seed 3 --out x --limit 3")
     assert set(zip(wanted[::2], wanted[1::2], strict=True)) <= set(pairwise(words))
     assert typed(*words[1:], "--quiet").code == 0
-    assert len(list(Path("x").glob("*/samples.jsonl"))) == 1
+    assert len(list(Path("x").glob("*/samples.jsonl"))) == 2  # the pilot and the run
 
 
 def test_failures_of_the_pilot_are_exit_code_1() -> None:

@@ -47,7 +47,8 @@ def test_from_articles_to_a_published_board(tmp_path: Path) -> None:
     write_articles(tmp_path / "articles.csv", N, max(2, N // 60))
     with serving_leaderboard(faults=0.08) as servers:
         suite(tmp_path, servers)
-        run = ("run", "--config", "leaderboard.yaml", "--name", "live", "--json", "--quiet")
+        trust = ("--trust-file", "leaderboard.yaml")
+        run = ("run", "--config", "leaderboard.yaml", *trust, "--name", "live", "--json", "--quiet")
         first = json.loads(evalwright(tmp_path, *run))
         assert len(first) == 3
         for made in first:

@@ -65,7 +65,8 @@ def suite(folder: Path, one: str, two: str, *more: str) -> None:
 
 
 def run(folder: Path, *more: str, extra: dict[str, str] | None = None) -> Done:
-    return typed("run", "--config", "suite.yaml", "--quiet", *more, folder=folder, extra=extra)
+    trust = ("--trust-file", "suite.yaml")
+    return typed("run", "--config", "suite.yaml", *trust, "--quiet", *more, folder=folder, extra=extra)
 
 
 def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
@@ -87,7 +88,9 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_pat
         kept: dict[tuple[str, str], int] = {}
         for requests in (30, 70, 110):
             process = start(
-                ["run", "--config", "suite.yaml", "--quiet"], tmp_path, {"EVALWRIGHT_HOME": "killed"}
+                ["run", "--config", "suite.yaml", "--trust-file", "suite.yaml", "--quiet"],
+                tmp_path,
+                {"EVALWRIGHT_HOME": "killed"},
             )
             wait_until(lambda: len(asked(one) + asked(two)) >= requests, process)  # noqa: B023
             process.kill()
@@ -146,7 +149,7 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     write_questions(tmp_path, 400)
     with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
         suite(tmp_path, one.url, two.url, "until: One beats Two")
-        process = start(["run", "--config", "suite.yaml"], tmp_path)
+        process = start(["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path)
         wait_until(lambda: len(asked(one) + asked(two)) >= 120, process)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)

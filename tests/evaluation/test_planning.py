@@ -69,7 +69,6 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
         plan(format="text"),
         plan(models=(ModelSpec("scripted/constant"),)),
         plan(models=(ModelSpec("scripted/constant", {"text": "x"}),)),
-        plan(roles={"judge": ECHO}),
     ]
     Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
     other.append(plan())

@@ -41,11 +41,8 @@ from evalwright.cli.output import print_result
 @click.option(
     "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
 )
-@click.option(
-    "--config",
-    metavar="FILE",
-    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
-)
+@options.CONFIG
+@options.TRUST_FILE
 @click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
 @options.PLUGINS
 @click.option(
@@ -90,7 +87,7 @@ def run(**given: Any) -> int:
     if given["models"]:
         flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
     arguments = {} if given["models"] else arguments
-    configuration = configuration_from(given["config"], flags, arguments, given["suite"])
+    configuration = configuration_from(given["config"], flags, arguments, given["suite"], given["trust_file"])
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home

@@ -39,7 +39,8 @@ class Configuration:
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
     overrides: settings that override those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
-    dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, num_fewshot, scoring, and the like.
+    dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, scoring, and the like.
+    num_fewshot: shots in place of the tasks' own number.
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
@@ -60,6 +61,7 @@ class Configuration:
     replace: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
+    num_fewshot: int | None = None
     until: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch", "hardware"):
+        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

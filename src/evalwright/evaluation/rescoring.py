@@ -80,6 +80,11 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
         for role in scorer.roles
     }
     recorded = old.data["configuration"].get("roles") or {}
+    for role in given.keys() - needed:
+        raise ConfigurationError(
+            f"No scorer that is computed uses a model in the role '{role}'; roles in use: {', '.join(sorted(needed)) or 'none'}. "
+            f"Leave out --role {role}=..."
+        )
     specs = dict(given)
     for role in sorted(needed - given.keys()):
         spec = recorded.get(role) or {}
@@ -105,6 +110,11 @@ def _bound(
         for task in ([] if wanted else old.data["tasks"])
         if (own := dialect_of(task["definition"])) is not None
     }
+    if dialect and not foreign:
+        raise ConfigurationError(
+            f"--{next(iter(dialect)).replace('_', '-')} has no effect: it is for the scoring of tasks of other frameworks, and no task "
+            f"of '{old.id}' is scored so. Leave it out."
+        )
     first = _first_rows(old, set(foreign))
     bound = {}
     for task in old.data["tasks"]:

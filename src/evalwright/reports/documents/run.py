@@ -95,6 +95,8 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
     data = run.data
     configuration = data["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
+    if (shots := run.data["configuration"].get("num_fewshot")) is not None:
+        yield "Prompts", numbers.counted(shots, "shot")
     yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
     for role, other in data.get("roles", {}).items():
         yield f"Role {role}", str(other.get("name", ""))

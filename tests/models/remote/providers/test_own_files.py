@@ -201,12 +201,12 @@ def test_a_configuration_names_its_files(server: OpenAIServer, tmp_path: Path) -
     (folder / "suite.yaml").write_text(
         "plugins: mine.toml\ntasks: [questions.yaml]\nmodels: [mine/m1]\nname: s\n"
     )
-    done = typed("run", "--config", "suite/suite.yaml")
+    done = typed("run", "--config", "suite/suite.yaml", "--trust-file", "suite/suite.yaml")
     assert done.code == 0, done.err
     run = json.loads(Path("runs/s/run.json").read_text())
     assert run["configuration"]["plugins"] == ["suite/mine.toml"]
     assert run["usage"]["cost"] > 0
-    again = typed("run", "--config", "runs/s")
+    again = typed("run", "--config", "runs/s/run.json", "--trust-file", "runs/s/run.json")
     assert again.code == 0, again.err
 
 
