@@ -22,7 +22,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
@@ -294,7 +294,11 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    warnings = []
+    warnings = [
+        f"'{run.id}' has items without a score, which are left out: {missing}."
+        for run in (a, b)
+        if (missing := unscored([run.task(found.measure.task)]))
+    ]
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(
