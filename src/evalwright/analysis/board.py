@@ -78,11 +78,8 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        left_out = (
-            "metrics",
-            "place",
-            *(name for name in ("shares", "hardware", "outcomes", "unscored") if not getattr(self, name)),
-        )
+        empty = [name for name in ("shares", "hardware", "outcomes", "unscored") if not getattr(self, name)]
+        left_out = ("metrics", "place", *empty)
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
 
@@ -274,13 +271,8 @@ def _notes(
         )
     if any(row.n_failed for row in rows):
         yield "Failed items are counted separately and are not scored as wrong."
-    without = [
-        f"{row.label}: {row.unscored}"
-        for row in rows
-        if any(row.outcomes.get(one) for one in NO_ANSWER) and row.unscored
-    ]
-    if without:
-        yield f"Items without a score: {'; '.join(without)}."
+    if any(row.outcomes.get(one) for row in rows for one in NO_ANSWER):
+        yield f"Items without a score: {'; '.join(f'{row.label}: {row.unscored or 0}' for row in rows)}."
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 

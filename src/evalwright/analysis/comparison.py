@@ -294,10 +294,9 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
+    lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
     warnings = [
-        f"'{run.id}' has items without a score, which are left out: {missing}."
-        for run in (a, b)
-        if (missing := unscored([run.task(found.measure.task)]))
+        f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
     ]
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
