@@ -269,7 +269,10 @@ class BatchServer:
             if fate == "expired":
                 result = {"type": "expired"}
             elif fate == "filtered":
-                inner = {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}
+                inner = {
+                    "type": "invalid_request_error",
+                    "message": "Output blocked by content filtering policy",
+                }
                 result = {"type": "errored", "error": {"type": "error", "error": inner}}
             elif fate.startswith("error:"):
                 kind = {"429": "rate_limit_error", "400": "invalid_request_error", "529": "overloaded_error"}

@@ -65,7 +65,10 @@ class Faults:
     most: int = 3
     script: Script | None = None
     retry_after: float = 1.0
-    filtered: tuple[int, Any] = (400, error_body("The prompt was filtered.", "invalid", code="content_filter"))
+    filtered: tuple[int, Any] = (
+        400,
+        error_body("The prompt was filtered.", "invalid", code="content_filter"),
+    )
 
     def choose(self, content: str, body: Mapping[str, Any], before: int) -> str | None:
         """The kind of fault for this asking, or None."""

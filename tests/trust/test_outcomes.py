@@ -211,7 +211,11 @@ GEMINI_FILTERS = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII")
 def test_every_format_says_it(
     model: str, path: str, edit: Edit, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"AWS_REGION": "eu-west-1", "AWS_BEARER_TOKEN_BEDROCK": "b", "VERTEX_ACCESS_TOKEN": "v"}.items():
+    for name, value in {
+        "AWS_REGION": "eu-west-1",
+        "AWS_BEARER_TOKEN_BEDROCK": "b",
+        "VERTEX_ACCESS_TOKEN": "v",
+    }.items():
         monkeypatch.setenv(name, value)
     write_questions(tmp_path, 1)
     with serving(lambda prompt: "7", edit=edit) as server:

@@ -21,7 +21,6 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
-from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
@@ -271,8 +270,8 @@ def _notes(
         )
     if any(row.n_failed for row in rows):
         yield "Failed items are counted separately and are not scored as wrong."
-    if any(row.outcomes.get(one) for row in rows for one in NO_ANSWER):
-        yield f"Items without a score: {'; '.join(f'{row.label}: {row.unscored or 0}' for row in rows)}."
+    if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
+        yield f"Items without a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 

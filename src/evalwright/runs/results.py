@@ -120,8 +120,11 @@ class TaskResult:
         )
 
 
-def unscored(tasks: Iterable[TaskResult]) -> str:
-    """Why samples have no score: "40 cut before any answer, 20 filtered by the provider, 3 failed"; "" where all have one."""
+def unscored(tasks: Iterable[TaskResult], *, failed_alone: bool = False) -> str:
+    """Why samples have no score: "40 cut before any answer, 20 filtered by the provider, 3 failed".
+
+    "" where all have one, and where requests or scorers failed and nothing else, unless failed_alone.
+    """
     counts = dict.fromkeys(NO_ANSWER, 0)
     failed = 0
     for task in tasks:
@@ -130,7 +133,8 @@ def unscored(tasks: Iterable[TaskResult]) -> str:
             counts[outcome] += task.failures.get(outcome, 0)
     failed -= sum(counts.values())
     parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in counts.items() if n]
-    return ", ".join([*parts, f"{failed:,} failed"] if failed > 0 else parts)
+    parts += [f"{failed:,} failed"] if failed > 0 and (parts or failed_alone) else []
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
