@@ -57,8 +57,11 @@ def outcome_of(response: Response) -> Outcome:
 
 def outcome_of_failure(failure: Failure) -> Outcome:
     """The outcome of a sample that failed this way."""
-    ours = failure.party in ("model", "provider")
-    return next((known for known in NO_ANSWER if ours and failure.kind == known), FAILED)
+    if failure.party not in ("model", "provider"):
+        return FAILED
+    # Records of earlier versions may say it in two words.
+    kind = failure.kind.removeprefix("prompt ")
+    return next((known for known in NO_ANSWER if kind == known), FAILED)
 
 
 def failure_of(outcome: Outcome, role: str = "") -> Failure:

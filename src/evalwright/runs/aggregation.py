@@ -166,7 +166,9 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
-        outcomes = {outcome: self.outcomes[outcome] for outcome in OUTCOMES if self.outcomes[outcome]}
+        outcomes: dict[str, int] = {
+            outcome: self.outcomes[outcome] for outcome in OUTCOMES if self.outcomes[outcome]
+        }
         n_failed, n_undecided = self._n_missing(order, first)
         return TaskResult(
             name,
