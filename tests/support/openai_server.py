@@ -199,6 +199,7 @@ class OpenAIServer:
         said = ("" if kind == "empty" else made.text, made.input_tokens, made.output_tokens)
         named = model or body.get("model", "")
         good = documented(form.template, named, said)
+        good = self.edit(good, body) if self.edit is not None else good
         entry["outcome"] = kind or "200"
         streamed = form.streamed(path, body)
         if kind not in (None, "empty") and not (streamed and kind in openai_stream.KINDS):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -26,7 +25,6 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
-from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
@@ -158,24 +156,16 @@ class ApiModel(RemoteModel):
             raise ConfigurationError(self._missing_key())
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate | Embed)
-        generates = isinstance(request, Generate)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        started = time.perf_counter()
-        try:
-            reply = await self.client.send(self.wire.build(request, self.settings))
-            if self.wire.polling is not None:
-                reply = await followed(self.client, self.wire.polling, reply, self.settings)
-            return self._priced(self.wire.read(reply, request, self.settings))
-        except PromptFiltered as filtered:
-            if not generates:
-                raise
-            seconds = time.perf_counter() - started
-            return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
+        reply = await self.client.send(self.wire.build(request, self.settings))
+        if self.wire.polling is not None:
+            reply = await followed(self.client, self.wire.polling, reply, self.settings)
+        return self._priced(self.wire.read(reply, request, self.settings))
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""

@@ -34,7 +34,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
-from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for
+from evalwright.models.remote.http_faults import Filtered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.prices import price_of
@@ -149,17 +149,14 @@ class LiteLLMModel(RemoteModel):
             raise ConfigurationError(missing_key([str(missing[0])], (), f"The model '{self.name}'"))
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if not isinstance(request, Generate):
             raise Rejected(f"'{self.name}' cannot do '{request.ability}'; it can do: chat, generate.")
         library, started = _library(), time.perf_counter()
         try:
             made = await library.acompletion(**self._arguments(request))
         except Exception as error:
-            failed = self._translate(error)
-            if isinstance(failed, PromptFiltered):
-                return Response(finish_reason="content_filter", latency=time.perf_counter() - started)
-            raise failed from None
+            raise self._translate(error) from None
         hidden = getattr(made, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
         reply = Reply(made.model_dump(warnings=False), time.perf_counter() - started, limits)
@@ -203,7 +200,7 @@ class LiteLLMModel(RemoteModel):
         if kind == "APIConnectionError":
             return ConnectionFailed(f"No connection to {where}: {words}")
         if kind == "ContentPolicyViolationError":
-            return PromptFiltered(f"{where} stopped the prompt by its content filter: {words}")
+            return Filtered(f"{where} stopped the prompt by its content filter: {words}")
         status = getattr(error, "status_code", None)
         if status is None:
             return Rejected(f"litellm could not send the request to {where}: {kind}: {words}")
