@@ -14,11 +14,18 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    Rejected,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.text import remember
@@ -33,7 +40,7 @@ from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, merged
+from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -177,6 +184,28 @@ class ApiModel(RemoteModel):
                 raise
             seconds = time.perf_counter() - started
             return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
+        except RequestError as error:
+            self._settle(error, request)
+            raise
+
+    def _settle(self, error: RequestError, request: Generate | Embed) -> None:
+        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
+        only if its answer had ended."""
+        if error.usage is None and error.reply is not None:
+            data, final = error.reply
+            with suppress(RequestError):
+                if final or self.wire.said(data, request, self.settings).finish:
+                    self.wire.settle(error, data, self.settings)
+        error.reply = None
+
+    def most_tokens(self, request: Request) -> int | None:
+        """The limit that is sent, wherever the format has it; thinking is counted in."""
+        if not isinstance(request, Generate):
+            return super().most_tokens(request)
+        try:
+            return limit_within(self.body(request))
+        except RequestError:
+            return 0  # it will not be sent
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""

@@ -117,7 +117,7 @@ def _until(value: str, now: float) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -139,7 +139,7 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     if seconds is not None:
         return seconds
     moment = time.time() if now is None else now
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError):
         moment = parsedate_to_datetime(headers.get("date", "")).timestamp()
     return _until(value.strip(), moment)
 
