@@ -243,7 +243,16 @@ class Engine:
                 raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
-                response = await self._sent(lane, account)
+                if lane.remote is None:
+                    assert lane.batcher is not None
+                    response = await self._batched(lane.batcher, account)
+                else:
+                    began = lane.speed.begin()
+                    try:
+                        response = await lane.remote.send(account)
+                    finally:
+                        lane.speed.end()
+                    lane.speed.add(response, began)
             except RequestFailed as error:
                 error.failure = account.failed(error.failure)
                 if error.failure.kind == EmptyReply.kind:
@@ -256,24 +265,15 @@ class Engine:
         counts.asked += 1
         return response
 
-    async def _sent(self, lane: Lane, account: Account) -> Response:
-        if lane.remote is None:
-            assert lane.batcher is not None
-            await account.reserve()
-            account.counts.sent += 1
-            try:
-                response = await lane.batcher.submit(account.request)
-            except BaseException as error:
-                account.settle(error)
-                raise
-            account.settle(response)
-            return response
-        began = lane.speed.begin()
+    async def _batched(self, batcher: Batcher, account: Account) -> Response:
+        await account.reserve()
+        account.counts.sent += 1
         try:
-            response = await lane.remote.send(account)
-        finally:
-            lane.speed.end()
-        lane.speed.add(response, began)
+            response = await batcher.submit(account.request)
+        except BaseException as error:
+            account.settle(error)
+            raise
+        account.settle(response)
         return response
 
     def _stored(self, key: bytes, counts: Counts) -> Response | None:

@@ -48,9 +48,8 @@ _OPENING, _DOUBLING = 4, 0.1
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
 _BELIEVED = 120.0
-# Seconds between two requests that find out, at the most; and how many of them may fail before the others do, besides a deadline.
+# Seconds between two requests that find out, at the most. After a deadline's time of that the others fail too.
 _LONGEST_PROBE_GAP = 60.0
-_PROBES = 8
 _LONGEST_GAP = 0.05
 
 
@@ -76,7 +75,7 @@ class Pacer:
         self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
-        self._held_since = 0.0
+        self._held_since = self._probed_at = 0.0
         self._probes = 0
         self._hopeless_why = ""
         self._ramp = 0
@@ -313,12 +312,13 @@ class Pacer:
         """A reply says to wait. What it says to one request, when it is too long, is not taken for what all have to wait."""
         if seconds <= min(_BELIEVED, self._pacing.deadline):
             self._pause(seconds, now)
-        elif not self._probes or permit.sent_at >= self._paused_until - _PAUSE_JITTER:
+        elif not self._probes or permit.sent_at >= self._probed_at:
             if not self._probes:
                 self._held_since = now
             self._probes += 1
+            self._probed_at = now
             self._pause(min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now)
-            if self._probes > _PROBES and now - self._held_since > self._pacing.deadline:
+            if now - self._held_since > self._pacing.deadline:
                 self._hopeless_why = str(error)
                 self.drop_waiting(self._hopeless)
 
