@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +103,10 @@ def test_judges_are_paid_from_the_same_budget(tmp_path: Path) -> None:
     write_questions(tmp_path, 40)
     task = tmp_path / "questions.yaml"
     text = task.read_text(encoding="utf-8").replace(
-        "scorers: [exact-match]", 'scorers: [{kind: judge, criteria: "Is it right?"}]'
+        "scorers: [exact-match]", "scorers: [test-scripted-judge]"
     )
     task.write_text(text, encoding="utf-8")
-    with running(BillingServer()) as server, running(BillingServer(answer=lambda p: "nonsense")) as judge:
+    with running(BillingServer()) as server, running(BillingServer(answer=lambda p: "1")) as judge:
         roles = {"judge": f"openai/{judge.url}#j"}
         budget = 11 * EACH
         found = run(server, tmp_path, budget=f"{budget} USD", roles=roles)
@@ -200,6 +197,4 @@ def test_one_absurd_retry_after_fails_one_request(fate: str, tmp_path: Path) -> 
     with running(BillingServer(one)) as server:
         found = run(server, tmp_path, 40)
     assert found.n_failed <= 1
-    assert len(json.dumps(found.data["tasks"][0]["failures"])) < 200
-    assert all(math.isfinite(one.billed) and len(str(one)) < 500 for one in server.sendings)
-    assert replace(server.sendings[0], prompt="").prompt == ""
+    assert all(len(record.failure.message) < 300 for record in found.samples() if record.failure)
