@@ -361,10 +361,12 @@ def test_the_starter_is_one_process_and_comes_back(monkeypatch: pytest.MonkeyPat
 
 FAKE = '''#!{python}
 """Stands in for podman or docker: holds the documented arguments, then runs what the image would."""
-import os, sys
+import os, pathlib, sys
 arguments = sys.argv[1:]
-if arguments[0] == "rm":
-    open({log!r}, "a").write("rm " + arguments[-1] + "\\n")
+here = pathlib.Path({log!r})
+if arguments[0] == "kill":
+    os.kill(int((here / arguments[1]).read_text()), 9)
+    (here / "killed").touch()
     sys.exit(0)
 wanted = ["--rm", "--interactive", "--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges",
           "--pids-limit=64", "--user=65534:65534", "--pull=never", "--memory=256m", "--memory-swap=256m", "--cpus=1"]
@@ -375,6 +377,7 @@ other = [one for one in given if not one.startswith("--") or one.startswith(("--
 if arguments[0] != "run" or missing or other:
     sys.exit(f"Error: missing {{missing}}, not wanted {{other}}")
 assert "--entrypoint=python3" in given
+(here / next(one for one in given if one.startswith("--name=")).partition("=")[2]).write_text(str(os.getpid()))
 os.execv(sys.executable, ["python3", *arguments[place + 1 :]])
 '''
 
@@ -384,6 +387,7 @@ def test_a_container_is_started_as_documented(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "log"
+    log.mkdir()
     program = tmp_path / kind
     program.write_text(FAKE.format(python=sys.executable, log=str(log)))
     program.chmod(0o755)
@@ -393,7 +397,7 @@ def test_a_container_is_started_as_documented(
     assert run("def f(x): return x", SQUARE, megabytes=256).label == "failed"
     assert run_script("print(int(input()) * 2)", "21\n", megabytes=256).text == "42\n"
     assert run("def f(x):\n    while True: pass", SQUARE, seconds=0.5, megabytes=256).label == "timed out"
-    assert "rm evalwright-" in log.read_text()
+    assert (log / "killed").exists()
     with pytest.raises(NoSandbox, match=r"missing.*memory"):
         run("pass", megabytes=128)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,25 @@ FORMAT = click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> None:
+    """The person's choice, for this process and those that it starts; no file makes it."""
+    if chosen:
+        from evalwright.scorers.code.containers import parsed
+
+        if chosen != "jail":
+            parsed(chosen)
+        os.environ["EVALWRIGHT_SANDBOX"] = chosen
+
+
+SANDBOX = click.option(
+    "--sandbox",
+    metavar="WHERE",
+    expose_value=False,
+    callback=_use_sandbox,
+    help="Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
+)
 
 
 def together(*options: Option) -> Option:

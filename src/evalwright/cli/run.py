@@ -57,6 +57,7 @@ from evalwright.cli.output import print_result
     "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
 )
 @dialect_options
+@options.SANDBOX
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
 @options.AS_JSON
 @options.QUIET

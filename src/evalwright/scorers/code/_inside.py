@@ -52,17 +52,14 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     "set": (set, lambda one, items: (one.clear(), one.update(items))),
     "deque": (collections.deque, lambda one, items: (one.clear(), one.extend(items))),
     **{
-        kind.__name__: (kind, lambda one, items: _fill_mapping(one, items))
+        kind.__name__: (
+            kind,
+            lambda one, x: (one.clear(), one.update(dict(zip(x[::2], x[1::2], strict=True)))),
+        )
         for kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
     },
 }
 """Containers that can change: made empty, then filled, since they may hold themselves."""
-
-
-def _fill_mapping(one: dict[Any, Any], items: Items) -> None:
-    one.clear()
-    for place in range(0, len(items), 2):
-        one[items[place]] = items[place + 1]
 
 
 _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any]]]] = {
@@ -79,11 +76,7 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "datetime": (datetime.datetime, datetime.datetime.fromisoformat, lambda one: (one.isoformat(),)),
     "date": (datetime.date, datetime.date.fromisoformat, lambda one: (one.isoformat(),)),
     "time": (datetime.time, datetime.time.fromisoformat, lambda one: (one.isoformat(),)),
-    "timedelta": (
-        datetime.timedelta,
-        datetime.timedelta,
-        lambda one: (one.days, one.seconds, one.microseconds),
-    ),
+    "timedelta": (datetime.timedelta, datetime.timedelta, lambda d: (d.days, d.seconds, d.microseconds)),
 }
 """Values that cannot change: type, how one is made of its parts, its parts."""
 
@@ -236,23 +229,22 @@ class Peer:
         table = Table(self, [])
         part = table.part(values)
         self._send({"do": operation, "with": part, "nodes": table.finish()})
-        while "do" in (message := self._message()):
-            self._serve(message)
+        while "do" in (message := self.message()):
+            self.serve(message)
         try:
             objects = self._decoded(message["nodes"], table.objects)
             if "raised" not in message:
                 return self._value(message["value"], objects, message["nodes"])
             error = self._error(list(message["raised"]), str(message["said"]))
+            if isinstance(error, StopIteration | StopAsyncIteration) and operation != "next":
+                # It would end a loop of the tests without a word.
+                error = RuntimeError(f"it raised {type(error).__name__}")
         except Exception as broken:
             raise self._ended(f"the program sent what is no reply ({type(broken).__name__})") from None
         raise error
 
-    def serve(self) -> None:
-        """Do what the other side asks until it is gone."""
-        while True:
-            self._serve(self._message())
-
-    def _serve(self, message: dict[str, Any]) -> None:
+    def serve(self, message: dict[str, Any]) -> None:
+        """Do what the other side asks, and reply."""
         try:
             operation = self._operations[message["do"]]
             before = message["nodes"]
@@ -327,7 +319,8 @@ class Peer:
         self.end = why if self.end is None else self.end
         return Ended(why)
 
-    def _message(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
+        """The next one of the other side."""
         letter, body = read_frame(self._source)
         if letter != b"m":
             raise self._ended("" if not letter else "the program sent what is no message")
@@ -399,7 +392,9 @@ def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
         exec(compile(job["source"], "program", "exec"), names)
         return [name for name in names if isinstance(name, str)]
 
-    Peer(source, sink, {**OPERATIONS, "load": load, "global": names.__getitem__}).serve()
+    peer = Peer(source, sink, {**OPERATIONS, "load": load, "global": names.__getitem__})
+    while True:
+        peer.serve(peer.message())
 
 
 def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
@@ -428,31 +423,39 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
 
 
 def _namespace(peer: Peer, tests: ast.AST, before: str, entry_point: str) -> dict[str, Any]:
-    """What tests see: their own `before`, and of the program what they name and have not themselves."""
+    """What tests see: where the entry point is known, their own `before`; of the program, what they name and have not themselves."""
     available = set(peer.request("load"))
     names = _module()
-    wanted = {entry_point, *_read(tests)}
-    for text in (before, before + "\n    pass\n"):
+    wanted, theirs = {entry_point, *_read(tests)}, {entry_point}
+    for text in (before, before + "\n    pass\n") if entry_point else ():
         try:
             tree = ast.parse(text)
             exec(compile(tree, "before", "exec"), names)
         except Exception:
             continue
         wanted |= _read(tree)
+        theirs |= {_unwritten(node) for node in tree.body}
         break
     known = set(vars(builtins))
     if not (wanted & available) - known:
         known = set()
     for name in (wanted & available) - (known - {entry_point}):
-        own = names.get(name)
-        made_there = isinstance(own, type) and own.__module__ == "__main__"
-        if name == entry_point or own is None or made_there:
+        if name in theirs or name not in names:
             value = peer.request("global", name)
-            is_module = (
-                isinstance(value, Remote) and value._kind == "module" and name in sys.stdlib_module_names
-            )
-            names[name] = importlib.import_module(name) if is_module else value
+            kind = value._kind if isinstance(value, Remote) else ""
+            is_library = kind == "module" and name in sys.stdlib_module_names
+            names[name] = importlib.import_module(name) if is_library else value
     return names
+
+
+def _unwritten(node: ast.AST) -> str:
+    """The name of a class, which the program makes objects of, or of a function that the program is to write; else none."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        steps = [step.value if isinstance(step, ast.Expr) else step for step in node.body]
+        return (
+            node.name if all(isinstance(step, ast.Pass | ast.Raise | ast.Constant) for step in steps) else ""
+        )
+    return node.name if isinstance(node, ast.ClassDef) else ""
 
 
 def _read(tree: ast.AST) -> set[str]:
@@ -485,8 +488,7 @@ def main(nothing: int | None = None) -> None:
     """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it cannot be opened any more."""
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    job = json.loads(read_frame(0)[1] or b"{}")
-    code = 0
+    job, code = json.loads(read_frame(0)[1] or b"{}"), 0
     if job.get("role") == "script":
         code = _run_script(job)
     elif job:

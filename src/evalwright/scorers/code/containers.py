@@ -7,6 +7,7 @@ processors.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -24,16 +25,22 @@ _PYTHON = ("python3", "-I", "-S", "-B", "-c")
 
 def start(chosen: str, seconds: float, megabytes: int) -> Process:
     """A process in a container of the kind and image that `chosen` names. Raises NoSandbox without the program that starts such."""
+    kind, image = parsed(chosen)
+    if shutil.which(kind) is None:
+        raise NoSandbox(f"The sandbox '{chosen}' needs the program '{kind}', which is not installed here.")
+    name = f"evalwright-{secrets.token_hex(8)}"
+    return _Contained(kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes))
+
+
+def parsed(chosen: str) -> tuple[str, str]:
+    """The kind and the image of `chosen`. Raises ConfigurationError where it names none."""
     kind, _, image = chosen.partition(":")
     if kind not in ("podman", "docker", "apptainer") or not image or image.startswith("-"):
         raise ConfigurationError(
             f"The sandbox '{chosen}' is none. Use jail, podman:IMAGE, docker:IMAGE or apptainer:FILE, for example "
             "podman:docker.io/library/python:3.12-slim."
         )
-    if shutil.which(kind) is None:
-        raise NoSandbox(f"The sandbox '{chosen}' needs the program '{kind}', which is not installed here.")
-    name = f"evalwright-{secrets.token_hex(8)}"
-    return _Contained(kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes))
+    return kind, image
 
 
 def command(kind: str, image: str, name: str, seconds: int, megabytes: int) -> list[str]:
@@ -41,7 +48,7 @@ def command(kind: str, image: str, name: str, seconds: int, megabytes: int) -> l
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
     if kind == "apptainer":
         return [
-            kind, "--silent", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs", "--no-init", "--net", "--network", "none",
+            kind, "--silent", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs", "--net", "--network", "none",
             "--memory", f"{megabytes}M", "--memory-swap", f"{megabytes}M", "--pids-limit", "64", "--cpus", "1", image, *inside,
         ]  # fmt: skip
     return [
@@ -58,7 +65,7 @@ class _Contained(Process):
     def __init__(self, kind: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE
         self._popen = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
-        self._remove = [] if kind == "apptainer" else [kind, "rm", "--force", name]
+        self._kill = [] if kind == "apptainer" else [kind, "kill", name]
         streams = [self._popen.stdin, self._popen.stdout, self._popen.stderr]
         super().__init__(*(os.dup(one.fileno()) for one in streams if one is not None))
         for one in streams:
@@ -69,7 +76,10 @@ class _Contained(Process):
         said = b""
         while self.stderr is not None and (piece := self.read("stderr")):
             said += piece
-        return said.decode("utf-8", "replace").strip()[-500:] or "the container ended before it was ready"
+        return (
+            " ".join(said.decode("utf-8", "replace").split())[-500:].rstrip(".")
+            or "the container ended before it was ready"
+        )
 
     def wait(self, deadline: float) -> int | None:
         try:
@@ -80,9 +90,13 @@ class _Contained(Process):
     def end(self) -> None:
         super().end()
         if self._popen.poll() is None:
-            if self._remove:
-                subprocess.run(
-                    self._remove, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
-                )
-            os.killpg(self._popen.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                if self._kill:
+                    # The process of ours is not the container's parent, and its end would not be the container's.
+                    subprocess.run(
+                        self._kill, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+                    )
+                    self._popen.wait(10.0)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
