@@ -474,8 +474,8 @@ def _run_script(job: dict[str, Any]) -> int:
     except BaseException as error:
         code = 1
         sys.stderr.write("".join(traceback.format_exception_only(error)))
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
+    for thread in {*threading.enumerate()} - {threading.current_thread()}:
+        if not thread.daemon:
             thread.join()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, out, sys.stderr):
@@ -488,14 +488,14 @@ def main(nothing: int | None = None) -> None:
     """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it cannot be opened any more."""
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    job, code = json.loads(read_frame(0)[1] or b"{}"), 0
+    job = json.loads(read_frame(0)[1] or b"{}")
     if job.get("role") == "script":
-        code = _run_script(job)
-    elif job:
+        os._exit(_run_script(job))
+    if job:
         source, sink = os.dup(0), os.dup(1)
         nothing = os.open(os.devnull, os.O_RDWR) if nothing is None else nothing
         for standard in (0, 1, 2):
             os.dup2(nothing, standard)
         with contextlib.suppress(Ended):
             (_serve_program if job["role"] == "program" else _run_tests)(source, sink, job)
-    os._exit(code)
+    os._exit(0)
