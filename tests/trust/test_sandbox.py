@@ -19,6 +19,7 @@ from support.command import evalwright, record, records
 from support.sandbox import needs_sandbox
 
 SQUARE = "assert f(2) == 4\nassert f(3) == 9\n"
+LOOPED = "for x, y in zip(map(f, [2, 3]), [4, 9]):\n    assert x == y\n"
 
 # Programs that do not square a number and would be judged right.
 FORGED = {
@@ -101,6 +102,9 @@ def f(x):
     "hook imports": "import sys\nclass Hook:\n    def find_spec(self, *a): raise SystemExit(0)\nsys.meta_path.insert(0, Hook())\nsys.modules.clear()\ndef f(x): return 0",
     "exit by an alarm": "import signal, os\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\nsignal.setitimer(signal.ITIMER_REAL, 0.001)\ndef f(x):\n    while True: pass",
     "exit at the end": "import atexit, os\natexit.register(os._exit, 0)\ndef f(x): return 0",
+    "end the loop of its tests": "def f(x): raise StopIteration",
+    "skip its tests": "import unittest\ndef f(x): raise unittest.SkipTest('skipped')",
+    "exit when it is forgotten": "import os\nclass D:\n    def __del__(self): os._exit(0)\ndef f(x): D()",
     "a generator that leaves": "def f(x):\n    raise GeneratorExit",
     "raise what no test sees": "class Passed(BaseException): pass\ndef f(x): raise Passed",
     "a thread that answers later": """
@@ -124,7 +128,8 @@ def f(x): return 0""",
 @needs_sandbox
 @pytest.mark.parametrize("what", FORGED)
 def test_no_program_forges_its_verdict(what: str) -> None:
-    assert run(FORGED[what], SQUARE, seconds=5.0).label in ("failed", "ended early"), what
+    tests = LOOPED if what == "end the loop of its tests" else SQUARE
+    assert run(FORGED[what], tests, seconds=60.0).label in ("failed", "ended early"), what
 
 
 @needs_sandbox
@@ -226,7 +231,7 @@ def test_no_program_leaves(what: str, tmp_path: Path) -> None:
         unix.listen()
         values = {"KEY": str(key), "FOLDER": str(tmp_path), "HOME": str(Path.home()), "ABSTRACT": abstract}
         head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
-        outcome = run(f"{head}PORT = {server.getsockname()[1]}\n{ESCAPES[what]}")
+        outcome = run(f"{head}PORT = {server.getsockname()[1]}\n{ESCAPES[what]}", seconds=60.0)
         assert outcome.label == "failed", outcome
         assert any(word in outcome.why for word in REFUSED), outcome
         for listening in (server, unix):
@@ -280,7 +285,7 @@ def test_a_script_is_bounded_too() -> None:
 
 
 @needs_sandbox
-def test_a_run_of_forged_programs_scores_nought_and_sends_nothing(tmp_path: Path) -> None:
+def test_a_run_of_forged_programs_scores_nought(tmp_path: Path) -> None:
     """The command line, a recorded model whose programs forge, and a sentence for each in the record."""
     names = [
         "exit with 0",

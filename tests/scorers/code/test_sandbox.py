@@ -34,7 +34,7 @@ LIBRARY = "import math, re, json, collections, hashlib, itertools, functools, ty
     ],
 )
 def test_it_can_compute(program: str) -> None:
-    assert run(program) == Outcome("passed")
+    assert run(program, seconds=60.0) == Outcome("passed")
 
 
 FAITHFUL = {
@@ -101,7 +101,7 @@ FAITHFUL = {
 @pytest.mark.parametrize("what", FAITHFUL)
 def test_values_are_for_the_tests_what_they_are_for_the_program(what: str) -> None:
     program, tests = FAITHFUL[what]
-    assert run(program, tests) == Outcome("passed")
+    assert run(program, tests, seconds=60.0) == Outcome("passed")
 
 
 def test_what_came_before_is_the_tests_own() -> None:
@@ -144,7 +144,7 @@ def test_tests_that_cannot_be_run_are_no_failure_of_the_program(tests: str, why:
     ],
 )  # fmt: skip
 def test_a_failure_says_why(program: str, tests: str, why: str) -> None:
-    outcome = run(program, tests)
+    outcome = run(program, tests, seconds=60.0)
     assert outcome.label in ("failed", "ended early") and why in outcome.why, outcome
 
 

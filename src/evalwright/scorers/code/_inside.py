@@ -141,8 +141,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "length": len,
     "item": operator.getitem,
 }
-GIVEN = ("call", "iter", "next")
-"""What a program may do with what tests handed to it."""
+GIVEN = ("call", "iter", "next")  # What a program may do with what tests handed to it.
 
 
 class Table:
