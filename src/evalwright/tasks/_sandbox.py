@@ -74,21 +74,25 @@ def _finalize(value: Any) -> Any:
 
 
 ENVIRONMENT = Sandbox()
+_LONGEST = 20_000
+"""Characters of a template that is read here at all."""
 
 
 def renderer(source: str, *, expression: bool = False) -> Callable[[Mapping[str, Any]], Any]:
     """A function that renders a template to text, or gives the value of an expression. Raises TemplateError."""
-    try:
-        tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
-        # What the parser takes for an expression in braces may be more than one: `a }}{{ b`.
-        if is_linear(tree):
-            return _compiled(source, expression)
-        needed = meta.find_undeclared_variables(tree)
-    except Exception as error:
-        raise problem(error, source) from None
+    needed: set[str] | None = None
+    if len(source) <= _LONGEST:
+        try:
+            tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
+            if is_linear(tree):
+                return _compiled(source, expression)
+            needed = meta.find_undeclared_variables(tree)
+        except Exception as error:
+            raise problem(error, source) from None
 
     def render(context: Mapping[str, Any]) -> Any:
-        return _apart(source, expression, {name: context[name] for name in needed if name in context})
+        sent = context if needed is None else {name: context[name] for name in needed if name in context}
+        return _apart(source, expression, sent)
 
     _apart(source, expression, None)
     return render
