@@ -13,7 +13,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as no_object
 
 from evalwright import bounded
-from evalwright.tasks.linear_templates import is_linear
+from evalwright.tasks.linear_templates import LONGEST, is_linear
 from evalwright.tasks.template_limits import MAX_LENGTH, TemplateError
 from evalwright.tasks.transforms import FILTERS
 
@@ -74,14 +74,12 @@ def _finalize(value: Any) -> Any:
 
 
 ENVIRONMENT = Sandbox()
-_LONGEST = 20_000
-"""Characters of a template that is read here at all."""
 
 
 def renderer(source: str, *, expression: bool = False) -> Callable[[Mapping[str, Any]], Any]:
     """A function that renders a template to text, or gives the value of an expression. Raises TemplateError."""
     needed: set[str] | None = None
-    if len(source) <= _LONGEST:
+    if len(source) <= LONGEST:
         try:
             tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
             if is_linear(tree):

@@ -10,6 +10,8 @@ from typing import Any
 
 from jinja2 import nodes
 
+LONGEST = 20_000
+"""Characters of a template that is read outside of that process at all."""
 _STATEMENTS = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For)
 _EXPRESSIONS = (
     nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And,
