@@ -38,6 +38,7 @@ STRIKES = 3
 _PATIENCE = 60.0
 """Wall seconds beyond ten times the limit after which a process that does not answer at all is ended."""
 _LONGEST = 1 << 28
+_MOST_DIGITS = 300
 _HEAD = struct.Struct(">Q")
 _PLAIN = {
     "builtins": {"set", "frozenset"},
@@ -224,6 +225,21 @@ def _plain(message: bytes) -> Any:
         return _PlainValues(io.BytesIO(message)).load()
     except (pickle.UnpicklingError, AttributeError, IndexError, TypeError, ValueError) as error:
         raise Raised("UnpicklingError", f"the result cannot be used: {error}") from None
+
+
+def from_json(text: str | bytes) -> Any:
+    """JSON that somebody else wrote. Raises ValueError that says what is wrong with it, also for what is too deep or too large."""
+    try:
+        return json.loads(text, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    # A number that no float can hold would raise wherever it is first put to use.
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"it has a number of {len(digits):,} digits")
+    return int(digits)
 
 
 # -- the other side -----------------------------------------------------------------------------------------------------

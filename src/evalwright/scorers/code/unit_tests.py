@@ -11,7 +11,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.sandbox import run
 
-_BLOCK = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_BLOCK = re.compile(r"```[ \t]*(?:(?:python3?|py)[ \t]*)?\r?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 _AT_ONCE = 4
 """Programs that run side by side in one process of ours."""
 
@@ -47,7 +47,7 @@ def assembled(text: str, before: str, entry_point: str) -> str:
     """The program that an answer stands for, with what was there before it."""
     blocks = [found.group(1) for found in _BLOCK.finditer(text)]
     definition = (
-        re.compile(rf"(?m)^\s*(?:async\s+)?(?:def|class)\s+{re.escape(entry_point)}\b")
+        re.compile(rf"(?m)^[^\S\n]*(?:async[^\S\n]+)?(?:def|class)[^\S\n]+{re.escape(entry_point)}\b")
         if entry_point
         else None
     )
