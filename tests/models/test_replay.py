@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, Failure
@@ -230,7 +230,6 @@ PROMPTS = st.one_of(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(PROMPTS, st.text(max_size=20)), min_size=1, max_size=8))
 def test_every_recorded_prompt_is_answered(tmp_path: Path, pairs: list[tuple[Any, str]]) -> None:
     rows = [{"prompt": prompt, "response": text} for prompt, text in pairs]

@@ -47,7 +47,7 @@ class Response:
     """One answer of one model.
 
     text: exactly as it came, reasoning tags included. reasoning: a reasoning field that the provider keeps apart.
-    finish_reason: "stop", "length", "content_filter" or the provider's own word.
+    finish_reason: "stop", "length", "content_filter", "refusal" (the model's, in a field made for it) or the provider's own word.
     log_likelihood: natural log, summed over `tokens_scored` tokens; is_greedy: every one was the most probable.
     values: an embedding, class probabilities in the model's order, or one reward.
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.

@@ -10,25 +10,30 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask
+from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import (
     Cancelled,
     ConfigurationError,
     EvalwrightError,
     Failure,
+    Party,
     RequestFailed,
     ScoringError,
     StoreError,
 )
+from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of, outcome_of
 from evalwright.core.private import home_folder
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
@@ -64,7 +69,7 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
@@ -113,7 +118,12 @@ async def evaluate_configuration(
                 f"them, give what answers a name: -M fingerprint=NAME."
             )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
+        async with Engine(
+            store,
+            max_resident=configuration.max_resident,
+            resend_empty=configuration.resend_empty,
+            on_event=say,
+        ) as engine:
             return await interruptible(_run_all(plans, engine, progress, budget), engine, grace, say)
 
 
@@ -351,18 +361,38 @@ def _was_stopped(record: SampleRecord) -> bool:
 
 async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
     """Answer one sample and score the answer. What fails is in the record, never in a score."""
+    answer: Answer | None = None
+    failure: Failure | None = None
     try:
         answer = await task.strategy(sample, ask, draw)
     except RequestFailed as error:
-        return SampleRecord(task.name, index, draw, sample, None, {}, failure=error.failure)
+        failure = error.failure
     except EvalwrightError:
         raise  # the store or the configuration: not this sample's matter
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
-        return SampleRecord(task.name, index, draw, sample, None, {}, failure=failure)
-    scores, failures, undecided = await score_answer(task.scorers, sample, answer, ask)
-    return SampleRecord(
-        task.name, index, draw, sample, answer, scores, score_failures=failures, undecided=undecided
+    record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
+    return await score_record(record, task.scorers, task.score_as_empty, ask)
+
+
+async def score_record(
+    record: SampleRecord, scorers: Sequence[Scorer], as_empty: Collection[Outcome], ask: Ask
+) -> SampleRecord:
+    """The record with its scores, if it has an answer; a reply without one is a failure, or an empty answer where `as_empty` has it.
+
+    Every outcome stays what it was.
+    """
+    outcome, answer, failure = record.outcome, record.answer, record.failure
+    if outcome != ANSWERED and outcome not in as_empty:
+        failure = failure or failure_of(outcome)
+        return replace(record, scores={}, failure=failure, score_failures={}, undecided={})
+    if answer is None:
+        # The filter spoke in place of a reply, which is recorded as one that was filtered.
+        answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
+    given = answer if outcome == ANSWERED else replace(answer, text="")
+    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask)
+    return replace(
+        record, answer=answer, scores=scores, failure=None, score_failures=failures, undecided=undecided
     )
 
 
@@ -377,9 +407,10 @@ async def score_answer(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     undecided: dict[str, Undecided] = {}
+    judges = _Judges(ask)
     for scorer in scorers:
         try:
-            made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
+            made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
@@ -392,6 +423,30 @@ async def score_answer(
         except Exception as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
     return scores, failures, undecided
+
+
+class _Judges(Ask):
+    """The door as scorers have it: a request that fails behind it is the judge's failure, and so is a reply without an answer."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def abilities(self, role: str) -> frozenset[Ability] | None:
+        """As the door's."""
+        return abilities_of(self._ask, role)
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        try:
+            response = await self._ask(role, request)
+        except RequestFailed as error:
+            failure = error.failure
+            party: Party = "judge" if failure.party in ("provider", "model") else failure.party
+            raise RequestFailed(replace(failure, party=party)) from None
+        if (outcome := outcome_of(response)) != ANSWERED:
+            raise RequestFailed(failure_of(outcome, role))
+        return response
 
 
 def checked_score(score: object) -> Score:

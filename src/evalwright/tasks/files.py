@@ -30,6 +30,16 @@ def place_of(path: Path) -> Path:
     return real
 
 
+def is_within(path: Path, *folders: Path) -> bool:
+    """Whether a path leads, links followed, to a place within one of the folders that is not hidden there (`.env`, `.git/`)."""
+    try:
+        found = path.resolve()
+        inner = [found.relative_to(one) for one in map(Path.resolve, folders) if found.is_relative_to(one)]
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return any(not any(part.startswith(".") for part in one.parts) for one in inner)
+
+
 def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     """Write a file so that it is either the old or the new one; False where it already says this.
 

@@ -42,7 +42,7 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
 
 
 def _read(document: Document, name: str) -> str:
-    path = document.file(_AT, name)
+    path = document.allowed(_AT, document.folder(_AT) / name)
     try:
         if path.exists() and not path.is_file():
             raise OSError(errno.EINVAL, "it is not a file")

@@ -304,12 +304,14 @@ def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str
     for key, value in configuration.dialect.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [f"--{key.replace('_', '-')}", _typed(one)]
+    for key, value in configuration.overrides.items():
+        words += ["-T", f"{key}={_typed(value)}"]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
-    for key in ("seed", "format", "out", "home"):
+    for key in ("seed", "format", "out", "home", "num_fewshot"):
         value = getattr(configuration, key)
         if value != Configuration.__dataclass_fields__[key].default:
-            words += [f"--{key}", str(value)]
+            words += [f"--{key.replace('_', '-')}", str(value)]
     return shlex.join(words)
 
 

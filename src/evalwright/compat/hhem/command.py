@@ -93,6 +93,7 @@ IMPORTER = Importer(
 @click.option(
     "--config", metavar="FILE", help=f"Where the suites are. Default: {FILE}, else a small example."
 )
+@click.option("--trust-file", metavar="FILE", help="The file of suites, read and trusted: see docs/trust.md.")
 @click.option(
     "--output_dir", "--output-dir", default="output", show_default=True, metavar="DIR", help="For the board."
 )
@@ -106,6 +107,7 @@ def hhem_leaderboard(
     evalwright: Evalwright,
     eval_name: str,
     config: str | None,
+    trust_file: str | None,
     output_dir: str,
     into: str | None,
     allow_baseline_judge: bool,
@@ -125,9 +127,14 @@ def hhem_leaderboard(
         )
         path = _example()
     if eval_name == TEST:
-        return _smoke(path)
+        for option, given in (("--into", into), ("--allow-baseline-judge", allow_baseline_judge)):
+            if given:
+                raise ConfigurationError(
+                    f"{option} is about a leaderboard, which the suite '{TEST}' does not make: leave it out."
+                )
+        return _smoke(path, trust_file)
     more = ["--allow-baseline-judge"] if allow_baseline_judge else []
-    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more)
+    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more, trust_file)
 
 
 def _example() -> Path:
@@ -142,13 +149,13 @@ def _write_example() -> int:
     return 0
 
 
-def _smoke(path: Path) -> int:
+def _smoke(path: Path, trust_file: str | None) -> int:
     """Three questions to each model of the suite."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
-    configuration = read_configuration(path, TEST)
+    configuration = read_configuration(path, TEST, trust_file)
     failed = False
     for spec in configuration.models:
         click.echo(spec.label or spec.model)
@@ -160,13 +167,19 @@ def _smoke(path: Path) -> int:
 
 
 def _evaluate(
-    evalwright: Evalwright, path: Path, suite: str, output: Path, into: str | None, more: list[str]
+    evalwright: Evalwright,
+    path: Path,
+    suite: str,
+    output: Path,
+    into: str | None,
+    more: list[str],
+    trust_file: str | None,
 ) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.planning import slug
 
-    configuration = read_configuration(path, suite)
+    configuration = read_configuration(path, suite, trust_file)
     # What is wrong with the suite is told before any request is sent.
     for role, spec in configuration.roles.items():
         if spec.model.startswith("baseline/") and not more:
@@ -174,7 +187,8 @@ def _evaluate(
                 f"The suite '{suite}' has '{spec.model}' in the role '{role}': a baseline, whose scores make no leaderboard. Name a "
                 f"trained judge in {path.name}, or add --allow-baseline-judge to try things out."
             )
-    code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite])
+    trust = [] if trust_file is None else ["--trust-file", trust_file]
+    code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite, *trust])
     several = len(configuration.models) > 1
     names = [f"{suite}-{slug(one.label or one.model)}" if several else suite for one in configuration.models]
     runs = [run for name in names if ((run := Path(configuration.out) / name) / "run.json").is_file()]

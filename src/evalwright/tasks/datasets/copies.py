@@ -87,13 +87,17 @@ def _hash_of_file(path: Path, *parts: str) -> str:
     return digest.hexdigest()
 
 
+def _is_here(repository: str) -> bool:
+    return Path(repository).exists()
+
+
 def _hub_rows(repository: str, revision: str, config: str | None, split: str) -> Iterator[tuple[str, Row]]:
     try:
         import datasets
     except ImportError:
         raise MissingExtra(f"The dataset '{repository}'", "hub", "datasets") from None
     # A folder here of the same name is not the data set that is meant, and the library's own builders are none.
-    address = f"hf://datasets/{repository}" if Path(repository).exists() else repository
+    address = f"hf://datasets/{repository}" if _is_here(repository) else repository
     if any(module.name == repository for module in pkgutil.iter_modules(datasets.packaged_modules.__path__)):
         raise DatasetError(
             f"'{repository}' is a format and no data set of the hub; name the files with `path`."

@@ -6,6 +6,7 @@ import glob
 import json
 import re
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +34,22 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
     found: list[Path] = []
     for index, name in enumerate(dataset.path or []):
         place = (*at, "path", index)
+        pattern = document.folder(place) / name
+        fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+        document.allowed(place, Path(*fixed))
+        if ".." in pattern.parts[len(fixed) :]:
+            raise document.error(place, f"'{name}' has '..' after a pattern; name the folder instead.")
         if not glob.has_magic(name):
-            pattern = document.file(place, name)
             if not pattern.is_file():
                 kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
                 raise document.error(place, f"the data file '{shown(pattern)}' {kind}.")
             found.append(pattern)
             continue
-        folder = document.folder(place)
-        matches = sorted(Path(one) for one in glob.glob(name, root_dir=folder, recursive=True))  # noqa: PTH207
-        matches = [match for match in matches if (folder / match).is_file()]
+        matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
+        matches = [document.allowed(place, match) for match in matches if match.is_file()]
         if not matches:
-            raise document.error(place, f"no file matches '{shown(folder / name)}'.")
-        found.extend(document.file(place, str(match)) for match in matches)
+            raise document.error(place, f"no file matches '{shown(pattern)}'.")
+        found.extend(matches)
     return list(dict.fromkeys(found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +109,7 @@ def parse(path: Path) -> dict[str, Any]:
     """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
     try:
         if not path.is_file():  # a device or a pipe may never end
-            raise FileNotFoundError(errno.ENOENT, "there is no such file")
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         data = path.read_bytes()
     except OSError as error:
         raise TaskError(f"The task file '{path}' cannot be read: {error.strerror}.") from None
