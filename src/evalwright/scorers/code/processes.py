@@ -126,7 +126,7 @@ def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] |
             return {}
 
 
-def _verdict(body: bytes) -> dict[str, Any]:
+def _verdict(body: bytes | bytearray) -> dict[str, Any]:
     """What the tests' process says; tests come with data sets, so that may be anything."""
     try:
         said = json.loads(body)
