@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +143,7 @@ def test_what_does_nothing_is_refused(name: str, request: pytest.FixtureRequest)
     assert not Path("runs").exists() or arguments[0] not in ("run", "plan", "tasks")
 
 
-SETTINGS: dict[str, tuple[dict[str, object], str]] = {
+SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "num_fewshot": ({"num_fewshot": 3}, "no source of shots"),
     "dialect": ({"dialect": {"scoring": "published"}}, "no effect"),
     "roles": ({"roles": {"judge": "scripted/echo"}}, "role 'judge'"),
@@ -169,13 +170,14 @@ def test_the_same_holds_for_python_and_suite_files(name: str, how: str) -> None:
 
 def test_settings_of_objects() -> None:
     @task("made")
-    def made() -> object:
+    def made() -> dict[str, Any]:
         return {"dataset": {"rows": [{"input": "q", "target": "a"}]}, "scorers": ["exact-match"]}
 
     from evalwright import load_task
 
     one = load_task("made")
-    for settings in ({"num_fewshot": 2}, {"overrides": {"version": 2}}, {"format": "text"}):
+    several: list[dict[str, Any]] = [{"num_fewshot": 2}, {"overrides": {"version": 2}}, {"format": "text"}]
+    for settings in several:
         with pytest.raises(UsageError, match="object"):
             evaluate(one, "scripted/echo", **settings)
 
