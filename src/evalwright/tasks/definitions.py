@@ -50,7 +50,7 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
         at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
         if not isinstance(name, str):
             raise document.error(at, f"`include` is a file name or a list of them, not {kind_of(name)}.")
-        target = document.folder(at) / name
+        target = document.allowed(at, document.folder(at) / name)
         if target.resolve() in chain:
             raise document.error(at, f"'{name}' includes this file in turn; includes cannot be circular.")
         if not target.is_file():

@@ -6,6 +6,7 @@ with the package. `test` puts three questions to each model, as there; any other
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import click
 from evalwright.compat.programs import Evalwright, Importer, Imports, option, record_of, scoring_option
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
+from evalwright.tasks.files import write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -140,9 +142,9 @@ def _example() -> Path:
 
 
 def _write_example() -> int:
-    if Path(FILE).exists():
+    if os.path.lexists(FILE):
         raise ConfigurationError(f"{FILE} already exists; it is not overwritten.")
-    Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
+    write_file(Path(FILE), _example().read_bytes())
     click.echo(f"{FILE} is written: name your models in it, then run hhem-leaderboard --eval_name {TEST}.")
     return 0
 
