@@ -77,6 +77,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "scoring": ((*RUN, "--scoring", "published"), "--scoring published has no effect"),
     "task root": ((*RUN, "--task-root", "."), "--task-root . has no effect"),
     "trust": ((*RUN, "--trust", "/usr"), "--trust /usr has no effect"),
+    "trust of what needs none": ((*RUN, "--trust", "."), "--trust . has no effect"),
     "preview scoring": (("tasks", "preview", "questions.yaml", "--scoring", "published"), "has no effect"),
     "show root": (("tasks", "show", "questions.yaml", "--task-root", "."), "has no effect"),
     "check trust": (("tasks", "check", "questions.yaml", "--trust", "/usr"), "has no effect"),
