@@ -69,13 +69,21 @@ class Place:
         return f"{shown(self.file)}:{self.line}"
 
 
+@dataclass(slots=True)
+class Trust:
+    """Folders that a person trusts, and whether that let anything happen."""
+
+    folders: tuple[Path, ...] = ()
+    used: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A mapping and where each part of it was written.
 
     name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
     that was not read from a file has no places. files: every file that took part. bases: folders of what was put over the
-    file from elsewhere, by key. trust: folders whose task files may read files anywhere.
+    file from elsewhere, by key. trust: whose task files may read files anywhere.
     """
 
     value: dict[str, Any]
@@ -84,7 +92,7 @@ class Document:
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     bases: Mapping[KeyPath, Path] = field(default_factory=dict)
-    trust: tuple[Path, ...] = ()
+    trust: Trust = field(default_factory=lambda: Trust())
 
     def place(self, path: KeyPath) -> Place | None:
         """Where `path` was written, or the nearest thing around it."""
@@ -122,7 +130,8 @@ class Document:
         folders = map(Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)))
         if is_within(file, place.file.parent, Path.cwd(), *folders):
             return file
-        if any(place.file.resolve().is_relative_to(folder.resolve()) for folder in self.trust):
+        if any(place.file.resolve().is_relative_to(folder.resolve()) for folder in self.trust.folders):
+            self.trust.used = True
             return file
         raise self.error(
             path,

@@ -146,8 +146,9 @@ def error_for(
         message += f": {said}"
     if said[-1:] not in (".", "!", "?"):
         message += "."
-    if kind is AuthenticationFailed and key_source:
-        message += f" The key came from {key_source}."
+    if kind is AuthenticationFailed:
+        no_key = "No provider's key was sent: to name one for this server use -M api_key_env=VARIABLE."
+        message += f" The key came from {key_source}." if key_source else f" {no_key}"
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
     unsure = True if status in _UNSURE else None
