@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
+
+from evalwright.core.secrets import mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,12 @@ class Response:
     cost: float | None = None
     model: str = ""
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
+
+    def without_secrets(self) -> Response:
+        """Itself with every known secret masked: a server may echo what it was sent."""
+        texts = {name: mask(getattr(self, name)) for name in ("text", "reasoning", "finish_reason", "model")}
+        changed = any(text is not getattr(self, name) for name, text in texts.items())
+        return replace(self, **texts) if changed else self  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""

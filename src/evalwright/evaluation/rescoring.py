@@ -10,15 +10,16 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.outcomes import Outcome
+from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import ModelSpec, home_folder
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
-from evalwright.evaluation.running import run_blocking, score_record
+from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -80,6 +81,11 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
         for role in scorer.roles
     }
     recorded = old.data["configuration"].get("roles") or {}
+    for role in given.keys() - needed:
+        raise ConfigurationError(
+            f"No scorer that is computed uses a model in the role '{role}'; roles in use: {', '.join(sorted(needed)) or 'none'}. "
+            f"Leave out --role {role}=..."
+        )
     specs = dict(given)
     for role in sorted(needed - given.keys()):
         spec = recorded.get(role) or {}
@@ -105,6 +111,11 @@ def _bound(
         for task in ([] if wanted else old.data["tasks"])
         if (own := dialect_of(task["definition"])) is not None
     }
+    if dialect and not foreign:
+        raise ConfigurationError(
+            f"--{next(iter(dialect)).replace('_', '-')} has no effect: it is for the scoring of tasks of other frameworks, and no task "
+            f"of '{old.id}' is scored so. Leave it out."
+        )
     first = _first_rows(old, set(foreign))
     bound = {}
     for task in old.data["tasks"]:
@@ -201,7 +212,7 @@ async def _score(
     with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
-            await _score_all(old, bound, tallies, writer, door)
+            await interruptible(_score_all(old, bound, tallies, writer, door), engine)
             tasks = []
             for task in old.data["tasks"]:
                 own, tally = bound[task["name"]], tallies[task["name"]]
@@ -215,7 +226,7 @@ async def _score(
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
-                usage=door.counts.as_dict(),
+                usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
             )
 
 

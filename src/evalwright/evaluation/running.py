@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -31,6 +31,7 @@ from evalwright.core.errors import (
     StoreError,
 )
 from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of, outcome_of
+from evalwright.core.private import home_folder
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
@@ -40,15 +41,19 @@ from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import make_budget
-from evalwright.evaluation.configuration import Configuration, home_folder
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
 from evalwright.models.base import LocalModel
-from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
 
 Made = TypeVar("Made")
+
+GRACE = 4.0
+"""Seconds in which requests that were sent before an interruption may be answered."""
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
@@ -64,7 +69,7 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
@@ -89,41 +94,75 @@ def evaluate(
 
 
 async def evaluate_configuration(
-    configuration: Configuration, *, progress: ProgressReporter | None = None, objects: Objects | None = None
+    configuration: Configuration,
+    *,
+    progress: ProgressReporter | None = None,
+    objects: Objects | None = None,
+    grace: float = GRACE,
 ) -> list[Run]:
-    """As `evaluate`, for a whole Configuration, inside a running event loop."""
+    """As `evaluate`, for a whole Configuration, inside a running event loop.
+
+    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled.
+    """
+    progress = Unfailing(progress) if progress else None
     plans = make_plans(configuration, objects or Objects())
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
+    for model in {plan.model.name: plan.model for plan in plans}.values():
+        if say and not model.is_known:
+            say(
+                f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
+                f"them, give what answers a name: -M fingerprint=NAME."
+            )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
-            return await _run_interruptibly(plans, engine, progress, budget)
+        async with Engine(
+            store,
+            max_resident=configuration.max_resident,
+            resend_empty=configuration.resend_empty,
+            on_event=say,
+        ) as engine:
+            return await interruptible(_run_all(plans, engine, progress, budget), engine, grace, say)
 
 
-async def _run_interruptibly(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, budget: Budget | None
-) -> list[Run]:
-    work = asyncio.create_task(_run_all(plans, engine, progress, budget))
+async def interruptible(
+    work: Coroutine[Any, Any, Made],
+    engine: Engine,
+    grace: float = GRACE,
+    say: Callable[[str], None] | None = None,
+) -> Made:
+    """The work's result. Where this is cancelled, what was sent is paid for, so it gets a moment to arrive and be stored."""
+    running = asyncio.create_task(work)
     try:
-        return await asyncio.shield(work)
+        return await asyncio.shield(running)
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError):
-            # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
-            await engine.stop(grace=4.0)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+            if say and grace:
+                say(
+                    f"Interrupted: answers to requests that were sent are kept if they arrive within {grace:g} s."
+                )
+            await engine.stop(grace=grace)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         raise
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:
     """Run a coroutine to its end, also where an event loop is already running (a notebook)."""
+
+    async def cancelled_by_signals() -> Any:
+        with cancellable():
+            return await make()
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(make())
+        try:
+            return asyncio.run(cancelled_by_signals())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
     outcome: Future[Any] = Future()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 

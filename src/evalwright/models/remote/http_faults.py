@@ -9,8 +9,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import (
     AuthenticationFailed,
     BadReply,
@@ -23,7 +25,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.outcomes import FILTERED
 from evalwright.core.responses import RateLimits
-from evalwright.core.text import mask
+from evalwright.core.secrets import mask_message
 from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
 
 SHOWN = 80
@@ -32,6 +34,8 @@ _MESSAGE = 300
 
 _OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
 """424 is what Amazon says where the model behind it failed."""
+_UNSURE = frozenset({424, 502, 504, 520, 524})
+"""What a gateway says where the server behind it may have done the work, and may bill it."""
 _FILTERED = frozenset(
     {
         "content_filter",
@@ -60,6 +64,7 @@ _NO_CREDIT = frozenset(
 )
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
+_USAGE = ("usage", "usageMetadata", "metrics")
 _PER_DAY = "quota per day"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
@@ -75,12 +80,15 @@ class Filtered(Rejected):
     """The provider's filter stopped the request: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
 
     kind: ClassVar[str] = FILTERED
+    taken = True
+    prompt_only: ClassVar[bool] = True
 
 
 class CertificateRefused(ConnectionFailed):
     """The server's certificate cannot be trusted: sending again does not help."""
 
     retryable: ClassVar[bool] = False
+    taken = False
 
 
 def fault_of(
@@ -94,8 +102,8 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
     try:
-        data = json.loads(body) if body else None
-    except (ValueError, RecursionError):
+        data = from_json(body) if body else None
+    except ValueError:
         data = None
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
@@ -142,7 +150,8 @@ def error_for(
         message += f" The key came from {key_source}."
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
-    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits)
+    unsure = True if status in _UNSURE else None
+    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits, taken=unsure)
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
@@ -259,9 +268,21 @@ def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = 
     return BadReply(f"{where} sent a reply that is not {expected}; {what}", status=status)
 
 
+def usage_within(body: bytes) -> dict[str, Any]:
+    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they are whole themselves."""
+    text, found = body.decode("utf-8", "replace"), dict[str, Any]()
+    for name in _USAGE:
+        place = text.rfind(f'"{name}"')
+        start = text.find("{", place) if place >= 0 else -1
+        if start >= 0 and text[place + len(name) + 2 : start].strip() == ":":
+            with suppress(ValueError, RecursionError):
+                found[name] = json.JSONDecoder().raw_decode(text, start)[0]
+    return found
+
+
 def clean(text: str, limit: int) -> str:
     """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep that cheap.
-    masked = mask(text[: 20 * limit])
+    masked = mask_message(text[: 20 * limit])
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in masked).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

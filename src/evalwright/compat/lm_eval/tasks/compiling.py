@@ -20,7 +20,7 @@ from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
-from evalwright.compat.lm_eval.tasks.scoring import Scoring
+from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.shots import Shots
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
@@ -184,7 +184,7 @@ class Work(TaskWork):
             raise self.lacking[0]
         self.metrics.check()
         definition, options, count = self.definition, self.options, self.num_fewshot
-        splits = Splits(definition)
+        splits = Splits(definition, options)
         rows = splits.questions()
         if not len(rows):
             raise DatasetError(f"The task '{definition.name}' has no rows.")
@@ -242,6 +242,7 @@ def scoring_of(
 
     what: that row, for errors. Raises TaskError where it cannot be read.
     """
+    require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
     try:
         text, target = fields.text(row), fields.target(row)
