@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import support.judging  # noqa: F401  # registers a scorer
 from evalwright.engine.store import FILE, Store
 from evalwright.evaluation.running import evaluate
 from evalwright.runs.reader import Run

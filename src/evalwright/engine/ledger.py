@@ -14,7 +14,8 @@ The estimate is the prompt, a token for each three bytes of the request, and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from evalwright.core.errors import EvalwrightError, Failure, RequestError
 from evalwright.core.requests import Generate, Request
@@ -32,12 +33,14 @@ UNLIMITED = 4096
 """Tokens that an answer without a limit is expected to have at the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+_NOTHING = Usage()
+
+
+class Bill(NamedTuple):
     """One sending. outcome: "answered" or the kind of the error. taken: whether the provider worked on it, as far as is known."""
 
     outcome: str
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NOTHING
     dollars: float | None = None
     estimated: bool = False
     taken: bool = True
@@ -59,7 +62,7 @@ class Account:
     counts: Counts
     ledger: Callable[[BillKey, Usage, float | None], None]
     reservation: Reservation | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NOTHING
     dollars: float | None = None
     held: Amount | None = None
 
@@ -101,7 +104,7 @@ class Account:
                 return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
             written = len(outcome.text.encode(errors="replace")) // BYTES_PER_TOKEN
             found = self._estimate("answered", written)
-            return found if cost is None else replace(found, dollars=cost)
+            return found if cost is None else found._replace(dollars=cost)
         if isinstance(outcome, RequestError):
             if outcome.usage is not None:
                 cost = outcome.cost
