@@ -49,6 +49,32 @@ FORMAT = click.option(
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
+CONFIG = click.option(
+    "--config",
+    metavar="FILE",
+    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
+)
+TRUST_FILE = click.option(
+    "--trust-file",
+    metavar="FILE",
+    help="The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
+)
+
+
+def only_with(**needs: str) -> None:
+    """Raise UsageError where an option was typed that does nothing without another one, and that one was not.
+
+    By name of the parameter the name of the one that it needs, or several of them separated by spaces.
+    """
+    context = click.get_current_context()
+    named = {param.name: param.opts[0] for param in context.command.params}
+    for name, others in needs.items():
+        typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if typed and not any(context.params[other] not in (None, (), False, "") for other in others.split()):
+            wanted = " or ".join(named[other] for other in others.split())
+            raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
+
+
 def together(*options: Option) -> Option:
     """Several options as one decorator, in this order."""
 

@@ -106,6 +106,11 @@ class Failure:
     usage: dict[str, int] | None = field(default=None, hash=False)
     cost: float | None = None
 
+    @property
+    def label(self) -> str:
+        """What it is counted under: its kind, and that it is a judge's where it is."""
+        return f"judge: {self.kind}" if self.party == "judge" else self.kind
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; without usage and cost where there are none."""
         found = {name: getattr(self, name) for name in self.__slots__}

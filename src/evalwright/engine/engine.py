@@ -261,6 +261,7 @@ class Engine:
         except BaseException:
             outbox.release(key)
             raise
+        response = response.without_secrets()
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalwright.core.errors import Failure, StoreError
+from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask_json
 from evalwright.engine.claims import Owner
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.schema import connect, store_error
@@ -54,7 +56,8 @@ class Store:
         reader: sqlite3.Connection | None = None
         owner: Owner | None = None
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            private_folder(home)
+            open_private(path, "ab").close()  # SQLite gives the files beside it the same permissions
             owner = Owner(home / "owners")
             reader = connect(path)
             reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()
@@ -84,7 +87,7 @@ class Store:
             model, request, response, checksum = row
             if checksum is not None and checksum != checksum_of(key, model, request, response):
                 raise ValueError("another checksum")
-            return Response.from_dict(json.loads(unpack(response)))
+            return Response.from_dict(json.loads(unpack(response))).without_secrets()
         except (ValueError, TypeError, AttributeError, zlib.error):
             self.damaged += 1
             with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
@@ -155,7 +158,7 @@ class Store:
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
     """The row as it is written: request and response as JSON, compressed where that pays."""
     answer = _dump(response.as_dict()).encode("utf-8", "surrogatepass")
-    request, packed = pack(payload), pack(answer)
+    request, packed = pack(mask_json(payload)), pack(answer)
     return key, fingerprint, request, packed, time.time(), checksum_of(key, fingerprint, request, packed)
 
 

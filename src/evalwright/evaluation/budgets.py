@@ -104,13 +104,27 @@ def make_budget(
             raise UnknownName(
                 "model in a price", name, known, "A price may be for one of the models of this command."
             )
+    used: set[str] = set()
     for spec, model in asked:
         others = None if isinstance(model, LocalModel) else prices.get("")
         given = next((prices[name] for name in _names(spec) if name in prices), others)
+        if isinstance(model, RemoteModel) or configuration.budget:
+            named = [name for name in _names(spec) if name in prices]
+            used.update(named[:1] or ([] if others is None else [""]))
         if given is not None:
             model.price = given
         if model.price is not None:
             warn_if_old(model.price)
+    for name in prices.keys() - used:
+        raise ConfigurationError(
+            f"The price for {name or 'every model'!r} has no effect: "
+            + (
+                "it has a price under another name"
+                if name and configuration.budget
+                else "local models cost nothing"
+            )
+            + ", or every model has a price of its own. Leave it out."
+        )
     if not configuration.budget:
         return None
     limits = parse_budget(configuration.budget)

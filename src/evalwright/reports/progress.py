@@ -124,7 +124,7 @@ def _bars(file: TextIO) -> Bars:
         column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
         return TextColumn(f"{{task.fields[{field}]}}", style, markup=False, table_column=column)
 
-    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    console = Console(file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False)
     columns = (text("label", "bold", 1), BarColumn(20, table_column=Column(width=20)), text("said", "", 3))
     return Bars(
         *columns, console=console, refresh_per_second=4, transient=True, expand=True,

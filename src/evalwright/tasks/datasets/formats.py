@@ -193,7 +193,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=1024):
+            for batch in file.iter_batches(batch_size=128):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
