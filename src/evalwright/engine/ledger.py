@@ -24,7 +24,6 @@ from evalwright.engine.budget import Amount, Reservation
 from evalwright.engine.counts import Counts
 from evalwright.engine.writer import BillKey
 from evalwright.models.base import Model, RemoteModel
-from evalwright.models.remote.prices import Price
 
 BYTES_PER_TOKEN = 3
 """Of a request's JSON. English has more, Korean and code about as many."""
@@ -100,6 +99,8 @@ class Account:
     def _bill(self, outcome: Response | BaseException) -> Bill:
         if isinstance(outcome, Response):
             usage, cost = outcome.usage, outcome.cost
+            if cost is not None and self.model.price is None and isinstance(self.model, RemoteModel):
+                self.model.dearest = max(cost, self.model.dearest or 0.0)
             if usage.input_tokens or usage.output_tokens:
                 return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
             written = len(outcome.text.encode(errors="replace")) // BYTES_PER_TOKEN
@@ -129,6 +130,10 @@ class Account:
         return Bill(outcome, usage, self._dollars(usage), estimated=True)
 
     def _dollars(self, usage: Usage) -> float | None:
-        price: Price | None = self.model.price
-        batched = isinstance(self.model, RemoteModel) and self.model.batched
-        return None if price is None else price.cost(usage, batched=batched)
+        model, price = self.model, self.model.price
+        if price is None:
+            return model.dearest if isinstance(model, RemoteModel) else None
+        batched = isinstance(model, RemoteModel) and model.batched
+        # Without a price for batches, the price of a single request is the most that one of them can cost.
+        found = price.cost(usage, batched=batched)
+        return price.cost(usage) if found is None else found

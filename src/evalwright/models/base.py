@@ -83,12 +83,13 @@ class Pacing:
 class RemoteModel(Model):
     """A model behind a network. One method: `answer`.
 
-    names_cost: its replies say what they cost. batched: it is used
+    names_cost: its replies say what they cost. dearest: the most that one said, for estimates. batched: it is used
     at the price of a batch. resumes: what is stopped goes on at the provider; the next command gets the answers, and pays.
     """
 
     pacing: Pacing = Pacing()
     names_cost: bool = False
+    dearest: float | None = None
     batched: bool = False
     resumes: bool = False
 
