@@ -214,7 +214,9 @@ def play(case: Case) -> Found:
         found.lost += N - len(stored(folder))
         found.wrong += counts(folder, case, whole=True)
         found.sent, found.billed, found.ledger = len(server.sendings), server.dollars(), ledger(folder)
-        killed = flying if case.stopped is not None or case.limit is not None or case.damages else 0.0
+        # Sent and not yet on disk: what the server has, and what waits to be written.
+        ended = case.stopped is not None or case.limit is not None or case.damages
+        killed = 2 * AT_ONCE * EACH if ended else 0.0
         found.missing = max(0.0, found.billed - found.ledger - paid_before - killed)
     return found
 

@@ -195,6 +195,8 @@ def spoilt(fate: str, reply: dict[str, Any]) -> dict[str, Any]:
             return {"error": {"message": "The upstream is busy.", "code": 503}}
         case "no-usage":
             del reply["usage"], reply["choices"]
+        case "absurd-usage":
+            reply["usage"] = {"prompt_tokens": 10**30, "completion_tokens": 1, "cost": 1e300}
         case "odd-usage":
             reply["usage"] = {"prompt_tokens": "many", "completion_tokens": -3, "total_tokens": 1e300}
             del reply["choices"]

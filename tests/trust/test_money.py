@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,9 +10,13 @@ from typing import Any
 
 import pytest
 
+import support.judging  # noqa: F401  # registers a scorer
+from evalwright.engine.budget import Limits
 from evalwright.engine.store import FILE, Store
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.running import evaluate
 from evalwright.runs.reader import Run
+from support.batch_server import KEY, serving_batches
 from support.billing_server import EACH, PRICE, TOLD, UNTOLD, WAITS, BillingServer
 from support.command import write_questions
 from support.openai_server import running
@@ -25,8 +30,6 @@ def run(server: BillingServer, folder: Path, n: int = 8, **settings: Any) -> Run
     if not task.exists():
         write_questions(folder, n)
     arguments = {**QUICK, **settings.pop("arguments", {})}
-    from evalwright.evaluation.configuration import ModelSpec
-
     spec = ModelSpec(f"openai/{server.url}#m", arguments)
     kept = {"name": "run", "replace": True, "home": str(folder / "home"), "out": str(folder / "runs")}
     return evaluate(str(task), spec, **{"price": PRICE, **kept, **settings})[0]
@@ -113,6 +116,30 @@ def test_judges_are_paid_from_the_same_budget(tmp_path: Path) -> None:
         billed = server.dollars() + judge.dollars()
         assert judge.sendings and billed <= budget + EACH
     assert found.data["stopping"]["budget"]["spent"]["dollars"] == pytest.approx(billed)
+
+
+def test_batch_jobs_are_paid_from_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server bills each item that it answers; without a price of batches each costs what one alone costs."""
+    monkeypatch.setenv("BATCH_KEY", KEY)
+    with serving_batches("openai", seconds=0.05) as server:
+        arguments = {"base_url": server.url, "api_key_env": "BATCH_KEY", "batch_poll": 0.05, "batch_size": 4}
+        write_questions(tmp_path, 30)
+        budget = Limits(tokens=100)
+        runs = evaluate(
+            str(tmp_path / "questions.yaml"), ModelSpec("openai/m", arguments), batch=True, price="1000/2000",
+            budget=f"{budget.tokens} tokens", home=str(tmp_path / "home"), out=str(tmp_path / "runs"), name="run",
+        )  # fmt: skip
+        spent = runs[0].data["stopping"]["budget"]["spent"]
+        assert 0 < sum(server.asked.values()) < 30 and spent["requests"] == sum(server.asked.values())
+    assert spent["tokens"] <= 100 + 60 and runs[0].data["usage"]["cost"] == pytest.approx(spent["dollars"])
+    assert spent["dollars"] > 0
+
+
+def test_an_absurd_count_of_tokens_is_none(tmp_path: Path) -> None:
+    with running(BillingServer(once("absurd-usage"))) as server:
+        found = run(server, tmp_path, 3)
+    assert found.n_failed == 0 and 0 < found.data["usage"]["cost"] < 1
+    assert all(math.isfinite(row["dollars"]) for row in ledger(tmp_path))
 
 
 def test_an_empty_reply_is_remembered(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ The estimate is the prompt, a token for each three bytes of the request, and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from evalwright.core.errors import EvalwrightError, Failure, RequestError
 from evalwright.core.requests import Generate, Request
@@ -23,7 +24,6 @@ from evalwright.engine.budget import Amount, Reservation
 from evalwright.engine.counts import Counts
 from evalwright.engine.writer import BillKey
 from evalwright.models.base import Model, RemoteModel
-from evalwright.models.remote.prices import Price
 
 BYTES_PER_TOKEN = 3
 """Of a request's JSON. English has more, Korean and code about as many."""
@@ -32,12 +32,14 @@ UNLIMITED = 4096
 """Tokens that an answer without a limit is expected to have at the most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bill:
+_NOTHING = Usage()
+
+
+class Bill(NamedTuple):
     """One sending. outcome: "answered" or the kind of the error. taken: whether the provider worked on it, as far as is known."""
 
     outcome: str
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NOTHING
     dollars: float | None = None
     estimated: bool = False
     taken: bool = True
@@ -59,7 +61,7 @@ class Account:
     counts: Counts
     ledger: Callable[[BillKey, Usage, float | None], None]
     reservation: Reservation | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NOTHING
     dollars: float | None = None
     held: Amount | None = None
 
@@ -97,11 +99,13 @@ class Account:
     def _bill(self, outcome: Response | BaseException) -> Bill:
         if isinstance(outcome, Response):
             usage, cost = outcome.usage, outcome.cost
+            if cost is not None and self.model.price is None and isinstance(self.model, RemoteModel):
+                self.model.dearest = max(cost, self.model.dearest or 0.0)
             if usage.input_tokens or usage.output_tokens:
                 return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
             written = len(outcome.text.encode(errors="replace")) // BYTES_PER_TOKEN
             found = self._estimate("answered", written)
-            return found if cost is None else replace(found, dollars=cost)
+            return found if cost is None else found._replace(dollars=cost)
         if isinstance(outcome, RequestError):
             if outcome.usage is not None:
                 cost = outcome.cost
@@ -126,6 +130,10 @@ class Account:
         return Bill(outcome, usage, self._dollars(usage), estimated=True)
 
     def _dollars(self, usage: Usage) -> float | None:
-        price: Price | None = self.model.price
-        batched = isinstance(self.model, RemoteModel) and self.model.batched
-        return None if price is None else price.cost(usage, batched=batched)
+        model, price = self.model, self.model.price
+        if price is None:
+            return model.dearest if isinstance(model, RemoteModel) else None
+        batched = isinstance(model, RemoteModel) and model.batched
+        # Without a price for batches, the price of a single request is the most that one of them can cost.
+        found = price.cost(usage, batched=batched)
+        return price.cost(usage) if found is None else found

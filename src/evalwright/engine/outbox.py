@@ -80,9 +80,11 @@ class Outbox:
     def bill(self, key: BillKey, usage: Usage, dollars: float | None) -> None:
         """Add a sending to the ledger, with what else is written next."""
         sums = self._batch.bills.setdefault(key, [0, 0, 0, None])
-        for place, value in enumerate((1, usage.input_tokens, usage.output_tokens, dollars)):
-            if value is not None:
-                sums[place] = (sums[place] or 0) + value
+        sums[0] += 1
+        sums[1] += usage.input_tokens
+        sums[2] += usage.output_tokens
+        if dollars is not None:
+            sums[3] = dollars + (sums[3] or 0.0)
         self._schedule()
 
     def empty(self, key: bytes, failure: str, checksum: int) -> None:

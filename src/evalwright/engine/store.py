@@ -41,6 +41,7 @@ class Store:
         self._owner = owner
         self.damaged = 0
         """Rows that were found damaged, and count as absent."""
+        self._has_empty = reader.execute("SELECT key FROM empty LIMIT 1").fetchone() is not None
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
         self._closed = False
 
@@ -95,6 +96,8 @@ class Store:
 
     def empty(self, key: bytes) -> Failure | None:
         """The failure that is remembered of a request to which every reply was empty, or None."""
+        if not self._has_empty:
+            return None
         try:
             row = self._reader.execute("SELECT failure, checksum FROM empty WHERE key=?", (key,)).fetchone()
         except sqlite3.Error as error:
@@ -107,6 +110,7 @@ class Store:
         """Keep the failure of such a request."""
         text = mask(_dump(failure.as_dict()))
         self.outbox().empty(key, text, checksum_of(key, text))
+        self._has_empty = True
 
     def ledger(self) -> list[dict[str, Any]]:
         """What was sent and paid, by command, model and outcome; docs/records.md describes the columns."""
@@ -158,11 +162,11 @@ def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> 
     return key, fingerprint, request, packed, time.time(), checksum_of(key, fingerprint, request, packed)
 
 
-def checksum_of(*parts: bytes | str) -> int:
+def checksum_of(key: bytes, text: str, *more: bytes) -> int:
     """CRC-32 of a row's columns: against damage, not against forgery."""
-    found = 0
-    for part in parts:
-        found = zlib.crc32(part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part, found)
+    found = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
+    for part in more:
+        found = zlib.crc32(part, found)
     return found
 
 

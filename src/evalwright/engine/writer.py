@@ -58,7 +58,7 @@ class Batch:
     releases: list[bytes] = field(default_factory=list)
     damaged: list[tuple[bytes, bytes]] = field(default_factory=list)
     empty: list[tuple[bytes, str, int]] = field(default_factory=list)
-    bills: dict[BillKey, list[float | None]] = field(default_factory=dict)
+    bills: dict[BillKey, list[Any]] = field(default_factory=dict)
     polls: list[bytes] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     changed: list[bytes] = field(default_factory=list)

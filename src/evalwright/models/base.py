@@ -29,10 +29,9 @@ _UNKNOWN = "unknown-"
 class Model(ABC):
     """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
 
-    name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known.
-    abilities: what it can be asked. fingerprint: equal for equal models
-    and different for any that could answer differently; `fingerprint_of` makes one. A class that sets none shares nothing with other
-    runs, because nobody can know whether it would answer the same.
+    name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known. abilities: what it
+    can be asked. fingerprint: equal for equal models and different for any that could answer differently; `fingerprint_of` makes
+    one. A class that sets none shares nothing with other runs, because nobody can know whether it would answer the same.
     """
 
     name: str
@@ -84,12 +83,13 @@ class Pacing:
 class RemoteModel(Model):
     """A model behind a network. One method: `answer`.
 
-    names_cost: its replies say what they cost. batched: it is used
+    names_cost: its replies say what they cost. dearest: the most that one said, for estimates. batched: it is used
     at the price of a batch. resumes: what is stopped goes on at the provider; the next command gets the answers, and pays.
     """
 
     pacing: Pacing = Pacing()
     names_cost: bool = False
+    dearest: float | None = None
     batched: bool = False
     resumes: bool = False
 

@@ -7,7 +7,6 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -56,6 +55,8 @@ class Settings:
     base_url: str = ""
 
 
+_MOST_TOKENS, _MOST_DOLLARS = 1 << 40, 1e6
+"""What one reply may say that it used. More is no count, and would not fit into the ledger."""
 _LIMITS = frozenset(
     [
         "max_tokens",
@@ -169,7 +170,7 @@ class Wire:
 def _named_cost(data: Any, settings: Settings) -> float | None:
     """What the reply says it cost, in US dollars, for providers whose replies say it."""
     named: Any = at(data, *settings.cost_field.split(".")) if settings.cost_field else None
-    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < math.inf
+    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < _MOST_DOLLARS
     return float(named) if known else None
 
 
@@ -379,8 +380,8 @@ def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str,
 
 
 def count(value: Any) -> int:
-    """A token count; what a server does not say is 0."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """A token count; what a server does not say, or says absurdly, is 0."""
+    return value if isinstance(value, int) and 0 < value < _MOST_TOKENS else 0
 
 
 def usage_of(data: Any, read: str, written: str, reasoning: str = "", cached: str = "") -> Usage:
