@@ -63,13 +63,6 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     assert _all(folder) == first and "Unchanged: README.md\n" in again.err
 
 
-def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
-    typed("leaderboard", "a", "b", "--into", "1.md", "--csv", "1.csv")
-    typed("leaderboard", "b", "a", "--into", "2.md", "--csv", "2.csv")
-    files = _all(folder)
-    assert files["1.md"] == files["2.md"] and files["1.csv"] == files["2.csv"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

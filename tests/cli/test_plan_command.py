@@ -16,17 +16,6 @@ ECHO = ("--model", "scripted/echo")
 PLAN = ("plan", "questions.yaml", *ECHO)
 
 
-def test_the_page_ends_with_the_plan_in_words() -> None:
-    done = typed(*PLAN, "--assume", "variance=0.2")
-    assert (done.code, done.err) == (0, "")
-    assert "no request was sent" in done.out
-    assert "items to detect a difference of 2.0 points" in done.out
-    assert "3,925" in done.out
-    assert "To run it: evalwright run questions.yaml --model scripted/echo" in done.out
-    last = done.out.replace("\n", " ").rsplit("To detect a difference of", 1)[-1]
-    assert "four times out of five you need about 3,900 items" in last
-
-
 def test_json_has_every_number_with_its_basis() -> None:
     done = typed(*PLAN, "--difference", "0.05", "--power", "0.9", "--json")
     found = json.loads(done.out)

@@ -93,7 +93,7 @@ def test_in_flight_samples_reserve_their_mean(limit: int, at_once: int) -> None:
     assert limit - 110 < budget.spent.tokens <= limit
 
 
-def test_rounds_begin_with_a_taste_and_share_what_is_left() -> None:
+def test_rounds_begin_with_a_few_and_share_what_is_left() -> None:
     budget = Budget(Limits(requests=100), {})
     assert budget.next_round(3) == 12
     for _ in range(12):

@@ -259,7 +259,7 @@ def test_a_repetition_waits_no_longer_than_its_deadline() -> None:
     run_virtually(work())
 
 
-def test_a_cancelled_waiter_takes_no_ticket() -> None:
+def test_a_cancelled_waiter_is_not_sent() -> None:
     async def work() -> None:
         pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
         held = await pacer.enter()

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UsageError
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.core.private import home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.configuration_file import configuration_from, read_configuration
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 SUITE = """\
 tasks: [factual, mine.yaml, exams.yaml:exams-law]
@@ -31,11 +34,6 @@ format: chat
 max_resident: 2
 replace: true
 """
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def written(text: str, name: str = "suite.yaml") -> Path:
@@ -122,7 +120,6 @@ CONFIGURATIONS = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(CONFIGURATIONS)
 def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
     path = written(json.dumps({"schema": 1, "configuration": configuration.as_dict()}), "runs/mine/run.json")

@@ -171,10 +171,10 @@ def test(
 
 
 def _ask(model: object, text: str) -> str:
+    from evalwright.core.private import home_folder
     from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
     from evalwright.engine.store import Store
-    from evalwright.evaluation.configuration import home_folder
     from evalwright.evaluation.running import run_blocking
     from evalwright.models.base import Model
 

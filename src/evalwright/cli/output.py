@@ -1,7 +1,8 @@
 """Where a command's text leaves the program, and what several commands print in one way.
 
 While a command runs, standard output and standard error are `Outlet`s: the one place where text that would act on a terminal is
-made harmless, whoever prints it (we, a library, a warning), and where an error of writing ends: it never reaches the work.
+made harmless and secrets are masked, whoever prints it (we, a library, a warning), and where an error of writing ends: it never
+reaches the work.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
+from evalwright.core.secrets import mask
 from evalwright.reports.text import inert_lines, json_escaped
 
 if TYPE_CHECKING:
@@ -66,9 +68,10 @@ class Outlet(io.TextIOBase):
         return len(text)
 
     def put(self, text: str) -> None:
-        """Write text as it is."""
+        """Write text as it is, but for secrets."""
         if self._stream is None or self.lost is not None:
             return
+        text = mask(text)
         try:
             self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
             self._stream.flush()

@@ -111,21 +111,12 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool, grace: float) -> i
 
 def _conclude(runs: Any) -> int:
     from evalwright.cli import say
+    from evalwright.reports.endings import unscored_sentences
 
-    failed = sum(run.n_failed for run in runs)
-    partial = sum(count for run in runs for task in run.tasks for count in task.failures.values())
-    spent = _spent(runs)
-    if spent:
-        say(spent)
-    if failed:
-        total = sum(task.n_samples for run in runs for task in run.tasks)
-        what = f"{failed} of {total} samples failed; they are counted separately and not scored."
-    elif partial:
-        what = f"{partial} draws failed, but every sample has a score from its other draws."
-    else:
-        return int(bool(spent))
-    say(f"{what} Run the same command again to send only these requests.")
-    return 1
+    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs)) if sentence]
+    for sentence in said:
+        say(sentence)
+    return int(bool(said))
 
 
 def _spent(runs: Any) -> str:

@@ -38,6 +38,7 @@ def score(run: str, **given: Any) -> int:
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.run import run_document
+    from evalwright.reports.endings import unscored_sentences
 
     load_plugins(given["plugins"])
     scorers, options = given["scorers"], key_values(given["options"], "-S")
@@ -53,8 +54,6 @@ def score(run: str, **given: Any) -> int:
         dialect=dialect_settings(given),
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
-    if made.n_failed:
-        what = "1 sample has" if made.n_failed == 1 else f"{made.n_failed} samples have"
-        say(f"{what} no score: the answer or the scorer failed.")
-        return 1
-    return 0
+    if said := unscored_sentences([made]):
+        say(said)
+    return int(bool(said))

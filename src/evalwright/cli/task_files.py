@@ -49,7 +49,7 @@ def rewrite(task: str, **given: Any) -> int:
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError
-    from evalwright.evaluation.configuration import home_folder
+    from evalwright.core.private import home_folder
     from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 

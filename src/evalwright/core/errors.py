@@ -101,6 +101,11 @@ class Failure:
     status: int | None = None
     attempts: int = 1
 
+    @property
+    def label(self) -> str:
+        """What it is counted under: its kind, and that it is a judge's where it is."""
+        return f"judge: {self.kind}" if self.party == "judge" else self.kind
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}

@@ -244,6 +244,7 @@ class Engine:
         except BaseException:
             outbox.release(key)
             raise
+        response = response.without_secrets()
         counts.add_cost(response)
         if reservation is not None:
             reservation.paid(lane.model, len(payload), response)

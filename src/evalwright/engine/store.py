@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Self
 
 from evalwright.core.errors import StoreError
+from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask_json
 from evalwright.engine.claims import Owner
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.schema import connect, store_error
@@ -50,7 +52,8 @@ class Store:
         reader: sqlite3.Connection | None = None
         owner: Owner | None = None
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            private_folder(home)
+            open_private(path, "ab").close()  # SQLite gives the files beside it the same permissions
             owner = Owner(home / "owners")
             reader = connect(path)
             reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()
@@ -77,7 +80,7 @@ class Store:
         if row is None:
             return None
         try:
-            return Response.from_dict(json.loads(unpack(row[0])))
+            return Response.from_dict(json.loads(unpack(row[0]))).without_secrets()
         except (ValueError, TypeError, AttributeError, zlib.error):
             with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
                 self.outbox().damaged(key, row[0])
@@ -118,7 +121,7 @@ class Store:
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
     """The row as it is written: request and response as JSON, compressed where that pays."""
     answer = _dump(response.as_dict()).encode("utf-8", "surrogatepass")
-    return key, fingerprint, pack(payload), pack(answer), time.time()
+    return key, fingerprint, pack(mask_json(payload)), pack(answer), time.time()
 
 
 def pack(text: bytes) -> bytes:

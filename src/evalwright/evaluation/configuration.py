@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
+from evalwright.core.secrets import masked_arguments
+
 PromptFormat = Literal["auto", "chat", "text"]
-
-
-def home_folder(given: str | Path | None = None) -> Path:
-    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder."""
-    return Path(given or os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +20,10 @@ class ModelSpec:
     label: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The form a suite file takes."""
-        out: dict[str, Any] = {"model": self.model}
+        """The form a suite file takes; what is secret is left out of it."""
+        out: dict[str, Any] = {"model": masked_arguments(self.model)}
         if self.arguments:
-            out["arguments"] = dict(self.arguments)
+            out["arguments"] = masked_arguments(self.arguments)
         if self.label:
             out["label"] = self.label
         return out

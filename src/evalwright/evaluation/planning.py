@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.core.private import home_folder
+from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.base import Model, fingerprint_of
@@ -312,7 +314,7 @@ def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -
 
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    model = slug(spec.label or spec.model)
+    model = slug(spec.label or without_login(spec.model))
     if configuration.name:
         return (
             slug(configuration.name)

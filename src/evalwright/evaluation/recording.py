@@ -181,6 +181,7 @@ def task_record(task: Task) -> dict[str, Any]:
         "content_hash": task.samples.content_hash,
         "draws": task.draws,
         "slice_keys": list(task.slices),
+        **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
         **rules_record(task.scorers, task.metrics),
     }
 

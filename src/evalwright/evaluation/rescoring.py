@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.outcomes import Outcome
+from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import ModelSpec, home_folder
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
-from evalwright.evaluation.running import interruptible, run_blocking, score_answer
+from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -232,10 +234,11 @@ async def _score_all(
     old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
 ) -> None:
     records = enumerate(old.samples())
+    as_empty = {task["name"]: task.get("score_as_empty", ()) for task in old.data["tasks"]}
 
     async def worker() -> None:
         for position, record in records:
-            scored = await _score_record(record, bound[record.task], door)
+            scored = await _score_record(record, bound[record.task], as_empty[record.task], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that send no request never wait, and an interruption must still get through.
@@ -251,17 +254,22 @@ async def _score_all(
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> SampleRecord:
-    if record.answer is None:
-        return record
+async def _score_record(
+    record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door
+) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    scores, failures, undecided = await score_answer(wanted, record.sample, record.answer, door)
-    if rules.kept:
-        found = {name: score for name, score in record.scores.items() if name in rules.kept} | scores
-        scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
-        failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
-        undecided |= {name: one for name, one in record.undecided.items() if name in rules.kept}
-    return replace(record, scores=scores, failure=None, score_failures=failures, undecided=undecided)
+    made = await score_record(record, wanted, as_empty, door)
+    if made.failure is not None or not rules.kept:
+        return made
+    found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)
+    failures = {name: one for name, one in record.score_failures.items() if name in rules.kept}
+    undecided = {name: one for name, one in record.undecided.items() if name in rules.kept}
+    return replace(
+        made,
+        scores={scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found},
+        score_failures={**made.score_failures, **failures},
+        undecided={**made.undecided, **undecided},
+    )
 
 
 def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
@@ -22,17 +23,31 @@ from evalwright.models.remote.prices import Price
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
 
+_UNKNOWN = "unknown-"
+
 
 class Model(ABC):
     """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
 
     name: as the person wrote it ("hf/gpt2@main"). abilities: what it can be asked. fingerprint: equal for equal models
-    and different for any that could answer differently; `fingerprint_of` makes one.
+    and different for any that could answer differently; `fingerprint_of` makes one. A class that sets none shares nothing with other
+    runs, because nobody can know whether it would answer the same.
     """
 
     name: str
     abilities: frozenset[Ability]
     fingerprint: str
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        made = super().__new__(cls)
+        if not hasattr(cls, "fingerprint"):
+            made.fingerprint = unknown_fingerprint()
+        return made
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what answers, so that answers are shared with other runs."""
+        return not self.fingerprint.startswith(_UNKNOWN)
 
     def describe(self) -> dict[str, Any]:
         """What the run record says of this model: plain JSON, never a secret."""
@@ -111,6 +126,11 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
     ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def unknown_fingerprint() -> str:
+    """The fingerprint of a model of which nobody can know whether it answers as another does: equal to no other."""
+    return f"{_UNKNOWN}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from evalwright.analysis.board import Board
+from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports.columns import ScoreColumn, as_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert, inert_cell
@@ -26,7 +27,7 @@ def board_csv(board: Board) -> str:
     for column in columns:
         header += [column.name, f"{column.name} low", f"{column.name} high"]
     machines = any(row.hardware for row in board.rows)
-    header += ["items", "asked", "failed", "cost", *(["hardware"] if machines else [])]
+    header += ["items", "asked", "failed", *NO_ANSWER, "cost", *(["hardware"] if machines else [])]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([inert_cell(name.replace(" ", "_")) for name in header])
@@ -36,7 +37,8 @@ def board_csv(board: Board) -> str:
         for column in columns:
             found = column.estimates[i]
             cells += map(_number, (found.value, found.low, found.high) if found else (None, None, None))
-        cells += [row.n, row.n_asked, row.n_failed, _number(row.cost)]
+        outcomes = [row.outcomes.get(outcome, 0) for outcome in NO_ANSWER]
+        cells += [row.n, row.n_asked, row.n_failed, *outcomes, _number(row.cost)]
         cells += [inert_cell(row.hardware)] if machines else []
         writer.writerow(cells)
     return out.getvalue()
@@ -78,6 +80,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 "items": row.n,
                 "asked": row.n_asked,
                 "failed": row.n_failed,
+                "outcomes": dict(row.outcomes),
                 "cost": row.cost,
                 **({"hardware": row.hardware} if row.hardware else {}),
                 **({"page": pages[i]} if pages else {}),

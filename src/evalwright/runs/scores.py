@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
 from evalwright.core.errors import RunError
+from evalwright.core.private import open_private
 from evalwright.runs.reader import Run
 
 if TYPE_CHECKING:
@@ -362,7 +363,7 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:
             temporary.unlink(missing_ok=True)
-            with temporary.open("xb") as out:
+            with open_private(temporary, "xb") as out:
                 np.savez(out, **arrays)
             temporary.replace(file)
         finally:

@@ -66,6 +66,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         description=file.description,
         draws=file.answer.draws,
         slices=tuple(file.slices),
+        score_as_empty=tuple(file.score_as_empty or ()),
         metadata=plain(file.metadata),
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",

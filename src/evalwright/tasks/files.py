@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import open_private
+from evalwright.core.secrets import mask
 
 
 def place_of(path: Path) -> Path:
@@ -38,11 +40,11 @@ def is_within(path: Path, *folders: Path) -> bool:
     return any(not any(part.startswith(".") for part in one.parts) for one in inner)
 
 
-def write_bytes(path: Path, data: bytes) -> bool:
+def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     """Write a file so that it is either the old or the new one; False where it already says this.
 
     Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it (`place_of`).
-    Raises OSError.
+    private: a new one is for its owner alone. Raises OSError.
     """
     target = place_of(path)
     if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
@@ -51,7 +53,7 @@ def write_bytes(path: Path, data: bytes) -> bool:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("xb") as out:
+        with open_private(temporary, "xb") if private else temporary.open("xb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
@@ -63,9 +65,9 @@ def write_bytes(path: Path, data: bytes) -> bool:
     return True
 
 
-def write_text(path: Path, text: str) -> bool:
-    """As `write_bytes`, for text; a lone surrogate, which has no UTF-8 form, is escaped."""
-    return write_bytes(path, text.encode("utf-8", "backslashreplace"))
+def write_text(path: Path, text: str, *, private: bool = False) -> bool:
+    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is escaped."""
+    return write_bytes(path, mask(text).encode("utf-8", "backslashreplace"), private=private)
 
 
 def write_file(path: Path, data: bytes | str) -> bool:

@@ -227,6 +227,7 @@ class TaskFile(Part):
     answer: Answer = Field(default_factory=Answer)
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
+    score_as_empty: list[Literal["cut", "filtered", "refused"]] | None = None
     slices: Texts = Field(default_factory=lambda: ["domain", "language"])
     metadata: dict[str, Any] = Field(default_factory=dict)
 

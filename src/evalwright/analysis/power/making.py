@@ -31,10 +31,11 @@ from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, total, usage_of
 from evalwright.analysis.power.variances import variances_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.planning import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -21,12 +20,11 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
-from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
@@ -35,7 +33,6 @@ from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, merged
 
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
@@ -137,13 +134,13 @@ class ApiModel(RemoteModel):
 
     @name.setter
     def name(self, written: str) -> None:
-        self._name = _CREDENTIALS.sub("//", written)
+        self._name = without_login(written)
 
     def describe(self) -> dict[str, Any]:
         """Endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
-            **self._identity(),
+            **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
@@ -159,24 +156,16 @@ class ApiModel(RemoteModel):
             raise ConfigurationError(self._missing_key())
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate | Embed)
-        generates = isinstance(request, Generate)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        started = time.perf_counter()
-        try:
-            reply = await self.client.send(self.wire.build(request, self.settings))
-            if self.wire.polling is not None:
-                reply = await followed(self.client, self.wire.polling, reply, self.settings)
-            return self._priced(self.wire.read(reply, request, self.settings))
-        except PromptFiltered as filtered:
-            if not generates:
-                raise
-            seconds = time.perf_counter() - started
-            return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
+        reply = await self.client.send(self.wire.build(request, self.settings))
+        if self.wire.polling is not None:
+            reply = await followed(self.client, self.wire.polling, reply, self.settings)
+        return self._priced(self.wire.read(reply, request, self.settings))
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
@@ -281,6 +270,7 @@ class ApiModel(RemoteModel):
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
+            "headers": changing_headers(self._headers) or None,
             **self._more_identity(),
         }
         return {
@@ -368,7 +358,7 @@ class ApiModel(RemoteModel):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not name a model: add it after '#', "
+                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', "
                     f"for example {provider.name}/http://localhost:8000/v1#my-model."
                 )
             if base_url is not None:
@@ -379,7 +369,7 @@ class ApiModel(RemoteModel):
         login = None
         if "@" in parts.netloc:
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-            remember(unquote(password))
+            remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
         version = _API_VERSION.fullmatch(parts.query)
         if version and "api_version" in provider.variables:

@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
-from evalwright.core.text import remember
+from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of

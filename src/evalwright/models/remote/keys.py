@@ -4,7 +4,7 @@ A provider's key is sent to the provider's own hosts. To any other server only a
 `api_key_env`, or by its host in their trust file. A `.env` file gives values to such variables and is read for nothing else.
 
 A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
-`core.text.mask`, which removes it from any text before a person or a file sees it.
+`core.secrets.mask`, which removes it from any text before a person or a file sees it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import MASKED, remember
+from evalwright.core.secrets import MASKED, remember
 from evalwright.models.trust import trust_path, trusted
 
 

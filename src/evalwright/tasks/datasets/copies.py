@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
+from evalwright.core.private import home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.yaml_files import shown
@@ -27,11 +28,6 @@ _VERSION = 1
 MOST_BYTES = 1 << 30
 MOST_TIMES = 300
 """A copy that is larger than both this and this many times its file was made to fill a disk."""
-
-
-def home() -> Path:
-    """The folder of everything that is kept between runs: `$EVALWRIGHT_HOME`, else `.evalwright` here."""
-    return Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
 
 
 def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
@@ -51,12 +47,12 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
 
 
 def _made(name: str, rows: Any, most: float = math.inf) -> Path:
-    folder = home() / "datasets"
+    folder = home_folder() / "datasets"
     path = folder / name
     if path.exists():
         return path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
     except OSError as error:
         raise ConfigurationError(

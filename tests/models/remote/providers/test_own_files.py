@@ -31,15 +31,13 @@ KEY = "sk-own-0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MINE_API_KEY", KEY)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EVALWRIGHT_PROVIDERS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(provider_table, "_added", dict(provider_table._added))
     monkeypatch.setattr(price_table, "_own", dict(price_table._own))
-    write_questions(tmp_path, 6)
+    write_questions(own_folder, 6)
     yield
     provider_table._read_variable.cache_clear()
 

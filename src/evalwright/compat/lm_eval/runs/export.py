@@ -81,7 +81,7 @@ class _Exported:
                 if not lines:
                     failed.append(_line(rows.failed_line(several[0])))
                     continue
-                answered = next(record for record in several if record.answer)
+                answered = next(record for record in several if record.answer and record.failure is None)
                 if not self.count and answered.answer:
                     self.type = output_type(answered, answered.answer)
                 self.count += 1

@@ -24,6 +24,7 @@ from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.shots import Shots
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
+from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
@@ -123,6 +124,7 @@ class TaskWork(ABC):
             },
             source=str(metadata.get("config_source", "")),
             order="file" if options.published else "shuffled",
+            score_as_empty=NO_ANSWER if options.published else (),
             found_metrics=self.metrics.specs,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.tasks.datasets.copies import home
+from evalwright.core.private import home_folder
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.files import write_text
 from evalwright.tasks.index import stamp, unchanged
@@ -68,7 +68,7 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
         digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
     state = digest.hexdigest()
     name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    cache = home() / "lm-eval" / f"index-{name}.json"
+    cache = home_folder() / "lm-eval" / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
         data = json.loads(cache.read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):

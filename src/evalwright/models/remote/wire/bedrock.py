@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import EmptyReply, RequestError
+from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
@@ -83,8 +83,6 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"), _FINISH)
-    if not text and not excused and finish.startswith("malformed"):
-        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     # Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
+from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import stop_at
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
-from evalwright.models.remote.http_faults import bad_reply, fault_within
+from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
@@ -117,11 +118,12 @@ class Wire:
         """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
         said = self.said(reply.data, request, settings)
         text, stop = said.text, request.stop if isinstance(request, Generate) else ()
-        empty = not (text or said.reasoning or said.excused) and said.finish in ("stop", "")
+        empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
         # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
-        ended = (stop or said.may_be_empty) and said.finish and said.usage.output_tokens > 0
+        ended = (stop or said.may_be_empty) and said.finish == "stop" and said.usage.output_tokens > 0
         if empty and not ended:
-            raise EmptyReply(f"{settings.where} sent an answer without content.")
+            why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
+            raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         if stop and "stop" in settings.refuses:
             text = stop_at(text, stop)
         return Response(
@@ -302,9 +304,34 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
     return found
 
 
+_NO_TEXT = frozenset(
+    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
+)
+"""Finish reasons of replies that have no content for a reason."""
+_FINISHES = {
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
+    **dict.fromkeys(
+        (
+            "content-filter",
+            "content_filtered",
+            "safety",
+            "recitation",
+            "blocklist",
+            "prohibited_content",
+            "spii",
+            "sensitive",
+        ),
+        CONTENT_FILTER,
+    ),
+}
+"""What gateways say in place of a format's own words, in small letters."""
+
+
 def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
-    return words.get(reason, reason) if isinstance(reason, str) else ""
+    if not isinstance(reason, str):
+        return ""
+    return words.get(reason) or _FINISHES.get(reason.lower(), reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:

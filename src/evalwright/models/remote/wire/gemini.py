@@ -59,7 +59,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says. A prompt that was blocked is an answer: a refusal, with nothing in it."""
+    """What a GenerateContentResponse says. A prompt that was blocked ends with our word for a filter, with nothing in it."""
     form.sound(data, settings)
     # Thoughts are counted apart from the candidate; here they are a part of the output.
     usage = form.usage_of(
@@ -75,8 +75,6 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
         return Said("", "", "content_filter", usage, model)
     text, reasoning, called = _parts(candidate, data, settings)
     finish = form.finish_of(candidate.get("finishReason"), _FINISH)
-    if not text and not reasoning and not called and finish not in ("stop", "length", "content_filter", ""):
-        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
     return Said(text, reasoning, finish, usage, model, excused=called)
 
