@@ -187,7 +187,7 @@ def _row(
         n=sum(part.n for part in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.main),
         n_failed=sum(part.n_failed for part in estimates),
-        cost=run.data["usage"].get("cost"),
+        cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
         unscored=unscored(run.tasks),
         metrics={task.name: task.metrics for task in run.tasks},

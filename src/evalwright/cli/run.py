@@ -53,6 +53,9 @@ from evalwright.cli.output import print_result
 @click.option(
     "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
 )
+@click.option(
+    "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
+)
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
 @click.option(
@@ -81,7 +84,7 @@ def run(**given: Any) -> int:
         key: given[key] for key in ("limit", "name", "max_resident", "hardware") if given[key] is not None
     }
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
-    flags |= {key: True for key in ("replace", "batch") if given[key]}
+    flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:

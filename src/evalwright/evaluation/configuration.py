@@ -37,7 +37,8 @@ class Configuration:
     where: filters over samples' metadata ("domain=science", "language!=ko").
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
-    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
+    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced. resend_empty:
+    send requests again to which every reply was empty before (and was paid).
     overrides: settings that override those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
     dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, scoring, and the like.
     num_fewshot: shots in place of the tasks' own number.
@@ -59,6 +60,7 @@ class Configuration:
     format: PromptFormat = "auto"
     max_resident: int = 1
     replace: bool = False
+    resend_empty: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     num_fewshot: int | None = None

@@ -33,7 +33,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("limit", "max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
-    **dict.fromkeys(("replace", "batch"), (bool, "true or false")),
+    **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),

@@ -226,7 +226,7 @@ async def _score(
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
-                usage=door.counts.as_dict(),
+                usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
             )
 
 

@@ -69,7 +69,7 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
@@ -118,7 +118,12 @@ async def evaluate_configuration(
                 f"them, give what answers a name: -M fingerprint=NAME."
             )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
+        async with Engine(
+            store,
+            max_resident=configuration.max_resident,
+            resend_empty=configuration.resend_empty,
+            on_event=say,
+        ) as engine:
             return await interruptible(_run_all(plans, engine, progress, budget), engine, grace, say)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Ability, Request
+from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.remote.prices import Price
 
@@ -29,7 +29,8 @@ _UNKNOWN = "unknown-"
 class Model(ABC):
     """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
 
-    name: as the person wrote it ("hf/gpt2@main"). abilities: what it can be asked. fingerprint: equal for equal models
+    name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known.
+    abilities: what it can be asked. fingerprint: equal for equal models
     and different for any that could answer differently; `fingerprint_of` makes one. A class that sets none shares nothing with other
     runs, because nobody can know whether it would answer the same.
     """
@@ -37,6 +38,7 @@ class Model(ABC):
     name: str
     abilities: frozenset[Ability]
     fingerprint: str
+    price: Price | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)
@@ -82,12 +84,18 @@ class Pacing:
 class RemoteModel(Model):
     """A model behind a network. One method: `answer`.
 
-    price: what its tokens cost, None where that is not known. names_cost: its replies say what they cost.
+    names_cost: its replies say what they cost. batched: it is used
+    at the price of a batch. resumes: what is stopped goes on at the provider; the next command gets the answers, and pays.
     """
 
     pacing: Pacing = Pacing()
-    price: Price | None = None
     names_cost: bool = False
+    batched: bool = False
+    resumes: bool = False
+
+    def most_tokens(self, request: Request) -> int | None:
+        """How many tokens may be written in answer to a request; None where nothing limits them."""
+        return request.max_tokens if isinstance(request, Generate) else 1
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""

@@ -170,7 +170,7 @@ def _rule(state: Progress) -> str:
 
 def usage_parts(counts: Counts) -> list[str]:
     """The cost where it is known, requests sent and answered from the store, and tokens."""
-    parts = [] if counts.cost is None else [numbers.money(counts.cost)]
+    parts = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
     parts.append(f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the store")
     used = counts.usage.input_tokens + counts.usage.output_tokens
     return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts

@@ -13,11 +13,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    Rejected,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
@@ -31,7 +38,7 @@ from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, merged
+from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
@@ -162,10 +169,33 @@ class ApiModel(RemoteModel):
         self.ready()
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        reply = await self.client.send(self.wire.build(request, self.settings))
-        if self.wire.polling is not None:
-            reply = await followed(self.client, self.wire.polling, reply, self.settings)
-        return self._priced(self.wire.read(reply, request, self.settings))
+        try:
+            reply = await self.client.send(self.wire.build(request, self.settings))
+            if self.wire.polling is not None:
+                reply = await followed(self.client, self.wire.polling, reply, self.settings)
+            return self._priced(self.wire.read(reply, request, self.settings))
+        except RequestError as error:
+            self._settle(error, request)
+            raise
+
+    def _settle(self, error: RequestError, request: Generate | Embed) -> None:
+        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
+        only if its answer had ended."""
+        if error.usage is None and error.reply is not None:
+            data, final = error.reply
+            with suppress(RequestError):
+                if final or self.wire.said(data, request, self.settings).finish:
+                    self.wire.settle(error, data, self.settings)
+        error.reply = None
+
+    def most_tokens(self, request: Request) -> int | None:
+        """The limit that is sent, wherever the format has it; thinking is counted in."""
+        if not isinstance(request, Generate):
+            return super().most_tokens(request)
+        try:
+            return limit_within(self.body(request))
+        except RequestError:
+            return 0  # it will not be sent
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from evalwright.core.errors import (
@@ -32,6 +33,8 @@ _MESSAGE = 300
 
 _OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
 """424 is what Amazon says where the model behind it failed."""
+_UNSURE = frozenset({424, 502, 504, 520, 524})
+"""What a gateway says where the server behind it may have done the work, and may bill it."""
 _FILTERED = frozenset(
     {
         "content_filter",
@@ -60,6 +63,7 @@ _NO_CREDIT = frozenset(
 )
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
+_USAGE = ("usage", "usageMetadata", "metrics")
 _PER_DAY = "quota per day"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
@@ -75,12 +79,15 @@ class Filtered(Rejected):
     """The provider's filter stopped the request: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
 
     kind: ClassVar[str] = FILTERED
+    taken = True
+    prompt_only: ClassVar[bool] = True
 
 
 class CertificateRefused(ConnectionFailed):
     """The server's certificate cannot be trusted: sending again does not help."""
 
     retryable: ClassVar[bool] = False
+    taken = False
 
 
 def fault_of(
@@ -142,7 +149,8 @@ def error_for(
         message += f" The key came from {key_source}."
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
-    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits)
+    unsure = True if status in _UNSURE else None
+    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits, taken=unsure)
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
@@ -257,6 +265,18 @@ def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = 
     shown = clean(text, SHOWN)
     what = f"it begins: {shown}" if shown else "it is empty"
     return BadReply(f"{where} sent a reply that is not {expected}; {what}", status=status)
+
+
+def usage_within(body: bytes) -> dict[str, Any]:
+    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they are whole themselves."""
+    text, found = body.decode("utf-8", "replace"), dict[str, Any]()
+    for name in _USAGE:
+        place = text.rfind(f'"{name}"')
+        start = text.find("{", place) if place >= 0 else -1
+        if start >= 0 and text[place + len(name) + 2 : start].strip() == ":":
+            with suppress(ValueError, RecursionError):
+                found[name] = json.JSONDecoder().raw_decode(text, start)[0]
+    return found
 
 
 def clean(text: str, limit: int) -> str:

@@ -242,5 +242,11 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{numbers.count(used.get(f'{side}_tokens', 0))} {'in' if side == 'input' else 'out'}{some}"
         )
     yield "Tokens", ", ".join(sides) if used else "none reported"
+    guessed = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
-        yield "Cost", numbers.money(usage["cost"])
+        words = (
+            f", with an estimate for {numbers.counted(guessed, 'request')} without a bill" if guessed else ""
+        )
+        yield "Paid by this command", numbers.money(usage["cost"]) + words
+    if (cost := usage.get("answers", {}).get("cost")) is not None:
+        yield "Cost of the answers", numbers.money(cost)

@@ -12,6 +12,7 @@ from typing import Any
 from evalwright.core.errors import Rejected, RequestError
 from evalwright.core.outcomes import REFUSAL
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -63,9 +64,13 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     if refusal and not text.strip():
         text, finish = refusal, REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
+    return Said(text, reasoning, finish, response_usage(data), data.get("model"), excused=called)
+
+
+def response_usage(data: Any) -> Usage:
+    """Tokens."""
     thought, cached = "output_tokens_details.reasoning_tokens", "input_tokens_details.cached_tokens"
-    usage = form.usage_of(data.get("usage"), "input_tokens", "output_tokens", thought, cached)
-    return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
+    return form.usage_of(form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached)
 
 
 _KINDS = (
@@ -151,6 +156,7 @@ WIRE = Wire(
     path=lambda settings: "/responses",
     payload=responses_payload,
     said=response_said,
+    usage=response_usage,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),
     names_limit=False,

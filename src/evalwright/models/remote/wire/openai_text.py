@@ -109,6 +109,11 @@ def read_usage(usage: Any) -> Usage:
     return Usage(read, written, min(reasoning, written), cached)
 
 
+def reply_usage(data: Any) -> Usage:
+    """What a reply says it used."""
+    return read_usage(form.at(data, "usage"))
+
+
 class CompletionGatherer(form.Gathering):
     """The chunks of a streamed completion, put together as the completion would have been; `[DONE]` ends it."""
 
@@ -180,6 +185,7 @@ CHAT = Wire(
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
     said=chat_said,
+    usage=reply_usage,
     gather=ChatGatherer,
     stream_payload=streamed,
     end="/chat/completions",
@@ -223,6 +229,7 @@ COMPLETIONS = Wire(
     path=lambda settings: "/completions",
     payload=completions_payload,
     said=completion_said,
+    usage=reply_usage,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,
     stream_payload=streamed,
