@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.tasks.datasets.copies import home
+from evalwright.core.private import home_folder, private_folder
 from evalwright.tasks.datasets.rows import Rows
 from evalwright.tasks.files import write_bytes
 
@@ -39,7 +39,7 @@ class Check:
     def _file(self) -> Path:
         names = [source.label for source in self.rows.sources]
         key = json.dumps([_FORMAT, _code(), names, self.recipe()], sort_keys=True, default=str).encode()
-        return home() / "checked" / hashlib.blake2b(key, digest_size=16).hexdigest()
+        return home_folder() / "checked" / hashlib.blake2b(key, digest_size=16).hexdigest()
 
     def _is_large(self) -> bool:
         return sum(source.size for source in self.rows.sources) >= SMALLEST
@@ -78,6 +78,7 @@ class Check:
         body = offsets.tobytes() + lengths.tobytes()
         head = json.dumps({"of": of, "sum": _sum(of, body)}).encode()
         with suppress(OSError):
+            private_folder(self._file.parent)
             write_bytes(self._file.resolve(), head + b"\n" + body)
 
 
