@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,25 @@ def only_with(**needs: str) -> None:
         if typed and not any(context.params[other] not in (None, (), False, "") for other in others.split()):
             wanted = " or ".join(named[other] for other in others.split())
             raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
+
+
+def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> None:
+    """The person's choice, for this process and those that it starts; no file makes it."""
+    if chosen:
+        from evalwright.scorers.code.containers import parsed
+
+        if chosen != "jail":
+            parsed(chosen)
+        os.environ["EVALWRIGHT_SANDBOX"] = chosen
+
+
+SANDBOX = click.option(
+    "--sandbox",
+    metavar="WHERE",
+    expose_value=False,
+    callback=_use_sandbox,
+    help="Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
+)
 
 
 def together(*options: Option) -> Option:

@@ -57,6 +57,7 @@ from evalwright.cli.output import print_result
     "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
 )
 @dialect_options
+@options.SANDBOX
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
 @click.option(
     "--grace",

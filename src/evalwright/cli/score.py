@@ -7,7 +7,16 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_settings, folder_options
-from evalwright.cli.options import AS_JSON, HOME, PLUGINS, ROLE_ARGUMENTS, ROLES, RUNS_FOLDER, several
+from evalwright.cli.options import (
+    AS_JSON,
+    HOME,
+    PLUGINS,
+    ROLE_ARGUMENTS,
+    ROLES,
+    RUNS_FOLDER,
+    SANDBOX,
+    several,
+)
 from evalwright.cli.output import print_result
 
 
@@ -29,6 +38,7 @@ from evalwright.cli.output import print_result
 @HOME
 @PLUGINS
 @folder_options
+@SANDBOX
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""

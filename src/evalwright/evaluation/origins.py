@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import mask
+from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
 from evalwright.models.trust import trust_path, trusted

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import (
     AuthenticationFailed,
     BadReply,
@@ -101,8 +102,8 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
     try:
-        data = json.loads(body) if body else None
-    except (ValueError, RecursionError):
+        data = from_json(body) if body else None
+    except ValueError:
         data = None
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
