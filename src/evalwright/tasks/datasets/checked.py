@@ -18,11 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-<<<<<<< HEAD
 from evalwright.core.private import home_folder, private_folder
-=======
-from evalwright.core.private import home_folder
->>>>>>> main
 from evalwright.tasks.datasets.rows import Rows
 from evalwright.tasks.files import write_bytes
 
