@@ -54,10 +54,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int | None = N
 
 def test_names_in_runs(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
-        folder = make_run(
-            own_folder / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}{HOSTILE}", name=name
-        )
-        file = Path(getattr(folder, "folder", folder)) / "run.json"
+        run = make_run(own_folder / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}{HOSTILE}", name=name)
+        file = run.folder / "run.json"
         data = json.loads(file.read_text())
         data["model"]["label"] = f"{name}{HOSTILE}"
         data["tasks"][0]["description"] = HOSTILE

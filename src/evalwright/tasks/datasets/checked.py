@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.private import home_folder
+from evalwright.core.private import home_folder, private_folder
 from evalwright.tasks.datasets.rows import Rows
 from evalwright.tasks.files import write_bytes
 
@@ -78,6 +78,7 @@ class Check:
         body = offsets.tobytes() + lengths.tobytes()
         head = json.dumps({"of": of, "sum": _sum(of, body)}).encode()
         with suppress(OSError):
+            private_folder(self._file.parent)
             write_bytes(self._file.resolve(), head + b"\n" + body)
 
 
