@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from pathlib import Path
@@ -55,7 +56,7 @@ HOSTILE = {
 @pytest.fixture(autouse=True)
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "SECONDS", 0.3)
-    monkeypatch.setattr(bounded, "_strikes", bounded.Counter())
+    monkeypatch.setattr(bounded, "_strikes", Counter())
 
 
 def by_task(source: str, text: str) -> str:
