@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics.units import cluster_codes, item_units, standard_error, variance_components
@@ -30,7 +30,6 @@ def test_clustered_standard_error_is_that_of_statsmodels() -> None:
     assert df == len(np.unique(clusters)) - 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60))
 def test_codes_are_a_renumbering(ids: list[int]) -> None:
     codes, count = cluster_codes(np.array(ids, dtype=np.int64))

@@ -34,7 +34,7 @@ from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, unscored
 from evalwright.statistics import macro_difference
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
@@ -236,8 +236,9 @@ def _check(rule: GateRule, mode: Mode) -> None:
 def _failures(b: Run, target: _Target) -> RuleResult:
     rule, task = target.rule, target.task
     count = b.task(task).n_failed if task else b.n_failed
+    why = unscored([b.task(task)] if task else b.tasks)
     failed = count > rule.amount if rule.verb == "above" else count < rule.amount
-    text = f"{counted(count, 'item')} of {b.id} failed; the limit is {rule.amount:g}."
+    text = f"{counted(count, 'item')} of {b.id} failed{f' ({why})' if why else ''}; the limit is {rule.amount:g}."
     return RuleResult(rule.text, task, N_FAILED, failed, True, f"{task}: {text}" if task else text)
 
 

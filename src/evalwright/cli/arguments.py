@@ -72,7 +72,9 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
 
 def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Configuration that `run` and `plan` share, where they were given."""
-    out: dict[str, Any] = {key: given[key] for key in ("seed", "out", "home") if given[key] is not None}
+    out: dict[str, Any] = {
+        key: given[key] for key in ("seed", "out", "home", "num_fewshot") if given[key] is not None
+    }
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]

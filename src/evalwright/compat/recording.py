@@ -18,6 +18,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
+from evalwright.evaluation.effects import check_run_name
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
@@ -169,7 +170,7 @@ def run_folder(
     taken: the folders of this import, to which it is added; letters of both cases may be one on disk.
     """
     if name:
-        wanted = _slug(name) or "run"
+        wanted = _slug(check_run_name(name)) or "run"
         wanted = wanted if alone else f"{wanted}-{_slug(model) or 'model'}"
     else:
         wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)

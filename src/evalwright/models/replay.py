@@ -35,6 +35,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.files import file_state
 
 Subject = tuple[str, Any, str]
 """What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON, continuation."""
@@ -77,6 +78,7 @@ class ReplayModel(LocalModel):
         repeated: dict[bytes, int] = {}
         try:
             with self._path.open("rb") as file:
+                self._state = file_state(self._path)
                 for number, line in enumerate(file, 1):
                     digest.update(line)
                     if line.strip():
@@ -156,7 +158,7 @@ class ReplayModel(LocalModel):
             found = list(_recorded(from_json(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
             found = None
-        if found is None or found.subject != subject:
+        if found is None or found.subject != subject or file_state(self._path) != self._state:
             raise ModelError(f"{self._path.name} has changed since it was opened. Run again.")
         return found.response
 

@@ -68,6 +68,14 @@ class Run:
         """Samples without an answer or score, over all tasks."""
         return sum(task["n_failed"] for task in self.data["tasks"])
 
+    @property
+    def cost(self) -> float | None:
+        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid."""
+        usage = self.data["usage"]
+        answers = usage.get("answers", {})
+        found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
+        return None if found is None else float(found)
+
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
         for task in self.tasks:

@@ -14,9 +14,9 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.core.tasks import Outcome, Scorer
+from evalwright.core.tasks import Scored, Scorer
 
-ScorerFunction = Callable[..., Outcome | Awaitable[Outcome]]
+ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -76,7 +76,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def without_roles(alone: Callable[..., Outcome]) -> Callable[[Function], Function]:
+def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
     """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
 
     def attach(function: Function) -> Function:
@@ -176,11 +176,11 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
         )
     first, second = bind(kind, options), bind(second_kind, wanted)
 
-    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Outcome:
-        found = await _outcome(first, sample, answer, ask)
+    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        found = await _scored(first, sample, answer, ask)
         if not isinstance(found, Undecided):
             return found
-        other = await _outcome(second, sample, answer, ask)
+        other = await _scored(second, sample, answer, ask)
         if not isinstance(other, Score):
             return found
         said = f"{second.kind}: {other.explanation or other.label}; rules: {found.explanation}"
@@ -197,7 +197,7 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
     )
 
 
-async def _outcome(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Outcome:
+async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:
     made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
     return await made if inspect.isawaitable(made) else made
 

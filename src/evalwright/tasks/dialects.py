@@ -124,6 +124,26 @@ def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
     return dialect(name) if isinstance(name, str) and is_dialect(name) else None
 
 
+def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a setting that holds for none of the tasks. settings: `dialect` of a configuration."""
+    if any(dialect_of(task.definition) is not None for task in tasks):
+        return
+    files = [Path(task.source).resolve() for task in tasks if task.source]
+    for key, value in settings.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if key == "trust" and any(
+                file.is_relative_to(Path(one).expanduser().resolve()) for file in files
+            ):
+                continue
+            who = (
+                "task files in that folder" if key == "trust" else "tasks of other frameworks (DIALECT:NAME)"
+            )
+            raise ConfigurationError(
+                f"--{key.replace('_', '-')} {one} has no effect: it is for {who}, and these are none: "
+                f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
+            )
+
+
 def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The averages over groups of a run's tasks for `run.json`, dialect by dialect. tasks: those of `run.json`."""
     by_dialect: dict[str, list[Mapping[str, Any]]] = {}

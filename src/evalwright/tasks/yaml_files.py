@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import TaskError
+from evalwright.tasks.files import is_within
 
 if TYPE_CHECKING:
     import yaml
@@ -73,7 +75,7 @@ class Document:
 
     name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
     that was not read from a file has no places. files: every file that took part. bases: folders of what was put over the
-    file from elsewhere, by key.
+    file from elsewhere, by key. trust: folders whose task files may read files anywhere.
     """
 
     value: dict[str, Any]
@@ -82,6 +84,7 @@ class Document:
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     bases: Mapping[KeyPath, Path] = field(default_factory=dict)
+    trust: tuple[Path, ...] = ()
 
     def place(self, path: KeyPath) -> Place | None:
         """Where `path` was written, or the nearest thing around it."""
@@ -106,6 +109,26 @@ class Document:
                 return base
         place = self.place(path)
         return place.file.parent if place else self.base
+
+    def allowed(self, path: KeyPath, file: Path) -> Path:
+        """A file that is named at `path`, if this file may read it. Raises TaskError.
+
+        A task file reads what lies in its folder, the working folder and those of $EVALWRIGHT_TASKS, and nothing hidden there;
+        one in a folder that the person trusts reads what it wants, and so do overrides and Python.
+        """
+        place = self.place(path)
+        if place is None or any(path[:length] in self.bases for length in range(1, len(path) + 1)):
+            return file
+        folders = map(Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)))
+        if is_within(file, place.file.parent, Path.cwd(), *folders):
+            return file
+        if any(place.file.resolve().is_relative_to(folder.resolve()) for folder in self.trust):
+            return file
+        raise self.error(
+            path,
+            f"'{shown(file)}' is hidden, or outside of the folder of this file and of the working folder, so it is not read. "
+            f"If you trust the task files there, add --trust '{shown(place.file.parent)}'.",
+        )
 
     def error(self, path: KeyPath, message: str) -> TaskError:
         """A TaskError at that place."""

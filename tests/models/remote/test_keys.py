@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import MASKED, mask, remember
+from evalwright.core.secrets import MASKED, mask, mask_message, remember
 from evalwright.models.remote.keys import Secret, find_key, is_local, read_env_file
 from support.tables import rows
 
@@ -104,15 +104,15 @@ def test_mask_removes_every_known_key(key: str, before: str, after: str) -> None
     ],
 )
 def test_mask_removes_what_looks_like_a_key(text: str, gone: str) -> None:
-    assert gone not in mask(text)
-    assert MASKED in mask(text)
+    assert gone not in mask_message(text)
+    assert MASKED in mask_message(text)
 
 
 def test_mask_leaves_words_alone() -> None:
     for word in ("test", "EMPTY", "none"):
         Secret(word)
     text = "The test found none; the queue is EMPTY. Use scikit-learn, risk-averse, task_name."
-    assert mask(text) == text
+    assert mask(text) == mask_message(text) == text
 
 
 @pytest.mark.parametrize(("url", "local"), rows(__file__, "local"))

@@ -12,30 +12,34 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    Rejected,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply, largest_reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
-from evalwright.models.remote.http_faults import PromptFiltered
-from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key
+from evalwright.models.remote.keys import Secret, find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, merged
+from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
@@ -78,6 +82,8 @@ class ApiModel(RemoteModel):
             provider, written, arguments.text("base_url", base_url)
         )
         self.official = _is_at(provider, self.base_url)
+        placed = base_url is not None or written.startswith(("http://", "https://"))
+        self._is_own = not placed or _may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -135,13 +141,13 @@ class ApiModel(RemoteModel):
 
     @name.setter
     def name(self, written: str) -> None:
-        self._name = _CREDENTIALS.sub("//", written)
+        self._name = without_login(written)
 
     def describe(self) -> dict[str, Any]:
         """Endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
-            **self._identity(),
+            **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
@@ -154,19 +160,15 @@ class ApiModel(RemoteModel):
         if self.settings.stream and self.wire.decoding == "aws":
             require_botocore(f"A streamed answer of '{self.name}'")
         if self._key_missing:
-            raise ConfigurationError(
-                missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
-            )
+            raise ConfigurationError(self._missing_key())
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate | Embed)
-        generates = isinstance(request, Generate)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        started = time.perf_counter()
         try:
             call = self.wire.build(request, self.settings)
             largest = largest_reply(self._most_tokens(request))
@@ -174,16 +176,33 @@ class ApiModel(RemoteModel):
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
-        except PromptFiltered as filtered:
-            if not generates:
-                raise
-            seconds = time.perf_counter() - started
-            return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
+        except RequestError as error:
+            self._settle(error, request)
+            raise
+
+    def _settle(self, error: RequestError, request: Generate | Embed) -> None:
+        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
+        only if its answer had ended."""
+        if error.usage is None and error.reply is not None:
+            data, final = error.reply
+            with suppress(RequestError):
+                if final or self.wire.said(data, request, self.settings).finish:
+                    self.wire.settle(error, data, self.settings)
+        error.reply = None
+
+    def most_tokens(self, request: Request) -> int | None:
+        """The limit that is sent, wherever the format has it; thinking is counted in."""
+        if not isinstance(request, Generate):
+            return super().most_tokens(request)
+        try:
+            return limit_within(self.body(request))
+        except RequestError:
+            return 0  # it will not be sent
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
         if self._key_missing:
-            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+            raise AuthenticationFailed(self._missing_key())
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
@@ -289,6 +308,7 @@ class ApiModel(RemoteModel):
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
+            "headers": changing_headers(self._headers) or None,
             **self._more_identity(),
         }
         return {
@@ -310,10 +330,18 @@ class ApiModel(RemoteModel):
         return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
 
     def _key_variables(self) -> tuple[str, ...]:
-        return (self._key_named,) if self._key_named else self.provider.key
+        return key_variables(self.base_url, self._key_named, self.provider.key, self._is_own)
+
+    def _missing_key(self) -> str:
+        what = f"The model '{self.name}' at {self.base_url}"
+        return missing_key(self._key_variables(), self.provider.key, what, self.base_url)
 
     def _lacks_key(self) -> bool:
-        wanted = bool(self._key_variables()) and self.provider.auth != "none" and self._credentials is None
+        wanted = (
+            bool(self._key_named or self.provider.key)
+            and self.provider.auth != "none"
+            and self._credentials is None
+        )
         return wanted and self._key is None and self._login is None and not is_local(self.base_url)
 
     def _find_key(self) -> Secret | None:
@@ -327,6 +355,8 @@ class ApiModel(RemoteModel):
         if self._key is not None or self._login is not None:
             return None
         if not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        if not self._is_own and not set(self._key_variables()) & set(self.provider.key):
             return None
         return login_of(self.provider.auth, self.base_url, self._variables)
 
@@ -366,7 +396,7 @@ class ApiModel(RemoteModel):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not name a model: add it after '#', "
+                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', "
                     f"for example {provider.name}/http://localhost:8000/v1#my-model."
                 )
             if base_url is not None:
@@ -377,7 +407,7 @@ class ApiModel(RemoteModel):
         login = None
         if "@" in parts.netloc:
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-            remember(unquote(password))
+            remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
         version = _API_VERSION.fullmatch(parts.query)
         if version and "api_version" in provider.variables:
@@ -446,6 +476,14 @@ def _is_at(provider: Provider, url: str) -> bool:
     """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
     parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
+
+
+def _may_have_keys(provider: Provider, url: str) -> bool:
+    """Whether a URL that the person gave is one to which the provider's keys belong. A provider whose whole host is a variable
+    has no hosts of its own, but for Google's."""
+    if provider.auth == "google":
+        return (urlsplit(url).hostname or "").endswith(".googleapis.com")
+    return _is_at(provider, url) or not urlsplit(provider.base_url).hostname
 
 
 def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:

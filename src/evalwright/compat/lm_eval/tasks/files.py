@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,9 +66,10 @@ _Loader.add_constructor(
 
 
 class Files:
-    """Reads task files; a file that many include is parsed once."""
+    """Reads task files; a file that many include is parsed once. may_include: whether a file may be included by others."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_include: Callable[[Path], bool] | None = None) -> None:
+        self._may_include = may_include or (lambda path: True)
         self._parsed: dict[Path, dict[str, Any]] = {}
 
     def read(self, path: Path) -> dict[str, Any]:
@@ -90,7 +94,13 @@ class Files:
         included = own["include"]
         merged: dict[str, Any] = {}
         for name in included if isinstance(included, list) else [included]:
-            other = self._read(path.parent / str(name), (*within, path))
+            beside = path.parent / str(name)
+            if not self._may_include(beside.resolve()):
+                raise TaskError(
+                    f"The task file '{path}' includes '{name}', which is outside the folder of task files. "
+                    f"Name a folder that holds both with --task-root, or allow it with --trust '{beside.resolve().parent}'."
+                )
+            other = self._read(beside, (*within, path))
             merged.update((key, value) for key, value in other.items() if key != "task_list")
         merged.update((key, value) for key, value in own.items() if key != "include")
         return merged
@@ -99,6 +109,8 @@ class Files:
 def parse(path: Path) -> dict[str, Any]:
     """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
     try:
+        if not path.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         data = path.read_bytes()
     except OSError as error:
         raise TaskError(f"The task file '{path}' cannot be read: {error.strerror}.") from None

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import without
+from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import MissingExtra, ScoringError, UnknownName
+from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,6 +203,27 @@ def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
         return function(references=[gold], predictions=[result], **metric.options)
     except TypeError:
         return function([gold, result])
+
+
+def require_trust(definition: Definition, options: Options) -> None:
+    """Raise TaskError where a metric of generated text is a program of the library `evaluate`, which downloads and runs it,
+    and the task's folder is not trusted.
+    """
+    config, folder = definition.config, definition.folder
+    if config.output_type != "generate_until" or config.process_results is not None:
+        return
+    for metric in definition.metrics:
+        loads = metric.function is None and (metric.from_evaluate or metric.name not in KNOWN)
+        if loads and not (folder is not None and options.trusts(folder)):
+            allow = (
+                f"Allow it with --trust '{folder}'."
+                if folder
+                else "Name its folder with --task-root and --trust."
+            )
+            raise TaskError(
+                f"The task '{definition.name}' uses the metric '{metric.name}' of the library `evaluate`, a program that is "
+                f"downloaded and run. {allow}"
+            )
 
 
 def _from_evaluate(name: str) -> Callable[..., Any]:

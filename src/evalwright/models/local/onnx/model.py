@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import ConfigurationError, Failure, Rejected
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected
 from evalwright.core.requests import (
     Ability,
     Generate,
@@ -78,10 +78,11 @@ class OnnxModel(LocalModel):
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
         self.abilities = frozenset(abilities | {"chat"} if self._template else abilities)
+        self._hashes = self._files.hashes()
         self.fingerprint = fingerprint_of(
             {
                 "backend": "onnx",
-                "files": self._files.hashes(),
+                "files": self._hashes,
                 "max_length": self.max_length,
                 "chat_template": self._template,
             }
@@ -94,7 +95,7 @@ class OnnxModel(LocalModel):
             **super().describe(),
             "file": self._files.model_file.name,
             "bytes": self._files.size,
-            "hashes": self._files.hashes(),
+            "hashes": self._hashes,
             "max_length": self.max_length,
         }
 
@@ -113,7 +114,12 @@ class OnnxModel(LocalModel):
     def load(self) -> None:
         """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""
         if self._open is None:
-            self._open = _Opened(self)
+            opened = _Opened(self)
+            if self._files.hashes() != self._hashes:
+                raise ModelError(
+                    f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
+                )
+            self._open = opened
 
     def unload(self) -> None:
         """Close the session."""

@@ -36,6 +36,7 @@ from evalwright.models.remote.batch.interface import Item, Lost, State
 from evalwright.models.remote.batch.journal import Entry, Journal
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import encode
+from evalwright.models.remote.prices import Price
 
 HOURS = 3600.0
 _SETTLE = 1.0
@@ -51,6 +52,9 @@ class BatchModel(RemoteModel):
     Raises ConfigurationError where the provider has no batch interface that is known here.
     """
 
+    batched = True
+    resumes = True
+
     def __init__(self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0) -> None:
         api = model.provider.batch
         if not api or model.wire.polling is not None:
@@ -62,6 +66,7 @@ class BatchModel(RemoteModel):
         self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
         self.name = model.name
         self.abilities = model.abilities
+        self.names_cost = model.names_cost
         # The same model gives the same answers either way, so they are shared.
         self.fingerprint = model.fingerprint
         most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
@@ -84,6 +89,19 @@ class BatchModel(RemoteModel):
         self._last = 0.0
         self._gathering: asyncio.Task[None] | None = None
         self._watching: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def price(self) -> Price | None:
+        """The model's own, which says what a batch costs."""
+        return self._model.price
+
+    @price.setter
+    def price(self, price: Price | None) -> None:
+        self._model.price = price
+
+    def most_tokens(self, request: Request) -> int | None:
+        """As the model's own."""
+        return self._model.most_tokens(request)
 
     def describe(self) -> dict[str, Any]:
         """As the model's own, and that batch jobs were used."""
@@ -293,7 +311,8 @@ class BatchModel(RemoteModel):
 def _same(error: Exception) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
-    return type(error)(str(error), status=error.status, retry_after=error.retry_after)
+    # What failed in a batch is not billed, and of a batch that may be lost it is found out before its items are sent again.
+    return type(error)(str(error), status=error.status, retry_after=error.retry_after, taken=False)
 
 
 def item_id(request: Generate) -> str:

@@ -15,7 +15,7 @@ from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
-from evalwright.models.remote.http_faults import clean, error_for, server_message
+from evalwright.models.remote.http_faults import clean, codes_of, error_for, server_message
 from evalwright.models.remote.wire.format import at, count
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -88,7 +88,7 @@ class OpenAIBatches(BatchApi):
             return item, self._error(row.get("error"))
         status, body = response.get("status_code"), response.get("body")
         if isinstance(status, int) and not 200 <= status < 300:
-            return item, error_for(self.where, status, server_message(body))
+            return item, error_for(self.where, status, server_message(body), codes=codes_of(body))
         return item, body
 
     def _error(self, error: Any) -> RequestError:

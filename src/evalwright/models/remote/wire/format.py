@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalwright.core.errors import BadReply, EmptyReply, Rejected
+from evalwright.core.errors import BadReply, EmptyReply, Rejected, RequestError
+from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import stop_at
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
-from evalwright.models.remote.http_faults import bad_reply, fault_within
+from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
@@ -55,6 +56,18 @@ class Settings:
     base_url: str = ""
 
 
+_LIMITS = frozenset(
+    [
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "maxTokens",
+        "max_new_tokens",
+    ]
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a reply says, whatever its format.
@@ -79,7 +92,8 @@ class Wire:
     """One wire format: pure functions, and what is known of them.
 
     path: where to POST below the base URL. payload: the body of a request that is among `abilities`. said: what the JSON of a reply
-    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed.
+    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. usage: what it used, whatever else it says.
+    gather: makes a Gatherer; None where answers cannot be streamed.
     stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
     format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
@@ -90,6 +104,7 @@ class Wire:
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
     said: Callable[[Any, Any, Settings], Said]
+    usage: Callable[[Any], Usage]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
     stream_path: Callable[[Settings], str] | None = None
@@ -115,13 +130,27 @@ class Wire:
 
     def read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
+        try:
+            return self._read(reply, request, settings)
+        except RequestError as error:
+            self.settle(error, reply.data, settings)
+            raise
+
+    def settle(self, error: RequestError, data: Any, settings: Settings) -> None:
+        """Note in an error what the reply that caused it says it used and cost."""
+        used = self.usage(data)
+        if used.input_tokens or used.output_tokens:
+            error.usage, error.cost = used, _named_cost(data, settings)
+
+    def _read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         said = self.said(reply.data, request, settings)
         text, stop = said.text, request.stop if isinstance(request, Generate) else ()
-        empty = not (text or said.reasoning or said.excused) and said.finish in ("stop", "")
+        empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
         # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
-        ended = (stop or said.may_be_empty) and said.finish and said.usage.output_tokens > 0
+        ended = (stop or said.may_be_empty) and said.finish == "stop" and said.usage.output_tokens > 0
         if empty and not ended:
-            raise EmptyReply(f"{settings.where} sent an answer without content.")
+            why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
+            raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         if stop and "stop" in settings.refuses:
             text = stop_at(text, stop)
         return Response(
@@ -281,6 +310,16 @@ def at(data: Any, *place: str) -> Any:
     return data
 
 
+def limit_within(body: Any) -> int | None:
+    """The limit of the answer's tokens in a body, wherever a format has it; None without one."""
+    for name, value in body.items():
+        if name in _LIMITS and type(value) is int:
+            return value
+        if isinstance(value, Mapping) and (found := limit_within(value)) is not None:
+            return found
+    return None
+
+
 def table(value: Any) -> Mapping[str, Any]:
     """`value` where it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
@@ -302,9 +341,34 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
     return found
 
 
+_NO_TEXT = frozenset(
+    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
+)
+"""Finish reasons of replies that have no content for a reason."""
+_FINISHES = {
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
+    **dict.fromkeys(
+        (
+            "content-filter",
+            "content_filtered",
+            "safety",
+            "recitation",
+            "blocklist",
+            "prohibited_content",
+            "spii",
+            "sensitive",
+        ),
+        CONTENT_FILTER,
+    ),
+}
+"""What gateways say in place of a format's own words, in small letters."""
+
+
 def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
-    return words.get(reason, reason) if isinstance(reason, str) else ""
+    if not isinstance(reason, str):
+        return ""
+    return words.get(reason) or _FINISHES.get(reason.lower(), reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
