@@ -22,6 +22,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
 from evalwright.core.tasks import Scored
+from evalwright.scorers import registry
 from evalwright.scorers.instructions.checks import CHECKS
 from evalwright.scorers.registry import bind
 
@@ -160,6 +161,7 @@ def scored(case: str, text: str) -> Scored | str:
         from evalwright.scorers.code.unit_tests import assembled
 
         return assembled(text, str(sample.metadata["before"]), str(sample.metadata["entry_point"]))
+    registry.LONG = 1 << 60  # here, and not in a process of its own
     scorer = bind(kind, options)
     answer = Answer(text, responses=(Response(text=text),))
     made = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)

@@ -65,7 +65,9 @@ class Raised(Exception):
         self.kind = kind
 
 
-def call(function: Callable[..., Any], *arguments: Any, seconds: float = SECONDS, key: object = None) -> Any:
+def call(
+    function: Callable[..., Any], *arguments: Any, seconds: float | None = None, key: object = None
+) -> Any:
     """`function(*arguments)`, worked out in the process.
 
     function: of a module, so that it has a name. arguments and what it gives: plain values and samples. key: names what may be
@@ -78,11 +80,12 @@ def each(
     function: Callable[..., Any],
     rows: Sequence[Sequence[Any]],
     *,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     key: object = None,
 ) -> list[Any]:
     """`function(*row)` of every row, in one message; the limit of time is each row's. Raises as `call` does."""
-    blamed = (function.__module__, function.__qualname__, key)
+    seconds = SECONDS if seconds is None else seconds
+    blamed = (function.__qualname__, key)
     if key is not None and _strikes[blamed] >= STRIKES:
         raise LimitExceeded(
             f"it met its limit of time or memory {STRIKES} times already, so it is not tried again"
@@ -98,7 +101,7 @@ def each(
         raise
 
 
-_strikes: Counter[tuple[str, str, object]] = Counter()
+_strikes: Counter[tuple[str, object]] = Counter()
 
 
 def _opened(kind: str, value: Any) -> Any:

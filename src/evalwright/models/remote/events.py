@@ -5,6 +5,7 @@ A stream that ends before the answer is whole is a broken connection, never a sh
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -91,20 +92,24 @@ async def _amazon(where: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[tup
     async for piece in pieces:
         rest += piece
         # A frame begins with its length. botocore's own buffer is copied with every piece, so it gets whole frames only.
-        while len(rest) >= _FRAME_HEAD and len(rest) >= (length := int.from_bytes(rest[:4])):
+        while len(rest) >= _FRAME_HEAD:
+            length = int.from_bytes(rest[:4])
+            if (
+                zlib.crc32(rest[:8]) != int.from_bytes(rest[8:12])
+                or not _FRAME_HEAD < length <= _LARGEST_FRAME
+            ):
+                raise bad_reply(where, "an event stream (the head of a frame is damaged)", b"")
+            if len(rest) < length:
+                break
             decoder = EventStreamBuffer()
             try:
-                decoder.add_data(bytes(rest[: max(length, _FRAME_HEAD)]))
+                decoder.add_data(bytes(rest[:length]))
                 messages = list(decoder)
             except ParserError as error:
                 raise bad_reply(where, f"an event stream ({error})", b"") from None
-            if not messages:
-                raise bad_reply(where, "an event stream (a frame is too short)", b"")
             del rest[:length]
             for message in messages:
                 names = (
                     message.headers.get(f":{kind}") for kind in ("event-type", "exception-type", "error-code")
                 )
                 yield str(next(filter(None, names), "")), message.payload.decode("utf-8", "replace") or "{}"
-        if len(rest) >= _FRAME_HEAD and int.from_bytes(rest[:4]) > _LARGEST_FRAME:
-            raise bad_reply(where, "an event stream (a frame says that it is too large)", b"")

@@ -41,7 +41,7 @@ _MARK = re.compile(
 _TAG = re.compile(r"<(answer|final_answer|final)>([^<]{1,4000})</\1>", re.IGNORECASE)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _BRACE = re.compile(r"(?<!\\)[{}]")
-_FENCE = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
+_FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 _INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choice", "option", "value", "prediction", "label")  # fmt: skip
