@@ -91,7 +91,7 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         assert (
             "60 of 100 samples have no score: 40 cut before any answer, 20 filtered by the provider." in last
         )
-        assert "max_tokens" in last and "score_as_empty: [cut, filtered]" in last
+        assert "max_tokens" in last and 'score_as_empty=["cut", "filtered"]' in last
         assert "40 cut before any answer, 20 filtered by the provider" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
             assert (row["outcome"] == "answered") == bool(row["scores"])

@@ -25,49 +25,17 @@ from evalwright.models.trust import trust_path, trusted
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
-_SAFE = frozenset(
-    {
-        *(
-            "batch",
-            "batch_poll",
-            "batch_size",
-            "deadline",
-            "max_attempts",
-            "max_concurrency",
-            "max_tokens",
-            "revision",
-        ),
-        *("seed", "temperature", "timeout", "top_p"),
-        # of remote models
-        *("bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out"),
-        *("max_tokens_field", "organisation", "stream", "thinking"),
-        # of local models
-        *("add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype"),
-        *(
-            "enable_thinking",
-            "fit",
-            "label",
-            "latency",
-            "local",
-            "max_length",
-            "max_memory",
-            "memory",
-            "prefix_token",
-        ),
-        *(
-            "preset",
-            "prompt",
-            "quantization",
-            "scoring",
-            "sentences",
-            "share",
-            "subfolder",
-            "text",
-            "threads",
-        ),
-        "use_fast_tokenizer",
-    }
-)
+_SAFE = frozenset({
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "revision", "seed", "temperature",
+    "timeout", "top_p",
+    # of remote models
+    "bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out", "max_tokens_field", "organisation",
+    "stream", "thinking",
+    # of local models
+    "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
+    "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
+    "share", "subfolder", "text", "threads", "use_fast_tokenizer",
+})  # fmt: skip
 """Arguments of models that a file may set: they change answers, costs and speed, and nothing else. All others it proposes."""
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
 """Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
@@ -137,10 +105,10 @@ def require_allowed(
     if digest in trusted().files:
         return
     lines = [
-        f"'{file}' proposes settings that only you can decide: they run code, or say where keys and prompts are sent, "
-        "which stored responses count, or which files are read and written. Nothing was done.",
+        f"'{file}' sets what only you may decide: code that is run, where keys and prompts go, what is read and written. "
+        "Nothing was done. It wants:",
         *(setting.shown(at) for setting in settings),
-        f"Read them. If you agree, add --trust-file '{file}'.",
+        f"If you agree, add --trust-file '{file}'.",
     ]
     if digest:
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         said = [f"{failed:,} of {total:,} samples failed; they are counted separately and not scored."]
     said += [CLOSING[outcome] for outcome in without]
     if without and not all(task["definition"].get("dialect") for run in runs for task in run.data["tasks"]):
-        said.append(f"To count them as wrong, the task says so: score_as_empty: [{', '.join(without)}].")
+        said.append(
+            f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
+        )
     if labels - {*without}:
         said.append("Run the same command again to send only what failed.")
     return " ".join(said)

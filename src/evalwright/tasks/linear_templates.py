@@ -18,48 +18,15 @@ _EXPRESSIONS = (
     nodes.Or, nodes.Not, nodes.Neg, nodes.Add, nodes.Sub, nodes.Concat, nodes.List, nodes.Tuple, nodes.Test, nodes.Filter,
     nodes.Call, nodes.Keyword,
 )  # fmt: skip
-_FILTERS = frozenset(
-    [
-        "abs",
-        "capitalize",
-        "count",
-        "d",
-        "default",
-        "first",
-        "float",
-        "int",
-        "last",
-        "length",
-        "lower",
-        "required",
-        "trim",
-        "truncate",
-        "upper",
-        "first_part",
-        "last_part",
-        "masked_words",
-        "shuffled_sentences",
-        "without_sentences",
-    ]
-)
+_FILTERS = frozenset([
+    "abs", "capitalize", "count", "d", "default", "first", "float", "int", "last", "length", "lower", "required", "trim",
+    "truncate", "upper", "first_part", "last_part", "masked_words", "shuffled_sentences", "without_sentences",
+])  # fmt: skip
 _GROWING_FILTERS = frozenset(("join", "list", "map", "replace", "string"))
-_METHODS = frozenset(
-    [
-        "capitalize",
-        "count",
-        "endswith",
-        "find",
-        "get",
-        "index",
-        "lower",
-        "lstrip",
-        "rstrip",
-        "startswith",
-        "strip",
-        "title",
-        "upper",
-    ]
-)
+_METHODS = frozenset([
+    "capitalize", "count", "endswith", "find", "get", "index", "lower", "lstrip", "rstrip", "startswith", "strip", "title",
+    "upper",
+])  # fmt: skip
 _GROWING_METHODS = frozenset(("items", "join", "keys", "replace", "rsplit", "split", "splitlines", "values"))
 _MAPPED = _FILTERS | {"replace"}
 _MOST_GROWING = 2

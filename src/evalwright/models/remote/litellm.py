@@ -139,7 +139,7 @@ class LiteLLMModel(RemoteModel):
             return
         if self.base_url is not None and not self._key_named:
             # The library would send the provider's key from the environment.
-            words = missing_key((), ("the environment",), f"The model '{self.name}'", self.base_url)
+            words = missing_key((), (), f"The model '{self.name}'", self.base_url)
             raise ConfigurationError(words)
         found = [] if self._key_named else library.validate_environment(model=self.model)["missing_keys"]
         missing = [self._key_named] if self._key_named else found

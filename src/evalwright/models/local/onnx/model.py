@@ -60,7 +60,7 @@ class OnnxModel(LocalModel):
         *,
         file: str | None = None,
         threads: int | None = None,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
         max_length: int | None = None,
         chat_template: str | bool | None = None,
         preset: str | None = None,
@@ -68,7 +68,11 @@ class OnnxModel(LocalModel):
         self.name = f"onnx/{name}"
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
-        given = {"threads": threads, "batch_size": batch_size, "max_length": max_length}
+        given = {
+            "threads": threads,
+            "batch_size": None if batch_size == "auto" else batch_size,
+            "max_length": max_length,
+        }
         found = with_preset(preset, "onnx", given, self._files.max_length)
         threads, batch_size, max_length = (found[key] for key in given)
         threads = whole("threads", threads, low=-1)

@@ -57,16 +57,9 @@ class Settings:
 
 _MOST_TOKENS, _MOST_DOLLARS = 1 << 40, 1e6
 """What one reply may say that it used. More is no count, and would not fit into the ledger."""
-_LIMITS = frozenset(
-    [
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "maxOutputTokens",
-        "maxTokens",
-        "max_new_tokens",
-    ]
-)
+_LIMITS = frozenset([
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens",
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +354,7 @@ _FINISHES = {
             "sensitive",
         ),
         CONTENT_FILTER,
-    ),
+    ),  # fmt: skip
 }
 """What gateways say in place of a format's own words, in small letters."""
 
