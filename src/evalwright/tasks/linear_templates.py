@@ -92,7 +92,7 @@ def _allowed(node: Any) -> bool:
     if isinstance(node, nodes.Call) and name == "zip()":
         return node.dyn_args is None and node.dyn_kwargs is None
     if name in (_FILTERS if isinstance(node, nodes.Filter) else _METHODS):
-        return name not in ("truncate",) or all(isinstance(one, int) for one in values)
+        return name != "truncate" or all(isinstance(one, int) for one in values)
     if name == "map" and values[:1] and values[0] not in _MAPPED:
         return False
     growing = _GROWING_FILTERS if isinstance(node, nodes.Filter) else _GROWING_METHODS
@@ -118,9 +118,6 @@ def _is_simple_loop(loop: nodes.For) -> bool:
                 part, (nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem)
             ):
                 continue
-            names = {name.name for name in part.find_all(nodes.Name)}
-            if isinstance(part, nodes.Name):
-                names.add(part.name)
-            if not names <= own:
+            if not {name.name for name in part.find_all(nodes.Name)} <= own:
                 return False
     return True

@@ -339,22 +339,13 @@ _NO_TEXT = frozenset(
     (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
 )
 """Finish reasons of replies that have no content for a reason."""
+_FILTERING = (
+    "content_filter", "content-filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii",
+    "sensitive",
+)  # fmt: skip
 _FINISHES = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
-    **dict.fromkeys(
-        (
-            "content_filter",
-            "content-filter",
-            "content_filtered",
-            "safety",
-            "recitation",
-            "blocklist",
-            "prohibited_content",
-            "spii",
-            "sensitive",
-        ),
-        CONTENT_FILTER,
-    ),  # fmt: skip
+    **dict.fromkeys(_FILTERING, CONTENT_FILTER),
 }
 """What gateways say in place of a format's own words, in small letters."""
 
