@@ -21,7 +21,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
-from evalwright.core.tasks import Outcome
+from evalwright.core.tasks import Scored
 from evalwright.scorers import registry
 from evalwright.scorers.instructions.checks import CHECKS
 from evalwright.scorers.registry import bind
@@ -154,7 +154,7 @@ async def _nobody(role: str, request: Request) -> Response:
     raise AssertionError("no model is asked here")
 
 
-def scored(case: str, text: str) -> Outcome | str:
+def scored(case: str, text: str) -> Scored | str:
     """What the scorer of a case gives for a text."""
     kind, options, sample = CASES[case]
     if not kind:
@@ -166,7 +166,7 @@ def scored(case: str, text: str) -> Outcome | str:
     answer = Answer(text, responses=(Response(text=text),))
     made = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
     if inspect.isawaitable(made):
-        found: Outcome = asyncio.run(_awaited(made))
+        found: Scored = asyncio.run(_awaited(made))
         return found
     return made
 

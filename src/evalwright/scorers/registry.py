@@ -142,9 +142,9 @@ SECONDS = 10.0
 def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> ScorerFunction:
     """A scorer of ours whose work ends also on a text that was made to be slow to read."""
 
-    def score(sample: Sample, answer: Answer) -> Outcome:
+    def score(sample: Sample, answer: Answer) -> Scored:
         if len(answer.text) <= LONG:
-            outcome: Outcome = function(sample, answer)
+            outcome: Scored = function(sample, answer)
             return outcome
         try:
             outcome = bounded.call(_alone, kind, dict(options), sample, answer, seconds=SECONDS)
@@ -157,7 +157,7 @@ def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]
     return score
 
 
-def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer) -> Outcome:
+def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer) -> Scored:
     function = registry.get(kind)
     if not _roles(registry.options(kind), options):
         function = getattr(function, "without_roles", function)

@@ -169,9 +169,9 @@ class ApiModel(RemoteModel):
         self.ready()
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
+        call = self.wire.build(request, self.settings)
+        largest = largest_reply(limit_within(call.payload) if isinstance(request, Generate) else 0)
         try:
-            call = self.wire.build(request, self.settings)
-            largest = largest_reply(self._most_tokens(request))
             reply = await self.client.send(replace(call, largest=largest))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
@@ -235,12 +235,6 @@ class ApiModel(RemoteModel):
         if least is not None and asked is not None and asked < least:
             changed["temperature"] = least
         return replace(request, **changed) if changed else request
-
-    def _most_tokens(self, request: Generate | Embed) -> int | None:
-        """How many tokens a reply can hold; None where only the provider knows."""
-        if not isinstance(request, Generate):
-            return 0
-        return request.max_tokens or self.settings.max_tokens
 
     def _why_not(self, ability: Ability) -> str:
         hint = " For a model of embeddings add interface=embeddings." if ability == "embed" else ""
