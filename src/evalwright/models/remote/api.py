@@ -169,9 +169,8 @@ class ApiModel(RemoteModel):
         self.ready()
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        call = self.wire.build(request, self.settings)
         try:
-            reply = await self.client.send(call)
+            reply = await self.client.send(self.wire.build(request, self.settings))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
@@ -180,8 +179,7 @@ class ApiModel(RemoteModel):
             raise
 
     def _settle(self, error: RequestError, request: Generate | Embed) -> None:
-        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
-        only if its answer had ended."""
+        """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
         if error.usage is None and error.reply is not None:
             data, final = error.reply
             with suppress(RequestError):
