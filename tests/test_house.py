@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "evalwright"
 
 # A room may import from itself and from rooms above it.
 ORDER = [
-    "_version", "core", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "evaluation",
+    "_version", "core", "bounded", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "evaluation",
     "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.

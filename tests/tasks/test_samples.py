@@ -234,7 +234,7 @@ def test_rows_are_not_kept_in_memory(write: Write, load: Load) -> None:
     tracemalloc.start()
     task = load(TWO_SHOTS)
     for index in range(0, len(task.samples), 7):
-        task.strategy.render(task.samples[index])
+        task.strategy.render(task.samples[index])  # type: ignore[attr-defined]
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(task.samples) == 2_000

@@ -212,7 +212,7 @@ def test_a_dot_env_file_gives_keys_and_nothing_else(
     )
     Path("mine.toml").write_text(f'[openai]\nbase_url = "{server.url}"\n')
     found = open_model("openai/gpt-4o-mini").describe()
-    assert found["key"] == ".env:OPENAI_API_KEY" and found["base_url"] == "https://api.openai.com/v1"
+    assert found["key"] == ".env:OPENAI_API_KEY" and server.root not in found["base_url"]
     done = typed("run", "questions.yaml", "--model", f"openai/{server.url}#m", "--name", "k", "--quiet")
     assert done.code == 0 and key_at(server) == "" and not Path("poisoned").exists()
 

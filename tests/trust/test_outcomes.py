@@ -102,17 +102,21 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         assert "20 sent, 80 from the store" in again.out
         assert outcomes() == {"answered": 40, "cut": 40, "filtered": 20}
 
-        for command in (["runs", "show", "r"], ["leaderboard", "runs/r", "--markdown", "board.md"]):
-            assert "40 cut before any answer, 20 filtered by the provider" in " ".join(
-                typed(*command).text.split()
-            )
-        typed(
-            "leaderboard", "runs/r", "--html", "board.html", "--csv", "board.csv", "--json-file", "board.json"
+        said = "40 cut before any answer, 20 filtered by the provider"
+        files = [f"board.{end}" for end in ("md", "html", "csv", "json")]
+        flags = ("--markdown", "--html", "--csv", "--json-file")
+        board = typed(
+            "leaderboard", "runs/r", *(word for pair in zip(flags, files, strict=True) for word in pair)
         )
+        md, html, table, data = (Path(file).read_text(encoding="utf-8") for file in files)
+        for text in (typed("runs", "show", "r").out, board.out, md, html):
+            assert said in " ".join(text.split())
+        assert "failed,cut,filtered,refused" in table and ",60,40,20,0," in table
+        assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
         gate = typed("compare", "runs/r", "runs/r", "--fail-if", "n_failed is above 0", "--junit", "gate.xml")
         assert gate.code == 1
         for text in (gate.text, Path("gate.xml").read_text(encoding="utf-8")):
-            assert "40 cut before any answer, 20 filtered by the provider" in " ".join(text.split())
+            assert said in " ".join(text.split())
 
         scored = typed("score", "runs/r", "--scorer", "exact-match")
         assert scored.code == 1 and outcomes("r.rescored") == outcomes()
@@ -128,6 +132,7 @@ def test_a_task_may_count_them_as_wrong(tmp_path: Path) -> None:
         assert task["n_failed"] == 20 and task["metrics"][0]["n"] == 80
         done = ran(server.url, "all", "-T", 'score_as_empty=["cut", "filtered"]')
         assert done.code == 0, done.text
+    assert "40 cut before any answer and scored as empty" in " ".join(done.out.split())
     assert outcomes("all") == {"answered": 40, "cut": 40, "filtered": 20}
     (task,) = record(Path("runs/all"))["tasks"]
     assert task["n_failed"] == 0 and task["metrics"][0]["value"] == 26 / 100
@@ -181,6 +186,8 @@ GEMINI_FILTERS = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII")
         ("openai", "/v1", chat("<think>So", "stop"), "cut"),
         ("openai", "/v1", chat(None, "stop", reasoning="So the answer"), "cut"),
         ("openai", "/v1", chat("", "MAX_TOKENS"), "cut"),
+        ("openai", "/v1", chat("\u200b", "length"), "cut"),
+        ("openai", "/v1", chat(None, "content_filter", refusal="I will not."), "filtered"),
         ("openai", "/v1", chat("7 is", "length"), "answered"),
         ("openai", "/v1", chat("I cannot help with that.", "stop"), "answered"),
         ("openai", "/v1", chat("7", "content_filter"), "filtered"),

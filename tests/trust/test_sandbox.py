@@ -412,6 +412,8 @@ def test_what_is_no_sandbox_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path
         monkeypatch.setenv(sandbox.VARIABLE, text)
         with pytest.raises(ConfigurationError, match="podman:IMAGE"):
             run("pass")
+    done = evalwright("run", "humaneval", "--sandbox", "podman:--privileged", folder=tmp_path)
+    assert done.code == 2 and "podman:IMAGE" in done.err, done.text
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv(sandbox.VARIABLE, "apptainer:image.sif")
     with pytest.raises(NoSandbox, match="not installed"):

@@ -189,7 +189,7 @@ def _row(
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
-        unscored=unscored(run.tasks),
+        unscored=unscored(run.tasks, empty=True),
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
         shares=shares,
@@ -271,7 +271,7 @@ def _notes(
     if any(row.n_failed for row in rows):
         yield "Failed items are counted separately and are not scored as wrong."
     if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
-        yield f"Items without a score: {'; '.join(without)}."
+        yield f"Items without an answer or a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 

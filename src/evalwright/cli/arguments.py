@@ -43,7 +43,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         value = json.loads(text, parse_constant=_no_number)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"True": True, "False": False, "None": None}.get(text, text)
     return text if isinstance(value, float) and math.isinf(value) else value
 

@@ -235,10 +235,11 @@ def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> li
     chat = model is not None and "chat" in model.abilities
     settings = key_values(given["overrides"], "-T") or None
     dialect = dialect_settings(given)
+    used: set[str] = set()
     made = load_tasks(
-        name, chat=chat, dialect=dialect, overrides=settings, num_fewshot=given.get("num_fewshot")
+        name, chat=chat, dialect=dialect, overrides=settings, num_fewshot=given.get("num_fewshot"), used=used
     )
-    check_used(dialect, made)
+    check_used(dialect, made, used)
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
@@ -58,15 +58,15 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 def parsed(text: bytes | str, where: str) -> Any:
     """JSON. Raises RunError naming where it is broken."""
-    from pydantic_core import from_json
+    from pydantic_core import from_json as fast
 
     try:
-        return from_json(text)
+        return fast(text)
     except ValueError:
         pass
     try:  # the fast parser does not take half a surrogate pair
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return from_json(text)
+    except ValueError as error:
         raise RunError(
             f"{where} is not valid JSON: {error}. Correct or remove it; nothing was imported."
         ) from error

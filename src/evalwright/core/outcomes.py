@@ -38,9 +38,12 @@ LENGTH, CONTENT_FILTER, REFUSAL = "length", "content_filter", "refusal"
 """Finish reasons that say it, in our words; `models/remote/wire` translates every provider's."""
 
 _MESSAGES: dict[Outcome, tuple[Party, str]] = {
-    CUT: ("model", "The reply ended before any answer text, at the token limit or after reasoning alone,"),
-    FILTERED: ("provider", "The provider's filter stopped the reply"),
-    REFUSED: ("model", "The model refused, in the reply's own field for it"),
+    CUT: (
+        "model",
+        "The reply{of} ended before any answer text: at the token limit, or after reasoning alone.",
+    ),
+    FILTERED: ("provider", "The provider's filter stopped the reply{of}."),
+    REFUSED: ("model", "The reply{of} is a refusal, in the field made for it."),
 }
 
 
@@ -52,7 +55,8 @@ def outcome_of(response: Response) -> Outcome:
     if reason == REFUSAL:
         return REFUSED
     found = separate_reasoning(response)
-    return CUT if not found.answer.strip() and (reason == LENGTH or found.reasoning) else ANSWERED
+    seen = any(sign.isprintable() and not sign.isspace() for sign in found.answer)
+    return CUT if not seen and (reason == LENGTH or found.reasoning) else ANSWERED
 
 
 def outcome_of_failure(failure: Failure) -> Outcome:
@@ -67,4 +71,4 @@ def outcome_of_failure(failure: Failure) -> Outcome:
 def failure_of(outcome: Outcome, role: str = "") -> Failure:
     """A reply without an answer as a failure: counted and bounded like every other. role: a judge's, whose failure it is then."""
     party, message = _MESSAGES[outcome]
-    return Failure(outcome, "judge" if role else party, f"{message} of '{role}'." if role else f"{message}.")
+    return Failure(outcome, "judge" if role else party, message.format(of=f" of '{role}'" if role else ""))

@@ -12,6 +12,7 @@ import os
 import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -59,7 +60,7 @@ _SHAPES = re.compile(
     r"\b(?:sk|rk|pk)[-_](?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,200}|\b(?:hf_|gsk_|r8_|pplx-|xai-)[A-Za-z0-9]{30,200}"
     r"|\b(?:nvapi-|glpat-|github_pat_)[A-Za-z0-9_-]{20,200}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}"
     r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abprs]-[A-Za-z0-9-]{20,200}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
-    r"|\beyJ[A-Za-z0-9_-]{16,4000}\.eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]{16,2000}"
+    r"|\beyJ[A-Za-z0-9_-]{16,300}\.eyJ[A-Za-z0-9_-]{16}"
     r"|\b(?:Bearer|Basic) (?=[A-Za-z._~+/-]{0,200}\d)[A-Za-z0-9._~+/-]{20,2000}"
 )
 _LOGIN = re.compile(r"(?<=://)([^/?#\s]{1,1000})@")
@@ -115,8 +116,9 @@ def remember(secret: str) -> None:
 
 def remember_within(value: Any, name: str = "") -> None:
     """Remember every secret that a value holds, by its name: one argument, a mapping of them, a URL with a login."""
-    for secret in _secrets(value, name):
-        remember(secret)
+    with suppress(RecursionError):  # it is hidden as a whole in a record
+        for secret in _secrets(value, name):
+            remember(secret)
 
 
 def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
@@ -220,7 +222,10 @@ def masked(value: Any) -> Any:
 
 def masked_arguments(value: Any, name: str = "") -> Any:
     """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as `MASKED`."""
-    return _replaced(value, name, lambda _: MASKED, mask)
+    try:
+        return _replaced(value, name, lambda _: MASKED, mask)
+    except RecursionError:
+        return MASKED
 
 
 def without_login(url: str) -> str:
@@ -230,7 +235,10 @@ def without_login(url: str) -> str:
 
 def digested_arguments(value: Any, name: str = "") -> Any:
     """Arguments for a fingerprint: a secret enters as a digest, so that others give another fingerprint and none is shown."""
-    return _replaced(value, name, digest, str)
+    try:
+        return _replaced(value, name, digest, str)
+    except RecursionError:
+        return digest(str(value))
 
 
 def digest(secret: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from evalwright.core.errors import Failure, StoreError
 from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
-from evalwright.core.secrets import mask_json
+from evalwright.core.secrets import mask, mask_json
 from evalwright.engine.claims import Owner
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.schema import connect, store_error
@@ -108,7 +108,7 @@ class Store:
 
     def remember_empty(self, key: bytes, failure: Failure) -> None:
         """Keep the failure of such a request."""
-        text = _dump(failure.as_dict())
+        text = mask(_dump(failure.as_dict()))
         self.outbox().empty(key, text, checksum_of(key, text))
         self._has_empty = True
 

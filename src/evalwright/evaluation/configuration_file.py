@@ -17,12 +17,12 @@ over the file. What only a person decides, the file only proposes: see `origins`
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, proposed, require_allowed
@@ -109,7 +109,7 @@ def _opened(path: Path) -> _Reader:
 
 def _from_json(path: Path) -> Any:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -224,7 +225,7 @@ def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) ->
         for key, item in value.items():
             yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
     elif path in FILES and any(
-        not is_within(folder / str(one), folder, Path.cwd()) for one in _listed(value)
+        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in _listed(value)
     ):
         yield Setting(at, value)
 

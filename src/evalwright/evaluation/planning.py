@@ -243,6 +243,7 @@ def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> Un
 def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
     """The tasks as a model gets them. chat: whether it takes messages. Raises UsageError."""
     tasks: list[Task] = []
+    used: set[str] = set()
     for name in configuration.tasks:
         if name in objects.tasks:
             for key in ("overrides", "num_fewshot"):
@@ -260,9 +261,10 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                     overrides=configuration.overrides or None,
                     dialect=dict(configuration.dialect),
                     num_fewshot=configuration.num_fewshot,
+                    used=used,
                 )
             )
-    check_used(configuration.dialect, tasks)
+    check_used(configuration.dialect, tasks, used)
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:

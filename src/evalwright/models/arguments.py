@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.base import Pacing
 
@@ -58,7 +58,7 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
     """A mapping, or JSON text of one."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = from_json(value)
         except ValueError:
             value = ""
     if value is None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, BinaryIO, NamedTuple
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected, RequestError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import (
@@ -102,7 +103,7 @@ class ReplayModel(LocalModel):
     def _row(self, line: bytes, number: int) -> list[_Recorded]:
         where = f"{self._path}, row {number}"
         try:
-            row = json.loads(line)
+            row = from_json(line)
         except ValueError as error:
             raise ConfigurationError(f"{where} is not valid JSON: {error}.") from None
         try:
@@ -154,7 +155,7 @@ class ReplayModel(LocalModel):
         offset, slot = place
         self._file.seek(offset)
         try:
-            found = list(_recorded(json.loads(self._file.readline())))[slot]
+            found = list(_recorded(from_json(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
             found = None
         if found is None or found.subject != subject or file_state(self._path) != self._state:

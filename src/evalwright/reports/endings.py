@@ -76,7 +76,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     else:
         said = [f"{failed:,} of {total:,} samples failed; they are counted separately and not scored."]
     said += [CLOSING[outcome] for outcome in without]
-    if without:
+    if without and not all(task["definition"].get("dialect") for run in runs for task in run.data["tasks"]):
         said.append(f"To count them as wrong, the task says so: score_as_empty: [{', '.join(without)}].")
     if labels - {*without}:
         said.append("Run the same command again to send only what failed.")

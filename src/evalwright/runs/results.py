@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +120,11 @@ class TaskResult:
         )
 
 
-def unscored(tasks: Iterable[TaskResult], *, failed_alone: bool = False) -> str:
+def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: bool = False) -> str:
     """Why samples have no score: "40 cut before any answer, 20 filtered by the provider, 3 failed".
 
-    "" where all have one, and where requests or scorers failed and nothing else, unless failed_alone.
+    "" where all have one, and where requests or scorers failed and nothing else, unless failed_alone. empty: say, too, which
+    replies without an answer have the score of an empty one.
     """
     counts = dict.fromkeys(NO_ANSWER, 0)
     failed = 0
@@ -134,6 +135,9 @@ def unscored(tasks: Iterable[TaskResult], *, failed_alone: bool = False) -> str:
     failed -= sum(counts.values())
     parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in counts.items() if n]
     parts += [f"{failed:,} failed"] if failed > 0 and (parts or failed_alone) else []
+    for outcome in NO_ANSWER if empty else ():
+        scored = sum(task.outcomes.get(outcome, 0) - task.failures.get(outcome, 0) for task in tasks)
+        parts += [f"{scored:,} {WORDS[outcome]} and scored as empty"] if scored > 0 else []
     return ", ".join(parts)
 
 

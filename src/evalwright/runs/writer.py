@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.private import open_private, private_folder
 from evalwright.core.samples import SampleRecord
@@ -144,7 +145,7 @@ def drop_plan(folder: Path) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """The rules with which a run was begun; empty where there are none."""
     try:
-        found = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
+        found = from_json((folder / PLAN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

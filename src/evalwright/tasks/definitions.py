@@ -72,7 +72,7 @@ def merge(base: Document, over: Document) -> Document:
         places,
         files,
         {**base.bases, **over.bases},
-        (*base.trust, *over.trust),
+        over.trust if over.trust.folders else base.trust,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.core.private import home_folder
 from evalwright.tasks import decorator
@@ -159,7 +160,7 @@ class _Cache:
         self._files: dict[str, Any] = {}
         self._changed = False
         with suppress(OSError, ValueError, LookupError, TypeError):
-            data = json.loads(self._path.read_text(encoding="utf-8"))
+            data = from_json(self._path.read_text(encoding="utf-8"))
             if data["version"] == _VERSION:
                 self._files = dict(data["files"])
 

@@ -13,7 +13,7 @@ from evalwright.tasks import dialects
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.overrides import with_overrides
-from evalwright.tasks.yaml_files import Document, read_document, shown
+from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -50,12 +50,14 @@ def load_tasks(
     folders: Sequence[str | Path] = (),
     dialect: Mapping[str, Any] | None = None,
     num_fewshot: int | None = None,
+    used: set[str] | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
     A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
-    holds for task files of ours too: those in its folders may read files anywhere.
+    holds for task files of ours too: those in its folders may read files anywhere. used: told of the settings that a
+    task file of ours used.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(f"The number of shots must be a whole number of 0 or more, not {num_fewshot!r}.")
@@ -70,17 +72,20 @@ def load_tasks(
     from evalwright.tasks.compiling import compile_task
 
     trusted = (dialect or {}).get("trust", ())
-    trust = tuple(map(Path, [trusted] if isinstance(trusted, str) else trusted))
+    trust = Trust(tuple(map(Path, [trusted] if isinstance(trusted, str) else trusted)))
     found = find_definitions(name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust)
     found = [with_shots(item, num_fewshot) for item in found]
     if _only_one and len(found) != 1:
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
-    return [
+    made = [
         item if isinstance(item, Task) else compile_task(item, prompt_format=prompt_format, chat=chat)
         for item in found
     ]
+    if trust.used and used is not None:
+        used.add("trust")
+    return made
 
 
 def find_definitions(
@@ -89,7 +94,7 @@ def find_definitions(
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
     chat: bool = False,
-    trust: tuple[Path, ...] = (),
+    trust: Trust | None = None,
 ) -> list[Definition | Task]:
     """What a name stands for before its data is read: definitions, or Tasks where Python made them. Errors as `load_task`."""
     name = str(name_or_path)
@@ -184,9 +189,9 @@ def with_shots(found: Definition | Task, count: int | None) -> Definition | Task
 
 
 def _expanded(
-    document: Document, overrides: Mapping[str, Any] | None, trust: tuple[Path, ...] = ()
+    document: Document, overrides: Mapping[str, Any] | None, trust: Trust | None = None
 ) -> list[Definition]:
-    whole = with_includes(replace(document, trust=trust))
+    whole = with_includes(replace(document, trust=trust) if trust else document)
     return expand(with_overrides(whole, overrides, Path.cwd()) if overrides else whole)
 
 

@@ -467,25 +467,24 @@ def test_a_second_reply_is_never_given_to_the_next_request(late: bytes, pause: f
 
 
 def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() -> None:
-    ended = []
+    ended: list[bytes] = []
+    sent: list[asyncio.Future[Any]] = []
 
     async def talk(connection: Connection) -> None:
         while True:
             await connection.request()
             if connection.bodies[-1] == b'"slow"':
-                asked.cancel()
+                sent[0].cancel()
                 ended.append(await asyncio.wait_for(connection.reader.read(), 60))
             await connection.write(http(connection.bodies[-1]))
 
     async def go() -> list[Any]:
         async with Served(talk).client() as client:
-            nonlocal asked
-            asked = asyncio.ensure_future(client.send(Call("/x", "slow")))
+            sent.append(asyncio.ensure_future(client.send(Call("/x", "slow"))))
             with pytest.raises(asyncio.CancelledError):
-                await asked
+                await sent[0]
             return [(await client.send(Call("/x", text))).data for text in ("one", "two")]
 
-    asked: asyncio.Future[Any]
     assert asyncio.run(go()) == ["one", "two"]
     assert ended == [b""]
 

@@ -131,6 +131,12 @@ def test_tests_that_cannot_be_run_are_no_failure_of_the_program(tests: str, why:
         run("def f(x): return x", tests)
 
 
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'"passed"', b"\xff", b'{"label": ["passed"]}'])
+def test_a_verdict_that_is_none_is_no_pass(body: bytes) -> None:
+    tests = f"import os, struct\nfor fd in range(3, 9):\n    try: os.write(fd, struct.pack('!cI', b'v', {len(body)}) + {body!r})\n    except OSError: pass"
+    assert run("", tests).label == "ended early"
+
+
 @pytest.mark.parametrize(
     ("program", "tests", "why"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.code.sandbox import run
 from evalwright.scorers.code.unit_tests import assembled, unit_tests
 from evalwright.scorers.registry import bind
 from support.sandbox import needs_sandbox
@@ -84,13 +87,19 @@ def test_long_answers_are_read_once(text: str, code: str) -> None:
 
 
 @needs_sandbox
-def test_programs_run_side_by_side() -> None:
-    sample = Sample("s", metadata={"tests": "assert x == 1"})
+def test_programs_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample, four_at_once = Sample("s", metadata={"tests": "pass"}), threading.Barrier(4)
 
-    async def several() -> list[Score]:
-        return await asyncio.gather(*(unit_tests(sample, Answer("x = 1"), ASK) for _ in range(9)))
+    def together(*program: Any, **limits: Any) -> Any:
+        four_at_once.wait(60)  # breaks, and the test with it, where they run one after another
+        return run(*program, **limits)
 
-    assert [score.value for score in asyncio.run(several())] == [1.0] * 9
+    monkeypatch.setattr("evalwright.scorers.code.unit_tests.run", together)
+
+    async def four() -> list[Score]:
+        return await asyncio.gather(*(unit_tests(sample, Answer("x = 1"), ASK) for _ in range(4)))
+
+    assert [score.value for score in asyncio.run(four())] == [1.0] * 4
 
 
 TEXTS = [{"input": "1 2\n", "output": "3"}, {"input": "4 5\n", "output": "9\n\n"}]

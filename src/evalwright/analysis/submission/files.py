@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
@@ -258,7 +259,7 @@ def read_submission(path: Path) -> Submission:
     except OSError as error:
         raise RunError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     try:
-        data = json.loads(text)
+        data = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
         intact = isinstance(data, dict) and data.get("sha256") == _hash(data)
     except (ValueError, RecursionError) as error:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder, private_folder
 
@@ -28,7 +29,7 @@ def read_json(path: Path | None, kind: type = dict) -> Any:
     if path is None or not path.is_file():
         return kind()
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The model's file '{path}' cannot be read as JSON: {error}.") from error
     if not isinstance(data, kind):
@@ -74,7 +75,7 @@ def parameter_count(folder: Path) -> int | None:
         try:
             with path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(min(size, 100_000_000)))
+                header = from_json(file.read(min(size, 100_000_000)))
         except (OSError, ValueError):
             return None
         total += sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
@@ -114,7 +115,7 @@ def file_hash(path: Path) -> str:
     home = home_folder() / "hashes"
     note = home / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(note.read_text(encoding="utf-8"))
+        known = from_json(note.read_text(encoding="utf-8"))
         if known["key"] == key:
             return str(known["hash"])
     with path.open("rb") as file:

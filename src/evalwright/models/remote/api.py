@@ -30,7 +30,7 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.exchange import Reply, largest_reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
 from evalwright.models.remote.keys import Secret, find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
@@ -170,7 +170,9 @@ class ApiModel(RemoteModel):
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
         try:
-            reply = await self.client.send(self.wire.build(request, self.settings))
+            call = self.wire.build(request, self.settings)
+            largest = largest_reply(self._most_tokens(request))
+            reply = await self.client.send(replace(call, largest=largest))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
@@ -232,6 +234,12 @@ class ApiModel(RemoteModel):
         if least is not None and asked is not None and asked < least:
             changed["temperature"] = least
         return replace(request, **changed) if changed else request
+
+    def _most_tokens(self, request: Generate | Embed) -> int | None:
+        """How many tokens a reply can hold; None where only the provider knows."""
+        if not isinstance(request, Generate):
+            return 0
+        return request.max_tokens or self.settings.max_tokens
 
     def _why_not(self, ability: Ability) -> str:
         hint = " For a model of embeddings add interface=embeddings." if ability == "embed" else ""

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
 from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
@@ -104,9 +105,10 @@ class HttpClient:
                 try:
                     kind = reply.headers.get("Content-Type")
                     if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
-                        body = await self._read(reply)
+                        body = await self._read(reply, call.largest)
                         return self._understand(reply, kind, body, time.perf_counter() - started)
-                    data = await gathered(self.where, kind, self._pieces(reply), call.gatherer, call.decoding)
+                    pieces = self._pieces(reply, call.largest)
+                    data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
                     return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
                 finally:
                     reply.close()
@@ -128,7 +130,7 @@ class HttpClient:
                 reply = await pool.open(*self._request(Call(path, method="GET")))
             try:
                 if not 200 <= reply.status < 300:
-                    self._understand(reply, None, await self._read(reply), 0.0)
+                    self._understand(reply, None, await self._read(reply, None), 0.0)
                 pieces = self._pieces(reply, bounded=False)
                 while True:
                     with pool.timeouts.limit(self.timeout):
@@ -172,16 +174,16 @@ class HttpClient:
                 self._header_lines[key] = lines
         return method, url, lines, body
 
-    async def _read(self, reply: Opened) -> bytes:
+    async def _read(self, reply: Opened, largest: int | None) -> bytes:
         """The body, unpacked, refused as soon as it is too large."""
         content = reply.content
         if content.is_eof() and "Content-Encoding" not in reply.headers:
             body: bytes = content.read_nowait(-1)
-            self._check_size(len(body))
+            self._check_size(len(body), largest)
             return body
         pieces: list[bytes] = []
         try:
-            async for piece in self._pieces(reply):
+            async for piece in self._pieces(reply, largest):
                 pieces.append(piece)  # noqa: PERF401  # what came before an error is kept
         except Exception as error:
             failed = self._translate(error)
@@ -190,7 +192,9 @@ class HttpClient:
             raise failed from None
         return b"".join(pieces)
 
-    async def _pieces(self, reply: Opened, *, bounded: bool = True) -> AsyncIterator[bytes]:
+    async def _pieces(
+        self, reply: Opened, largest: int | None = None, *, bounded: bool = True
+    ) -> AsyncIterator[bytes]:
         """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
@@ -207,16 +211,16 @@ class HttpClient:
                         piece, unpacker = unpacker.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
                     size += len(part)
-                    self._check_size(size)
+                    self._check_size(size, largest)
                 yield part
         if not whole:
             raise ConnectionFailed(f"{self.where} sent a compressed reply that ends early.")
 
-    def _check_size(self, size: int) -> None:
-        if size > self._largest_reply:
+    def _check_size(self, size: int, largest: int | None = None) -> None:
+        most = self._largest_reply if largest is None else min(largest, self._largest_reply)
+        if size > most:
             raise Rejected(
-                f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped.",
-                taken=True,
+                f"{self.where} sent a reply of more than {most} bytes; it was dropped.", taken=True
             )
 
     def _understand(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
@@ -235,8 +239,8 @@ class HttpClient:
         if kind is not None and "json" not in kind.lower():
             raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
         try:
-            data = json.loads(body.decode("utf-8"))
-        except (ValueError, RecursionError):
+            data = from_json(body.decode("utf-8"))
+        except ValueError:
             raise bad_reply(self.where, "complete and valid JSON", body, status) from None
         return Reply(data, seconds, limits)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import (
     AuthenticationFailed,
     BadReply,
@@ -101,8 +102,8 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
     try:
-        data = json.loads(body) if body else None
-    except (ValueError, RecursionError):
+        data = from_json(body) if body else None
+    except ValueError:
         data = None
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
@@ -145,8 +146,9 @@ def error_for(
         message += f": {said}"
     if said[-1:] not in (".", "!", "?"):
         message += "."
-    if kind is AuthenticationFailed and key_source:
-        message += f" The key came from {key_source}."
+    if kind is AuthenticationFailed:
+        no_key = "No provider's key was sent: to name one for this server use -M api_key_env=VARIABLE."
+        message += f" The key came from {key_source}." if key_source else f" {no_key}"
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
     unsure = True if status in _UNSURE else None

@@ -112,7 +112,7 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
-    failed = f", {words}" if (words := unscored([task], failed_alone=True)) else ""
+    failed = f", {words}" if (words := unscored([task], failed_alone=True, empty=True)) else ""
     failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
     samples = numbers.counted(task.n_samples, "sample")
     yield doc.Heading(f"{task.name} (version {task.version}): {samples}{failed}")

@@ -274,7 +274,12 @@ def _landlock(readable: list[str]) -> None:
     attributes = struct.pack(f"{len(words)}Q", *words)
     rules = _check(_LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "Landlock's ruleset")
     for path in readable:
-        folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except PermissionError:
+            raise OSError(
+                f"another user cannot read Python's library in {path}, as every program here must"
+            ) from None
         _check(
             _LIBC.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", _LANDLOCK_READ, folder), 0),
             "Landlock's rule",

@@ -64,7 +64,7 @@ def run(
             process.end()
     if verdict is None:
         return Outcome("timed out", f"after {seconds:g} seconds")
-    label, why = verdict.get("label"), str(verdict.get("why", ""))
+    label, why = verdict.get("label"), str(verdict.get("why", ""))[:300]
     if label == "untestable":
         raise ScoringError(f"This sample's tests cannot be run: {why}.")
     if label == "passed" or label == "failed":

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from evalwright.core.errors import EvalwrightError, TaskError
+from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -116,13 +117,18 @@ def parse(path: Path) -> dict[str, Any]:
     loader = _Loader(data)
     loader.folder = path.parent
     try:
-        value = loader.get_single_data()
+        if too_deep(data.decode("utf-8", "replace")):
+            raise ValueError("it is nested too deeply")
+        node = loader.get_single_node()
+        if node is not None and expanded_size(node) > MAX_NODES:
+            raise ValueError(f"with its aliases (*) written out it has more than {MAX_NODES:,} values")
+        value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise TaskError(f"{path}{line}: this YAML cannot be used: {problem}.") from None
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()

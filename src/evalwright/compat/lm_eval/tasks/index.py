@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.private import home_folder
@@ -70,7 +71,7 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     cache = home_folder() / "lm-eval" / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        data = json.loads(cache.read_text(encoding="utf-8"))
+        data = from_json(cache.read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
             known = data["entries"]
             return [Listed(name, kind, path, tuple(own)) for name, kind, path, own in known], dict(

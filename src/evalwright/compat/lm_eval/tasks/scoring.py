@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
+from evalwright.compat.lm_eval.tasks.filters import without
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
 from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName
@@ -257,8 +258,7 @@ def exact_match(
             return [plain(one) for one in text]
         if not isinstance(text, str):
             return text
-        for pattern in regexes_to_ignore or ():
-            text = re.sub(pattern, "", text)
+        text = without(regexes_to_ignore, text)
         if ignore_case:
             text = text.lower()
         # Published comparisons are of fixed-width arrays, which know no trailing NUL.

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import RequestError
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
@@ -94,7 +95,7 @@ class BatchApi(ABC):
         async for line in self.client.lines(path):
             if line.strip():
                 try:
-                    row = json.loads(line)
+                    row = from_json(line)
                 except ValueError:
                     row = None
                 if not isinstance(row, Mapping):

@@ -347,9 +347,10 @@ _NO_TEXT = frozenset(
 )
 """Finish reasons of replies that have no content for a reason."""
 _FINISHES = {
-    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
     **dict.fromkeys(
         (
+            "content_filter",
             "content-filter",
             "content_filtered",
             "safety",

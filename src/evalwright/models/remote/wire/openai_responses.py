@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
-from evalwright.core.outcomes import REFUSAL
+from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
@@ -61,7 +61,7 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     finish = _finish(status, data, settings)
     items = [item for item in output if isinstance(item, Mapping)]
     text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
-    if refusal and not text.strip():
+    if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
     return Said(text, reasoning, finish, response_usage(data), data.get("model"), excused=called)

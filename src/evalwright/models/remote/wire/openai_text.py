@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected
-from evalwright.core.outcomes import REFUSAL
+from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
@@ -43,7 +43,7 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
     finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
     refusal = _refusal(message)
-    if refusal and not text.strip():
+    if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
     return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
