@@ -181,8 +181,7 @@ class ApiModel(RemoteModel):
             raise
 
     def _settle(self, error: RequestError, request: Generate | Embed) -> None:
-        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
-        only if its answer had ended."""
+        """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
         if error.usage is None and error.reply is not None:
             data, final = error.reply
             with suppress(RequestError):
