@@ -57,3 +57,15 @@ def test_a_linked_folder_of_runs_says_where_it_leads() -> None:
         patched.chdir("work")
         done = typed("run", "factual-closed-book", "--model", "demo/small", "--limit", "1", "--quiet")
     assert done.code == 2 and f"--out '{Path('scratch').resolve()}'" in done.err
+
+
+def test_a_suite_file_with_a_local_server_needs_no_permission_unless_a_key_would_go_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("s.yaml").write_text(
+        "tasks: [factual-closed-book]\nmodels: ['vllm/http://localhost:1/v1#m']\nlimit: 1\n"
+    )
+    command = ("plan", "--config", "s.yaml")
+    assert typed(*command).code == 0
+    monkeypatch.setenv("VLLM_API_KEY", KEY)
+    assert typed(*command).code == 2

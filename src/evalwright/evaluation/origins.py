@@ -21,6 +21,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
+from evalwright.models.remote.keys import find_key, is_local
 from evalwright.models.trust import trust_path, trusted
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
@@ -176,10 +177,12 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:
-    """Whether an address is one on this machine, of providers that need no key."""
+    """Whether an address is one on this machine, of providers of such servers that would send no key there."""
     rows = [providers.find(name) for name in names]
     host = urlsplit(address).hostname if "\\" not in address else None
-    return host in ("localhost", "127.0.0.1", "::1") and all(row is not None and not row.key for row in rows)
+    return host in ("localhost", "127.0.0.1", "::1") and all(
+        row is not None and is_local(row.base_url) and not any(map(find_key, row.key)) for row in rows
+    )
 
 
 def _provider_of(spec: Any) -> str:
