@@ -63,9 +63,10 @@ def test_a_suite_file_with_a_local_server_needs_no_permission_unless_a_key_would
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("s.yaml").write_text(
-        "tasks: [factual-closed-book]\nmodels: ['vllm/http://localhost:1/v1#m']\nlimit: 1\n"
+        "tasks: [factual-closed-book]\nlimit: 1\nmodels: [{model: 'vllm/http://localhost:1/v1#m', "
+        "arguments: {max_attempts: 1}}]\n"
     )
-    command = ("plan", "--config", "s.yaml")
-    assert typed(*command).code == 0
+    command = ("run", "--config", "s.yaml", "--quiet")
+    assert typed(*command).code == 1  # it was sent, and nobody answered
     monkeypatch.setenv("VLLM_API_KEY", KEY)
     assert typed(*command).code == 2

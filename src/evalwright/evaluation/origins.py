@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
-from evalwright.models.remote.keys import find_key, is_local
+from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
@@ -52,6 +52,7 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
 )
 """Settings of tasks that are names of files."""
 _LONGEST = 2000
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +178,11 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:
-    """Whether an address is one on this machine, of providers of such servers that would send no key there."""
+    """Whether an address is one on this machine, of providers whose servers are there, and no key would be sent to it."""
     rows = [providers.find(name) for name in names]
-    host = urlsplit(address).hostname if "\\" not in address else None
-    return host in ("localhost", "127.0.0.1", "::1") and all(
-        row is not None and is_local(row.base_url) and not any(map(find_key, row.key)) for row in rows
+    places = [address, *("" if row is None else row.base_url for row in rows)]
+    return all("\\" not in place and urlsplit(place).hostname in _HERE for place in places) and not any(
+        find_key(variable) for row in rows if row is not None for variable in row.key
     )
 
 
