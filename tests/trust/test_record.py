@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,7 @@ def _started(server: OpenAIServer, folder: Path, *more: str, before: str = "") -
     return subprocess.Popen(
         ["sh", "-c", f"{before} exec {shlex.join(arguments)}"],
         cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
     )  # fmt: skip
 
 
