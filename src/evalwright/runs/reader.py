@@ -70,9 +70,14 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid."""
+        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid.
+
+        None where it is not known of every answer.
+        """
         usage = self.data["usage"]
         answers = usage.get("answers", {})
+        if answers.get("unpriced"):
+            return None
         found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
         return None if found is None else float(found)
 
