@@ -70,9 +70,14 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid."""
+        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid.
+
+        None where it is not known of every answer.
+        """
         usage = self.data["usage"]
         answers = usage.get("answers", {})
+        if answers.get("unpriced"):
+            return None
         found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
         return None if found is None else float(found)
 
@@ -124,8 +129,8 @@ class Run:
         return named if named.is_file() else self.folder / SAMPLES_FILE
 
     def verify(self) -> None:
-        """Raise RunError if the samples file is not the one that `run.json` describes."""
-        path = self.samples_file
+        """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
+        path, known = self.samples_file, self.data["samples"].get("sha256")
         try:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -133,7 +138,7 @@ class Run:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
             ) from error
-        if found != self.data["samples"]["sha256"]:
+        if known is not None and found != known:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
 
 

@@ -232,7 +232,7 @@ class ApiModel(RemoteModel):
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
         """The response with what it cost, where a price is known and tokens were counted."""
-        if self.price is None or response.cost is not None:
+        if self.price is None or response.cost is not None or not response.counted:
             return response
         warn_if_old(self.price)
         return replace(response, cost=self.price.cost(response.usage, batched=batched))

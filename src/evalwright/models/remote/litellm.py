@@ -164,7 +164,7 @@ class LiteLLMModel(RemoteModel):
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))
-        return replace(found, cost=self.price.cost(found.usage)) if self.price else found
+        return replace(found, cost=self.price.cost(found.usage)) if self.price and found.counted else found
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""
