@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+import tracemalloc
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -92,11 +93,9 @@ def test_no_such_template_is_rendered_in_the_program_itself(name: str) -> None:
 def test_what_is_constant_in_a_template_is_not_worked_out_in_the_program_itself() -> None:
     tracemalloc.start()
     try:
-        assert templates.text("{{ 'a' * 19000000 }}")({}) == "a" * 19_000_000
-        assert tracemalloc.get_traced_memory()[1] < 10 * 19_000_000
-        with pytest.raises(templates.TemplateError, match="processor time|memory"):
-            templates.text("{{ 'a' * 2000000000 }}")
-        assert tracemalloc.get_traced_memory()[1] < 10 * 19_000_000
+        with pytest.raises(templates.TemplateError):
+            templates.text("{{ 'a' * 200000000 }}")({})
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
 
