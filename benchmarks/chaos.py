@@ -264,7 +264,6 @@ def one(fate: str) -> Fate:
 
 
 def kill(number: int) -> Callable[[subprocess.Popen[bytes]], None]:
-    """Send a signal; one that is not heeded is followed by the last."""
     return lambda process: process.send_signal(number)
 
 

@@ -36,7 +36,7 @@ from evalwright.models.remote.keys import Secret, find_key, is_local, key_variab
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
-from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
+from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, is_at, may_have_keys, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
@@ -81,9 +81,9 @@ class ApiModel(RemoteModel):
         self.base_url, plain, self._login, shape = self._place(
             provider, written, arguments.text("base_url", base_url)
         )
-        self.official = _is_at(provider, self.base_url)
+        self.official = is_at(provider, self.base_url)
         placed = base_url is not None or written.startswith(("http://", "https://"))
-        self._is_own = not placed or _may_have_keys(provider, self.base_url)
+        self._is_own = not placed or may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -181,8 +181,7 @@ class ApiModel(RemoteModel):
             raise
 
     def _settle(self, error: RequestError, request: Generate | Embed) -> None:
-        """Note in an error what the reply that could not be read used, where it says so. What a stream that broke says holds
-        only if its answer had ended."""
+        """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
         if error.usage is None and error.reply is not None:
             data, final = error.reply
             with suppress(RequestError):
@@ -464,20 +463,6 @@ def _formats(provider: Provider) -> tuple[str, ...]:
     """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
     more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *more)))
-
-
-def _is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
-    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
-    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
-
-
-def _may_have_keys(provider: Provider, url: str) -> bool:
-    """Whether a URL that the person gave is one to which the provider's keys belong. A provider whose whole host is a variable
-    has no hosts of its own, but for Google's."""
-    if provider.auth == "google":
-        return (urlsplit(url).hostname or "").endswith(".googleapis.com")
-    return _is_at(provider, url) or not urlsplit(provider.base_url).hostname
 
 
 def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import stop_at
-from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
+from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
@@ -123,11 +123,19 @@ class Wire:
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
+        tokens = (request.max_tokens or settings.max_tokens) if isinstance(request, Generate) else 0
+        most = largest_reply(tokens)
         body = self.payload(request, settings)
         if whole or not settings.stream or self.gather is None:
-            return Call(self.path(settings), body)
+            return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
-        return Call(path, self.stream_payload(body), gatherer=self.gather(settings), decoding=self.decoding)
+        return Call(
+            path,
+            self.stream_payload(body),
+            gatherer=self.gather(settings),
+            decoding=self.decoding,
+            largest=most,
+        )
 
     def read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
