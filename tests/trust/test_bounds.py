@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+import tracemalloc
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -87,6 +88,16 @@ def test_a_template_that_would_take_all_time_or_memory_is_ended(
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_such_template_is_rendered_in_the_program_itself(name: str) -> None:
     assert not is_linear(ENVIRONMENT.parse(HOSTILE[name]))
+
+
+def test_what_is_constant_in_a_template_is_not_worked_out_in_the_program_itself() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(templates.TemplateError):
+            templates.text("{{ 'a' * 200000000 }}")({})
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

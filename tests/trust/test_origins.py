@@ -90,6 +90,30 @@ def test_a_suite_file_proposes_and_nothing_is_done(name: str) -> None:
     assert not Path("runs").exists() and not Path("home").exists()
 
 
+def test_a_file_makes_no_prices_for_the_persons_budget() -> None:
+    Path("suite.yaml").write_text(
+        "tasks: [questions.yaml]\nmodels: [scripted/echo]\nprice: [0/0]\nname: mine\n"
+    )
+    refused = typed("run", "--config", "suite.yaml", "--budget", "0.01 USD")
+    assert refused.code == 2 and "  price: " in refused.err, refused.text
+    own = typed("run", "--config", "suite.yaml", "--budget", "0.01 USD", "--price", "1/1")
+    assert own.code == 0, own.text
+    assert typed("run", "--config", "suite.yaml").code == 0
+
+
+@pytest.mark.parametrize("field", ["model: other", "messages: []", "prompt: Hello", "n: 50"])
+def test_a_file_does_not_ask_another_model_or_something_else(
+    field: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    Path("suite.yaml").write_text(
+        f"tasks: [questions.yaml]\nmodels: [{{model: openai/m, arguments: {{extra_body: {{{field}}}}}}}]\n"
+    )
+    done = typed("run", "--config", "suite.yaml")
+    assert done.code == 2 and f"extra_body.{field.partition(':')[0]} would replace" in done.err, done.text
+    assert not server.received
+
+
 def test_what_is_harmless_is_not_asked_about() -> None:
     Path("suite.yaml").write_text(
         "tasks: [questions.yaml]\noverrides: {version: 2}\nlimit: 1\nname: mine\nout: more/runs\ncommon: {seed: 1}\n"

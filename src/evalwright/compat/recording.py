@@ -21,7 +21,7 @@ from evalwright.engine.counts import Counts
 from evalwright.evaluation.effects import check_run_name
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run, open_run, ordinary
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
     start = 0
     try:
-        with path.open("rb") as lines:
+        with ordinary(path).open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.strip():

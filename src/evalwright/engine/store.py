@@ -57,6 +57,8 @@ class Store:
         owner: Owner | None = None
         try:
             private_folder(home)
+            if path.exists() and not path.is_file():
+                raise StoreError(f"The store {path} is no ordinary file.")
             open_private(path, "ab").close()  # SQLite gives the files beside it the same permissions
             owner = Owner(home / "owners")
             reader = connect(path)

@@ -70,7 +70,8 @@ def configuration_from(
         reader = _opened(Path(file))
         base = reader.read(suite)
         rest = reader.values(suite, flags, model_arguments or {})
-        require_allowed(reader.path, proposed(rest, reader.folder), trust_file, reader.folder, reader.at)
+        settings = proposed(rest, reader.folder, budget="budget" in flags)
+        require_allowed(reader.path, settings, trust_file, reader.folder, reader.at)
     else:
         base = Configuration()
     flags = dict(flags)

@@ -71,12 +71,13 @@ class Setting:
         return f"  {name}: {value}   ({at(self.path)})"
 
 
-def proposed(values: Mapping[str, Any], folder: Path) -> list[Setting]:
+def proposed(values: Mapping[str, Any], folder: Path, *, budget: bool = False) -> list[Setting]:
     """What of a file's values is for a person to decide.
 
-    values: those that nothing on the command line replaces. folder: where names of files in them start.
+    values: those that nothing on the command line replaces. folder: where names of files in them start. budget: whether the
+    person set a budget, which means nothing at the prices of somebody else.
     """
-    return list(_proposed(values, folder))
+    return list(_proposed(values, folder, ("plugins", "home", "replace", *(("price",) if budget else ()))))
 
 
 def require_allowed(
@@ -134,8 +135,8 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _proposed(values: Mapping[str, Any], folder: Path) -> Iterator[Setting]:
-    for key in ("plugins", "home", "replace"):
+def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> Iterator[Setting]:
+    for key in keys:
         if values.get(key):
             yield Setting((key,), values[key])
     if values.get("out") and not is_within(Path(str(values["out"])), Path.cwd()):

@@ -70,6 +70,18 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
     return dict(value)
 
 
+def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """Fields that are added to every body, none of which says what is asked or of whom: the record would be of something else."""
+    found = mapping("extra_body", value)
+    for name in ("model", "messages", "prompt", "contents", "input", "n"):
+        if name in found and not isinstance(found[name], Mapping):  # `input` may hold further fields
+            raise ConfigurationError(
+                f"extra_body.{name} would replace what the task asks, of which model, or how often, and the record would not say so: "
+                "leave it out. The model is in the model's name, the prompt in the task, and draws are the task's `answer.draws`."
+            )
+    return found
+
+
 def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, str]:
     """Headers as text."""
     found = {name: str(content) for name, content in mapping(argument, value).items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +81,7 @@ class Run:
         if answers.get("unpriced"):
             return None
         found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
-        return None if found is None else float(found)
+        return float(found) if isinstance(found, (int, float)) and 0 <= found < math.inf else None
 
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
@@ -106,8 +108,9 @@ class Run:
         from pydantic_core import from_json as fast
 
         path = self.samples_file
+        number = 0
         try:
-            with path.open("rb") as lines:
+            with ordinary(path).open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     try:
                         row = fast(line)
@@ -116,6 +119,11 @@ class Run:
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
                         raise RunError(f"{path}, line {number} is not a sample record.")
                     yield row
+            wanted = self.data["samples"].get("records")
+            if isinstance(wanted, int) and number < wanted:
+                raise RunError(
+                    f"{path} has {number:,} of the {wanted:,} records that {RUN_FILE} names: a part is missing."
+                )
         except OSError as error:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
@@ -132,7 +140,7 @@ class Run:
         """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
         path, known = self.samples_file, self.data["samples"].get("sha256")
         try:
-            with path.open("rb") as file:
+            with ordinary(path).open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise RunError(
@@ -140,6 +148,13 @@ class Run:
             ) from error
         if known is not None and found != known:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
+
+
+def ordinary(path: Path) -> Path:
+    """The path. Raises OSError where a pipe or a device stands there: reading one may never end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no ordinary file")
+    return path
 
 
 def _parsed(line: bytes, where: str) -> Any:
@@ -185,7 +200,7 @@ def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> li
 
 def _read(file: Path) -> Run:
     try:
-        data = from_json(file.read_text(encoding="utf-8"))
+        data = from_json(ordinary(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:

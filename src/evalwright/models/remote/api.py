@@ -120,7 +120,7 @@ class ApiModel(RemoteModel):
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
-                arguments.mapping("extra_body", extra_body),
+                arguments.extra_body(extra_body),
             ),
             stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key_source(),
