@@ -57,6 +57,7 @@ PROPOSALS = {
     "out": "out: ../elsewhere",
     "overrides.dataset.path": "overrides: {dataset.path: /etc/passwd}",
     "overrides.prompt.file": "overrides: {prompt: {file: ~/../../etc/hostname}}",
+    "tasks.0": "tasks: [../elsewhere/questions.yaml]",
     "common.headers": "common: {headers: {X-Mine: a}}",
     "roles.judge.arguments.base_url": (
         "roles: {judge: {model: openai/m, arguments: {base_url: 'http://127.0.0.1:9/v1'}}}"
@@ -80,7 +81,8 @@ def test_a_suite_file_proposes_and_nothing_is_done(name: str) -> None:
     own = PROPOSALS[name]
     models = "" if "models:" in own else "models: [scripted/echo]\n"
     Path("mine.toml").write_text('[openai]\nbase_url = "http://127.0.0.1:9/v1"\n')
-    Path("suite.yaml").write_text(f"tasks: [questions.yaml]\n{models}\n{own}\n")
+    tasks = "" if "tasks:" in own else "tasks: [questions.yaml]\n"
+    Path("suite.yaml").write_text(f"{tasks}{models}\n{own}\n")
     more = ("--suite", "s") if "suites" in own else ()
     done = typed("run", "--config", "suite.yaml", *more)
     assert done.code == 2, done.text
