@@ -34,6 +34,7 @@ SECONDS = 2.0
 """Processor time that one piece of work may take, unless its caller says otherwise."""
 MEMORY = 2 << 30
 """Bytes of address space that the process may have."""
+_TOO_LARGE = "LimitExceeded", f"it takes more than {MEMORY >> 20:,} MiB of memory"
 STRIKES = 3
 _PATIENCE = 60.0
 """Wall seconds beyond ten times the limit after which a process that does not answer at all is ended."""
@@ -108,8 +109,6 @@ def _opened(kind: str, value: Any) -> Any:
     """A value, or the error that stands for it."""
     if not kind:
         return value
-    if kind == "MemoryError":
-        raise LimitExceeded(f"it takes more than {MEMORY >> 20:,} MiB of memory")
     if kind == "LimitExceeded":
         raise LimitExceeded(value)
     cls = getattr(errors, kind, None)
@@ -280,7 +279,7 @@ def _worked(
         except RecursionError:
             found = "LimitExceeded", "it is nested too deeply"
         except MemoryError:
-            found = "MemoryError", ""
+            found = _TOO_LARGE
         except Exception as error:
             found = type(error).__name__, str(error)[:2000]
         finally:
@@ -292,7 +291,7 @@ def _packed(found: list[tuple[str, Any]]) -> bytes:
     try:
         message = pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
-        return pickle.dumps([("MemoryError", "")] * len(found))
+        return pickle.dumps([_TOO_LARGE] * len(found))
     except Exception as error:
         return pickle.dumps([(type(error).__name__, str(error)[:2000])] * len(found))
     if len(message) > _LONGEST:

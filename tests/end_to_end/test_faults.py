@@ -81,7 +81,7 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
 
         ill = False
         before = Counter(server.completed)
-        second = typed(*command, "--name", "ill", folder=tmp_path)
+        second = typed(*command, "--name", "ill", "--resend-empty", folder=tmp_path)
         assert second.code == 0, second.text
         newly = server.completed - before
         assert sum(newly.values()) == 10

@@ -51,7 +51,7 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
         # All 400 questions take minutes behind the server, which answers one at a time; CI takes a part.
         text = TASK.format(mode=mode, data=DATA, user=USER[mode], shot=SHOT[mode])
         (tmp_path / f"{mode}.yaml").write_text(text, encoding="utf-8")
-    run = ("run", "likelihood.yaml", "letter.yaml", "--limit", str(QUESTIONS), "--name")
+    run = ("run", "likelihood.yaml", "letter.yaml", "--trust", ".", "--limit", str(QUESTIONS), "--name")
     local = typed(*run, "local", "--model", f"hf/{folder}", folder=tmp_path)
     assert local.code == 0, local.text
     with serving(folder, log=False) as server:

@@ -127,7 +127,7 @@ def test_tokens_and_dollars_are_what_the_reply_says_or_the_price() -> None:
 
 def test_a_reply_that_counts_no_tokens_is_estimated_by_its_bytes() -> None:
     budget, counts = counted(ScriptedModel("x"), Response("abcdefgh"), Limits(tokens=10))
-    assert budget.spent.tokens == 400 // 3 + 1 + 2
+    assert budget.spent.tokens == 400 // 3 + 1 + 3
     assert counts.estimated.tokens == budget.estimated.tokens == budget.spent.tokens
 
 

@@ -19,7 +19,7 @@ from evalwright.runs.reader import Run
 from support.batch_server import KEY, serving_batches
 from support.billing_server import EACH, PRICE, TOLD, UNTOLD, WAITS, BillingServer
 from support.command import write_questions
-from support.openai_server import running
+from support.openai_server import running, serving
 
 QUICK = {"timeout": 0.3, "max_attempts": 3, "max_concurrency": 8}
 
@@ -133,6 +133,57 @@ def test_batch_jobs_are_paid_from_the_budget(tmp_path: Path, monkeypatch: pytest
         assert 0 < sum(server.asked.values()) < 30 and spent["requests"] == sum(server.asked.values())
     assert spent["tokens"] <= 100 + 60 and runs[0].data["usage"]["cost"] == pytest.approx(spent["dollars"])
     assert spent["dollars"] > 0
+
+
+def test_what_cannot_be_read_of_a_batch_is_sent_again_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One damaged line, and one reply that is no completion: no other is lost, and what is counted is what was sent."""
+    monkeypatch.setenv("BATCH_KEY", KEY)
+    damaged: list[str] = []
+
+    def fate(item: str, asked: int) -> str:
+        if not damaged:
+            damaged.append(item)
+        return "garbled" if item == damaged[0] and not asked else "ok"
+
+    broken: list[Any] = []
+
+    def edit(reply: Any, body: Any) -> Any:
+        broken.append(body)
+        return {"usage": reply["usage"]} if body == broken[0] and len(server.batches) == 1 else reply
+
+    with serving_batches("openai", seconds=0.05, fate=fate, edit=edit) as server:
+        arguments = {"base_url": server.url, "api_key_env": "BATCH_KEY", "batch_poll": 0.05}
+        write_questions(tmp_path, 6)
+        found = evaluate(
+            str(tmp_path / "questions.yaml"), ModelSpec("openai/m", arguments), batch=True, price="1000/2000",
+            home=str(tmp_path / "home"), out=str(tmp_path / "runs"), name="run",
+        )[0]  # fmt: skip
+        assert found.n_failed == 0 and sum(server.asked.values()) == 8
+    assert sum(row["sendings"] for row in ledger(tmp_path)) == 8
+
+
+@pytest.mark.parametrize("said", [{"prompt_tokens": 11}, {"completion_tokens": 11}, {}])
+def test_half_a_bill_is_no_bill(said: dict[str, int], tmp_path: Path) -> None:
+    """What is not counted is estimated from its size, thoughts too, and the answers' cost is not known."""
+    text = "word " * 300
+
+    def edit(reply: Any, body: Any) -> Any:
+        reply["choices"][0]["message"] |= {"content": text, "reasoning_content": text}
+        return {**reply, "usage": said}
+
+    write_questions(tmp_path, 2)
+    with serving(edit=edit) as server:
+        found = evaluate(
+            str(tmp_path / "questions.yaml"), ModelSpec(f"openai/{server.url}#m"), price=PRICE, name="run",
+            home=str(tmp_path / "home"), out=str(tmp_path / "runs"),
+        )[0]  # fmt: skip
+    usage = found.data["usage"]
+    assert usage["estimated"]["sendings"] == 2 and usage["usage"]["input_tokens"] >= 22
+    written = said.get("completion_tokens", 2 * len(text) // 3)
+    assert usage["usage"]["output_tokens"] == 2 * written
+    assert found.cost is None and "cost" not in usage["answers"]
 
 
 def test_an_absurd_count_of_tokens_is_none(tmp_path: Path) -> None:

@@ -61,6 +61,21 @@ def outcomes(name: str = "r") -> dict[str, int]:
     return counted
 
 
+@pytest.mark.parametrize("finish", ["error", "abort", "network_error"])
+def test_what_the_provider_broke_off_is_no_answer(finish: str, tmp_path: Path) -> None:
+    """It is the provider's failure, whatever text is there, and the next command sends it again."""
+    write_questions(tmp_path, 4)
+
+    def broken(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        return chat("The answer is", finish)(reply, body) if number(body) == 1 else reply
+
+    with serving(edit=broken) as server:
+        done = ran(server.url, "r", "-M", "max_attempts=1")
+        assert done.code == 1 and outcomes() == {"answered": 3, "failed": 1}
+        assert record(Path("runs/r"))["tasks"][0]["failures"] == {"server error": 1}
+        assert "1 sent, 3 from the store" in ran(server.url, "r", "-M", "max_attempts=1").out
+
+
 # -- the example: 40 cut, 20 filtered by HTTP 400, 40 answers ---------------------------------------------------------------
 
 
@@ -91,7 +106,7 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         assert (
             "60 of 100 samples have no score: 40 cut before any answer, 20 filtered by the provider." in last
         )
-        assert "max_tokens" in last and "score_as_empty: [cut, filtered]" in last
+        assert "max_tokens" in last and 'score_as_empty=["cut", "filtered"]' in last
         assert "40 cut before any answer, 20 filtered by the provider" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
             assert (row["outcome"] == "answered") == bool(row["scores"])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from evalwright import cli, evaluate
 from evalwright.runs.progress import Progress
 from support.command import environment, evalwright, record, write_questions
 from support.openai_server import OpenAIServer, serving
+from support.typed import typed
 
 RUN = ["run", "factual", "--model", "demo/small", "--limit", "2"]
 
@@ -126,6 +128,7 @@ def _started(server: OpenAIServer, folder: Path, *more: str, before: str = "") -
     return subprocess.Popen(
         ["sh", "-c", f"{before} exec {shlex.join(arguments)}"],
         cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
     )  # fmt: skip
 
 
@@ -183,3 +186,18 @@ def test_a_second_signal_ends_at_once(tmp_path: Path, second: int) -> None:
         process.send_signal(second)
         assert process.wait(timeout=60) == 143
         process.stderr.close()
+
+
+def test_changed_samples_are_not_compared(own_folder: Path) -> None:
+    """One score that was changed after the run: no command that compares or ranks takes it."""
+    for name in ("a", "b"):
+        assert typed(*RUN, "--name", name).code == 0
+    samples = Path("runs/b/samples.jsonl")
+    text = samples.read_text(encoding="utf-8")
+    samples.write_text(
+        text.replace('"value":0.0', '"value":1.0', 1).replace('"value":1.0', '"value":0.5', 1),
+        encoding="utf-8",
+    )
+    for command in (["compare", "a", "b"], ["leaderboard", "a", "b"], ["aggregate", "b", "--name", "c"]):
+        done = typed(*command)
+        assert done.code == 2 and "changed after the run" in done.err

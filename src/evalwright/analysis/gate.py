@@ -304,12 +304,20 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
         how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
+    missing = sum(part.n_missing for part in parts)
+    left = f", {counted(missing, 'item')} left out without a score" if missing else ""
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]
-        return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}"
+        return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
     whole = macro_difference(parts, value_range=UNIT_RANGE)
-    return whole.difference, whole.low, whole.high, reference, f"mean of {len(parts)} tasks, n = {whole.n:,}"
+    return (
+        whole.difference,
+        whole.low,
+        whole.high,
+        reference,
+        f"mean of {len(parts)} tasks, n = {whole.n:,}{left}",
+    )
 
 
 def _verdict(failed: bool, mode: Mode) -> str:

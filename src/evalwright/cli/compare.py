@@ -85,6 +85,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
+    for run in [*opened, *([baseline] if baseline else [])]:
+        run.verify()
     comparison = compare_runs(
         *opened,
         baseline=baseline,

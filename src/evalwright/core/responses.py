@@ -67,6 +67,12 @@ class Response:
     model: str = ""
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def counted(self) -> bool:
+        """Whether `usage` says both what was read and what was written: half of it is no bill."""
+        used = self.usage
+        return used.input_tokens > 0 and (used.output_tokens > 0 or not (self.text or self.reasoning))
+
     def without_secrets(self) -> Response:
         """Itself with every known secret masked: a server may echo what it was sent."""
         texts = {name: mask(getattr(self, name)) for name in ("text", "reasoning", "finish_reason", "model")}

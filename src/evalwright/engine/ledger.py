@@ -3,7 +3,7 @@
 | what became of a sending | what is counted |
 |---|---|
 | a reply whose usage could be read, be it an answer or not | what it says |
-| a reply that counts no tokens | an estimate from its size |
+| an answer that does not count what was read, or what was written | an estimate of that, from its size |
 | it timed out, broke after it was sent, came back unreadable, or was stopped; 408, 424, 502, 504, 520, 524 | the estimate |
 | a prompt that the provider's filter stopped | the prompt's part of the estimate |
 | no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing: providers bill none of these |
@@ -101,11 +101,16 @@ class Account:
             usage, cost = outcome.usage, outcome.cost
             if cost is not None and self.model.price is None and isinstance(self.model, RemoteModel):
                 self.model.dearest = max(cost, self.model.dearest or 0.0)
-            if usage.input_tokens or usage.output_tokens:
+            if outcome.counted:
                 return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
-            written = len(outcome.text.encode(errors="replace")) // BYTES_PER_TOKEN
-            found = self._estimate("answered", written)
-            return found if cost is None else found._replace(dollars=cost)
+            size = len((outcome.text + outcome.reasoning).encode(errors="replace"))
+            guess = self._estimate("answered", -(-size // BYTES_PER_TOKEN)).usage
+            usage = replace(
+                usage,
+                input_tokens=usage.input_tokens or guess.input_tokens,
+                output_tokens=usage.output_tokens or guess.output_tokens,
+            )
+            return Bill("answered", usage, self._dollars(usage) if cost is None else cost, estimated=True)
         if isinstance(outcome, RequestError):
             if outcome.usage is not None:
                 cost = outcome.cost

@@ -21,53 +21,22 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
+from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
-_SAFE = frozenset(
-    {
-        *(
-            "batch",
-            "batch_poll",
-            "batch_size",
-            "deadline",
-            "max_attempts",
-            "max_concurrency",
-            "max_tokens",
-            "revision",
-        ),
-        *("seed", "temperature", "timeout", "top_p"),
-        # of remote models
-        *("bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out"),
-        *("max_tokens_field", "organisation", "stream", "thinking"),
-        # of local models
-        *("add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype"),
-        *(
-            "enable_thinking",
-            "fit",
-            "label",
-            "latency",
-            "local",
-            "max_length",
-            "max_memory",
-            "memory",
-            "prefix_token",
-        ),
-        *(
-            "preset",
-            "prompt",
-            "quantization",
-            "scoring",
-            "sentences",
-            "share",
-            "subfolder",
-            "text",
-            "threads",
-        ),
-        "use_fast_tokenizer",
-    }
-)
+_SAFE = frozenset({
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "revision", "seed", "temperature",
+    "timeout", "top_p",
+    # of remote models
+    "bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out", "max_tokens_field", "organisation",
+    "stream", "thinking",
+    # of local models
+    "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
+    "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
+    "share", "subfolder", "text", "threads", "use_fast_tokenizer",
+})  # fmt: skip
 """Arguments of models that a file may set: they change answers, costs and speed, and nothing else. All others it proposes."""
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
 """Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
@@ -83,6 +52,7 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
 )
 """Settings of tasks that are names of files."""
 _LONGEST = 2000
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +108,10 @@ def require_allowed(
     if digest in trusted().files:
         return
     lines = [
-        f"'{file}' proposes settings that only you can decide: they run code, or say where keys and prompts are sent, "
-        "which stored responses count, or which files are read and written. Nothing was done.",
+        f"'{file}' sets what only you may decide: code that is run, where keys and prompts go, what is read and written. "
+        "Nothing was done. It wants:",
         *(setting.shown(at) for setting in settings),
-        f"Read them. If you agree, add --trust-file '{file}'.",
+        f"If you agree, add --trust-file '{file}'.",
     ]
     if digest:
         lines.append(
@@ -209,10 +179,12 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:
-    """Whether an address is one on this machine, of providers that need no key."""
+    """Whether an address is one on this machine, of providers whose servers are there, and no key would be sent to it."""
     rows = [providers.find(name) for name in names]
-    host = urlsplit(address).hostname if "\\" not in address else None
-    return host in ("localhost", "127.0.0.1", "::1") and all(row is not None and not row.key for row in rows)
+    places = [address, *("" if row is None else row.base_url for row in rows)]
+    return all("\\" not in place and urlsplit(place).hostname in _HERE for place in places) and not any(
+        find_key(variable) for row in rows if row is not None for variable in row.key
+    )
 
 
 def _provider_of(spec: Any) -> str:

@@ -87,7 +87,7 @@ class Meter(AbstractContextManager["Meter"]):
             for response in record.answer.responses:
                 if response.cost is not None:
                     self.cost = (self.cost or 0.0) + response.cost
-                elif response.usage != Usage():
+                else:
                     self.unpriced += 1
         if record.failure is not None or record.score_failures:
             self.failed += 1

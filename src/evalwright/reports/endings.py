@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ ADVICE = {
     "connection failed": f"Check the network and the base URL. {AGAIN}",
     "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
     "bad reply": f"The server's response does not follow its API; check that the base URL is right. {AGAIN}",
-    "empty reply": f"The model returned no text, often because reasoning used up its token limit: raise it. {AGAIN}",
+    "empty reply": "The model returned no text, often because reasoning used up its token limit: raise it. "
+    "Where such replies were paid, only --resend-empty sends the same request again.",
     "authentication failed": f"Check the key and its permissions. {AGAIN}",
     "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
     "the model does not know. Change the task or the model's arguments.",
@@ -34,6 +36,9 @@ ADVICE = {
     FILTERED: "The provider's filter stopped these requests or replies. Change its settings where the provider lets you, or count "
     "them as wrong in the task (score_as_empty).",
     REFUSED: "The model refused, in a field of the reply made for it. To count them as wrong, say so in the task (score_as_empty).",
+    "judge: timed out": f"Give the judge more time (-R ROLE.timeout=SECONDS). {AGAIN}",
+    "judge: empty reply": "The judge returned no text, often because reasoning used up its token limit: raise the scorer's "
+    "max_tokens, or let the judge reason less (-R), then `evalwright score` the run.",
     "judge: request rejected": "The judge's provider does not accept the request, often because it is too long or has a setting "
     "that the judge does not know. Change the judge's arguments (-R) or the scorer's options; the model's answers are stored.",
     "judge: authentication failed": f"Check the judge's key and its permissions. {AGAIN}",
@@ -77,7 +82,9 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         said = [f"{failed:,} of {total:,} samples failed; they are counted separately and not scored."]
     said += [CLOSING[outcome] for outcome in without]
     if without and not all(task["definition"].get("dialect") for run in runs for task in run.data["tasks"]):
-        said.append(f"To count them as wrong, the task says so: score_as_empty: [{', '.join(without)}].")
+        said.append(
+            f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
+        )
     if labels - {*without}:
         said.append("Run the same command again to send only what failed.")
     return " ".join(said)

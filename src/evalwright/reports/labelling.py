@@ -15,18 +15,8 @@ from evalwright.reports.html import fill_page
 from evalwright.reports.text import inert_cell
 
 COLUMNS = (
-    "row",
-    "task",
-    "id",
-    "draw",
-    "input",
-    "choices",
-    "context",
-    "reference",
-    "answer",
-    "label",
-    "labeller",
-)
+    "row", "task", "id", "draw", "input", "choices", "context", "reference", "answer", "label", "labeller",
+)  # fmt: skip
 LONGEST_CELL = 32_000
 """Characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
 

@@ -72,9 +72,14 @@ class Run:
 
     @property
     def cost(self) -> float | None:
-        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid."""
+        """US dollars that the answers cost, whichever command paid; of runs of older versions, what the run paid.
+
+        None where it is not known of every answer.
+        """
         usage = self.data["usage"]
         answers = usage.get("answers", {})
+        if answers.get("unpriced"):
+            return None
         found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
         return float(found) if isinstance(found, (int, float)) and 0 <= found < math.inf else None
 
@@ -103,7 +108,6 @@ class Run:
         from pydantic_core import from_json as fast
 
         path = self.samples_file
-        number = 0
         try:
             with ordinary(path).open("rb") as lines:
                 for number, line in enumerate(lines, 1):
@@ -114,11 +118,6 @@ class Run:
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
                         raise RunError(f"{path}, line {number} is not a sample record.")
                     yield row
-            wanted = self.data["samples"].get("records")
-            if isinstance(wanted, int) and number < wanted:
-                raise RunError(
-                    f"{path} has {number:,} of the {wanted:,} records that {RUN_FILE} names: a part is missing."
-                )
         except OSError as error:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
@@ -132,8 +131,8 @@ class Run:
         return named if named.is_file() else self.folder / SAMPLES_FILE
 
     def verify(self) -> None:
-        """Raise RunError if the samples file is not the one that `run.json` describes."""
-        path = self.samples_file
+        """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
+        path, known = self.samples_file, self.data["samples"].get("sha256")
         try:
             with ordinary(path).open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -141,7 +140,7 @@ class Run:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
             ) from error
-        if found != self.data["samples"]["sha256"]:
+        if known is not None and found != known:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
 
 

@@ -210,6 +210,9 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
     reason = error.strerror or str(error)
+    if error.errno == errno.ELOOP:
+        real = Path(os.path.realpath(folder)).parent
+        return RunError(f"The run folder '{folder}' is not written: {reason}: --out '{real}'.")
     advice = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return RunError(
         f"The run folder '{folder}' cannot be written: {reason}. "

@@ -18,48 +18,15 @@ _EXPRESSIONS = (
     nodes.Or, nodes.Not, nodes.Neg, nodes.Add, nodes.Sub, nodes.Concat, nodes.List, nodes.Tuple, nodes.Test, nodes.Filter,
     nodes.Call, nodes.Keyword,
 )  # fmt: skip
-_FILTERS = frozenset(
-    [
-        "abs",
-        "capitalize",
-        "count",
-        "d",
-        "default",
-        "first",
-        "float",
-        "int",
-        "last",
-        "length",
-        "lower",
-        "required",
-        "trim",
-        "truncate",
-        "upper",
-        "first_part",
-        "last_part",
-        "masked_words",
-        "shuffled_sentences",
-        "without_sentences",
-    ]
-)
+_FILTERS = frozenset([
+    "abs", "capitalize", "count", "d", "default", "first", "float", "int", "last", "length", "lower", "required", "trim",
+    "truncate", "upper", "first_part", "last_part", "masked_words", "shuffled_sentences", "without_sentences",
+])  # fmt: skip
 _GROWING_FILTERS = frozenset(("join", "list", "map", "replace", "string"))
-_METHODS = frozenset(
-    [
-        "capitalize",
-        "count",
-        "endswith",
-        "find",
-        "get",
-        "index",
-        "lower",
-        "lstrip",
-        "rstrip",
-        "startswith",
-        "strip",
-        "title",
-        "upper",
-    ]
-)
+_METHODS = frozenset([
+    "capitalize", "count", "endswith", "find", "get", "index", "lower", "lstrip", "rstrip", "startswith", "strip", "title",
+    "upper",
+])  # fmt: skip
 _GROWING_METHODS = frozenset(("items", "join", "keys", "replace", "rsplit", "split", "splitlines", "values"))
 _MAPPED = _FILTERS | {"replace"}
 _MOST_GROWING = 2
@@ -125,7 +92,7 @@ def _allowed(node: Any) -> bool:
     if isinstance(node, nodes.Call) and name == "zip()":
         return node.dyn_args is None and node.dyn_kwargs is None
     if name in (_FILTERS if isinstance(node, nodes.Filter) else _METHODS):
-        return name not in ("truncate",) or all(isinstance(one, int) for one in values)
+        return name != "truncate" or all(isinstance(one, int) for one in values)
     if name == "map" and values[:1] and values[0] not in _MAPPED:
         return False
     growing = _GROWING_FILTERS if isinstance(node, nodes.Filter) else _GROWING_METHODS
@@ -151,9 +118,6 @@ def _is_simple_loop(loop: nodes.For) -> bool:
                 part, (nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem)
             ):
                 continue
-            names = {name.name for name in part.find_all(nodes.Name)}
-            if isinstance(part, nodes.Name):
-                names.add(part.name)
-            if not names <= own:
+            if not {name.name for name in part.find_all(nodes.Name)} <= own:
                 return False
     return True

@@ -135,8 +135,8 @@ class Document:
             return file
         raise self.error(
             path,
-            f"'{shown(file)}' is hidden, or outside of the folder of this file and of the working folder, so it is not read. "
-            f"If you trust the task files there, add --trust '{shown(place.file.parent)}'.",
+            f"'{shown(file)}' is outside of this file's folder and the working folder (links followed), or hidden there, so it is "
+            f"not read. If you trust the task files in '{shown(place.file.parent)}', add --trust '{shown(place.file.parent)}'.",
         )
 
     def error(self, path: KeyPath, message: str) -> TaskError:

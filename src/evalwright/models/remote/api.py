@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
@@ -32,7 +33,14 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply, largest_reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
-from evalwright.models.remote.keys import Secret, find_key, is_local, key_variables, missing_key
+from evalwright.models.remote.keys import (
+    Secret,
+    find_key,
+    is_local,
+    key_variables,
+    missing_key,
+    read_env_file,
+)
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
@@ -50,6 +58,8 @@ class ApiModel(RemoteModel):
     Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
     the store need none.
     """
+
+    _unread = ""
 
     def __init__(
         self,
@@ -125,12 +135,8 @@ class ApiModel(RemoteModel):
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
-        self.price = next(
-            filter(
-                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
-            ),
-            None,
-        )
+        prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+        self.price = next(filter(None, prices), None)
         self.client = self._make_client(self.pacing.timeout)
         self._key_missing = self._lacks_key()
 
@@ -161,6 +167,11 @@ class ApiModel(RemoteModel):
             require_botocore(f"A streamed answer of '{self.name}'")
         if self._key_missing:
             raise ConfigurationError(self._missing_key())
+        if self._unread:
+            raise ConfigurationError(
+                f"The address {self._unread} in .env is not used, because a .env file gives keys only: '{self.name}' would be asked at "
+                f"{self.base_url}. Export {self._unread}, or name the address with -M base_url=ADDRESS."
+            )
 
     async def answer(self, request: Request) -> Response:
         """Send one request."""
@@ -221,7 +232,7 @@ class ApiModel(RemoteModel):
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
         """The response with what it cost, where a price is known and tokens were counted."""
-        if self.price is None or response.cost is not None:
+        if self.price is None or response.cost is not None or not response.counted:
             return response
         warn_if_old(self.price)
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
@@ -434,9 +445,7 @@ class ApiModel(RemoteModel):
         """The row's base URL with its variables filled in, or the one that its own variable names."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
-
-        def value(match: re.Match[str]) -> str:
-            return set_to(match[1])
+        self._unread = provider.url_variable if provider.url_variable in read_env_file(Path(".env")) else ""
 
         def set_to(name: str) -> str:
             if name == "host" and provider.auth == "google":
@@ -456,7 +465,9 @@ class ApiModel(RemoteModel):
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
         # Some write a host with its scheme, which the row has already.
-        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+        return _PLACEHOLDER.sub(lambda found: set_to(found[1]), provider.base_url).replace(
+            "https://https://", "https://"
+        )
 
 
 def _formats(provider: Provider) -> tuple[str, ...]:

@@ -36,16 +36,10 @@ _OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
 """424 is what Amazon says where the model behind it failed."""
 _UNSURE = frozenset({424, 502, 504, 520, 524})
 """What a gateway says where the server behind it may have done the work, and may bill it."""
-_FILTERED = frozenset(
-    {
-        "content_filter",
-        "content_policy_violation",
-        "ResponsibleAIPolicyViolation",
-        "data_inspection_failed",
-        "DataInspectionFailed",
-        "1301",
-    }
-)
+_FILTERED = frozenset({
+    "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed",
+    "DataInspectionFailed", "1301",
+})  # fmt: skip
 """By OpenAI, Azure, OpenRouter, Alibaba and Zhipu."""
 _FILTERED_WORDS = re.compile(
     "content filtering policy|Content Exists Risk|Content violates usage guidelines|violating our usage policy|"
@@ -53,15 +47,10 @@ _FILTERED_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other things as well."""
-_NO_CREDIT = frozenset(
-    {
-        "insufficient_quota",
-        "insufficient_user_quota",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "exceeded_current_quota_error",
-    }
-)
+_NO_CREDIT = frozenset({
+    "insufficient_quota", "insufficient_user_quota", "billing_hard_limit_reached", "billing_not_active",
+    "exceeded_current_quota_error",
+})  # fmt: skip
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
 _USAGE = ("usage", "usageMetadata", "metrics")
@@ -147,7 +136,7 @@ def error_for(
     if said[-1:] not in (".", "!", "?"):
         message += "."
     if kind is AuthenticationFailed:
-        no_key = "No provider's key was sent: to name one for this server use -M api_key_env=VARIABLE."
+        no_key = "No key was sent: name the one for this server with -M api_key_env=VARIABLE."
         message += f" The key came from {key_source}." if key_source else f" {no_key}"
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."

@@ -86,9 +86,10 @@ def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool)
 def missing_key(variables: Sequence[str], own: Sequence[str], what: str, url: str = "") -> str:
     """The sentence for a key that is not there. variables: from `key_variables`; own: the provider's."""
     if not variables:
+        variable, host = (own or ("VARIABLE",))[0], urlsplit(url).hostname
         return (
-            f"{what}: the key in {own[0]} is only sent to the provider's own hosts, not to {urlsplit(url).hostname}. Name the key "
-            f"for this server with -M api_key_env=VARIABLE, or its host under [keys] of {trust_path()}."
+            f"{what}: a provider's key is only sent to the provider's own hosts, not to {host}. If the key in {variable} is meant "
+            f'for it, add -M api_key_env={variable}; for every run, write "{host}" = ["{variable}"] under [keys] of {trust_path()}.'
         )
     variable = variables[0]
     return (

@@ -139,7 +139,7 @@ class LiteLLMModel(RemoteModel):
             return
         if self.base_url is not None and not self._key_named:
             # The library would send the provider's key from the environment.
-            words = missing_key((), ("the environment",), f"The model '{self.name}'", self.base_url)
+            words = missing_key((), (), f"The model '{self.name}'", self.base_url)
             raise ConfigurationError(words)
         found = [] if self._key_named else library.validate_environment(model=self.model)["missing_keys"]
         missing = [self._key_named] if self._key_named else found
@@ -164,7 +164,7 @@ class LiteLLMModel(RemoteModel):
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))
-        return replace(found, cost=self.price.cost(found.usage)) if self.price else found
+        return replace(found, cost=self.price.cost(found.usage)) if self.price and found.counted else found
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""

@@ -249,4 +249,6 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
         yield "Paid by this command", numbers.money(usage["cost"]) + words
     if (cost := usage.get("answers", {}).get("cost")) is not None:
-        yield "Cost of the answers", numbers.money(cost)
+        unknown = usage["answers"].get("unpriced", 0)
+        words = f", without {numbers.counted(unknown, 'answer')} of unknown cost" if unknown else ""
+        yield "Cost of the answers", numbers.money(cost) + words

@@ -99,17 +99,8 @@ def _inside() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for name in (
-        "bisect",
-        "copy",
-        "heapq",
-        "itertools",
-        "random",
-        "re",
-        "statistics",
-        "string",
-        "typing",
-        "unicodedata",
-    ):
+        "bisect", "copy", "heapq", "itertools", "random", "re", "statistics", "string", "typing", "unicodedata",
+    ):  # fmt: skip
         __import__(name)
     "x".encode("idna")
     return module

@@ -39,13 +39,9 @@ from evalwright.runs.scores import hashed
 
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _KEPT = (
-    "model_source",
-    "system_instruction",
-    "system_instruction_sha",
-    "fewshot_as_multiturn",
-    "chat_template",
+    "model_source", "system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template",
     "chat_template_sha",
-)
+)  # fmt: skip
 
 
 def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:

@@ -24,19 +24,9 @@ if TYPE_CHECKING:
 NOWHERE = -100
 """The published mark of a gold choice that is not among the choices."""
 
-PAIRED = frozenset(
-    {
-        "acc",
-        "acc_norm",
-        "acc_bytes",
-        "acc_mutual_info",
-        "brier_score",
-        "perplexity",
-        "likelihood",
-        "word_perplexity",
-    }
-    | {"byte_perplexity", "bits_per_byte", "mcc", "f1", "bleu", "chrf", "chrf++", "ter"}
-)
+PAIRED = frozenset({
+    "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "brier_score", "perplexity", "likelihood", "word_perplexity",
+})  # fmt: skip
 """Metrics that hand on what they get, for an aggregation to read."""
 
 KNOWN = PAIRED | {"exact_match", "bypass", "acc_all"}

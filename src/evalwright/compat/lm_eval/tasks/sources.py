@@ -44,10 +44,13 @@ def checked_source(definition: Definition, options: Options) -> tuple[str, dict[
             f"Keep the data as {', '.join(FORMATS[1:-1])} or {FORMATS[-1]}."
         )
     folder = definition.folder
+    folders = [*([folder] if folder else []), *options.folders()]
     if folder is not None and options.trusts(folder):
+        if path in FORMATS and given.get("data_files") is not None:
+            given["data_files"] = _each(given["data_files"], lambda name: _found(str(name), folders) or name)
         return path, given
     try:
-        return _checked(path, given, [*([folder] if folder else []), *options.folders()])
+        return _checked(path, given, folders)
     except _Refused as error:
         allow = f" Allow what its files name with --trust '{folder}'." if folder else ""
         raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
@@ -107,19 +110,22 @@ def _local(name: Any, folders: Sequence[Path]) -> Any:
         return text
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
-    places = (
-        [Path(text)] if Path(text).is_absolute() else [Path.cwd() / text, *(one / text for one in folders)]
-    )
-    for place in places:
-        found = sorted(glob.glob(str(place), recursive=True)) if glob.has_magic(text) else [str(place)]  # noqa: PTH207
-        files = [Path(one) for one in found if Path(one).is_file()]
-        if files:
-            return [_within(file, folders) for file in files]
+    if files := _found(text, folders):
+        return [_within(file, folders) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
-def _within(file: Path, folders: Sequence[Path]) -> str:
-    real = file.resolve()
+def _found(text: str, folders: Sequence[Path]) -> list[str]:
+    """The local files of a name or a pattern: of the working folder, else of the first folder that has any."""
+    for place in (Path.cwd() / text, *(one / text for one in folders)):
+        found = sorted(glob.glob(str(place), recursive=True)) if glob.has_magic(text) else [str(place)]  # noqa: PTH207
+        if files := [one for one in found if Path(one).is_file()]:
+            return files
+    return []
+
+
+def _within(file: str, folders: Sequence[Path]) -> str:
+    real = Path(file).resolve()
     if not any(real.is_relative_to(one.resolve()) for one in folders):
         raise _Refused(f"reads '{file}', which is outside its folder '{folders[0]}'")
     try:

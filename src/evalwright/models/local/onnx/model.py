@@ -60,7 +60,7 @@ class OnnxModel(LocalModel):
         *,
         file: str | None = None,
         threads: int | None = None,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
         max_length: int | None = None,
         chat_template: str | bool | None = None,
         preset: str | None = None,
@@ -68,12 +68,13 @@ class OnnxModel(LocalModel):
         self.name = f"onnx/{name}"
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
-        given = {"threads": threads, "batch_size": batch_size, "max_length": max_length}
+        size = None if batch_size == "auto" else batch_size
+        given: dict[str, Any] = {"threads": threads, "batch_size": size, "max_length": max_length}
         found = with_preset(preset, "onnx", given, self._files.max_length)
-        threads, batch_size, max_length = (found[key] for key in given)
+        threads, size, max_length = (found[key] for key in given)
         threads = whole("threads", threads, low=-1)
         self.threads = (0 if self.heavy else min(2, os.cpu_count() or 1)) if threads is None else threads
-        self.batch_size = whole("batch_size", batch_size) or (8 if self.heavy else 64)
+        self.batch_size = whole("batch_size", size) or (8 if self.heavy else 64)
         self.max_length = whole("max_length", max_length, low=1) or self._files.max_length
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}

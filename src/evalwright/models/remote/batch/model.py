@@ -138,7 +138,14 @@ class BatchModel(RemoteModel):
                 if not waiting:
                     self._waiting.pop(item, None)
                     self._queue.pop(item, None)
-        return self._model.read(Reply(data, 0.0, None), request, batched=True)
+        try:
+            return self._model.read(Reply(data, 0.0, None), request, batched=True)
+        except RequestError:
+            # It stays as it is there, so it goes into a further batch.
+            journal = self._opened()
+            for number in journal.holding(self.fingerprint, [item]).values():
+                journal.failed(number, [item])
+            raise
 
     async def close(self) -> None:
         """Stop looking; the batches go on at the provider, and the journal keeps them."""
@@ -268,9 +275,10 @@ class BatchModel(RemoteModel):
             await asyncio.sleep(self._poll)
 
     async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
-        missing, failed = set(items), dict[str, RequestError]()
+        missing, failed, unread = set(items), dict[str, RequestError](), False
         order = self._opened().items(entry.number)
         async for item, data in self._api.answers(entry.batch, order):
+            unread = unread or not item
             if item not in missing:
                 continue
             missing.discard(item)
@@ -283,7 +291,8 @@ class BatchModel(RemoteModel):
         # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item, error in failed.items():
-            self._fail([item], error)
+            # An answer that came and cannot be read was worked on.
+            self._fail([item], error, taken=unread and item in missing)
         self._tell(
             f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be sent again."
         )
@@ -295,12 +304,14 @@ class BatchModel(RemoteModel):
             future.set_result(data)
         return bool(waiting)
 
-    def _fail(self, items: Sequence[str] | Mapping[str, Any], error: Exception) -> None:
+    def _fail(
+        self, items: Sequence[str] | Mapping[str, Any], error: Exception, *, taken: bool = False
+    ) -> None:
         for item in items:
             for future in self._waiting.get(item, ()):
                 if not future.done():
                     # Each gets an error of its own: one object raised in many places would gather their tracebacks.
-                    future.set_exception(_same(error))
+                    future.set_exception(_same(error, taken))
 
     def _opened(self) -> Journal:
         if self._journal is None:
@@ -308,11 +319,11 @@ class BatchModel(RemoteModel):
         return self._journal
 
 
-def _same(error: Exception) -> Exception:
+def _same(error: Exception, taken: bool) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
     # What failed in a batch is not billed, and of a batch that may be lost it is found out before its items are sent again.
-    return type(error)(str(error), status=error.status, retry_after=error.retry_after, taken=False)
+    return type(error)(str(error), status=error.status, retry_after=error.retry_after, taken=taken)
 
 
 def item_id(request: Generate) -> str:

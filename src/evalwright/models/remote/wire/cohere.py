@@ -82,14 +82,10 @@ def _usage(data: Any) -> Usage:
     usage = form.at(data, "usage")
     counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
     return Usage(
-        _whole(form.at(counted, "input_tokens")),
-        _whole(form.at(counted, "output_tokens")),
-        cached_tokens=_whole(form.at(usage, "cached_tokens")),
+        form.count(form.at(counted, "input_tokens")),
+        form.count(form.at(counted, "output_tokens")),
+        cached_tokens=form.count(form.at(usage, "cached_tokens")),
     )
-
-
-def _whole(value: Any) -> int:
-    return form.count(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 class CohereGatherer(form.Gathering):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalwright.core.errors import BadReply, EmptyReply, Rejected, RequestError
+from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, RequestError
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
@@ -57,16 +57,9 @@ class Settings:
 
 _MOST_TOKENS, _MOST_DOLLARS = 1 << 40, 1e6
 """What one reply may say that it used. More is no count, and would not fit into the ledger."""
-_LIMITS = frozenset(
-    [
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "maxOutputTokens",
-        "maxTokens",
-        "max_new_tokens",
-    ]
-)
+_LIMITS = frozenset([
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens",
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +146,9 @@ class Wire:
 
     def _read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         said = self.said(reply.data, request, settings)
+        if said.finish.lower() in _BROKEN_OFF:
+            why = f"{settings.where} broke the answer off: it ended with {clean(said.finish, 40)}."
+            raise Overloaded(why, taken=True)
         text, stop = said.text, request.stop if isinstance(request, Generate) else ()
         empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
         # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
@@ -354,22 +350,25 @@ _NO_TEXT = frozenset(
     (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
 )
 """Finish reasons of replies that have no content for a reason."""
+_BROKEN_OFF = frozenset(
+    ("error", "abort", "aborted", "canceled", "cancelled", "network_error", "insufficient_system_resource")
+)
+"""Finish reasons (in small letters) of answers that the provider did not bring to an end: what is there is none."""
+_FILTERING = (
+    "content_filter", "content-filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii",
+    "sensitive",
+)  # fmt: skip
+_CUT = (
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "max_length",
+    "model_length",
+    "model_context_window_exceeded",
+)
 _FINISHES = {
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_length", "model_length"), LENGTH),
-    **dict.fromkeys(
-        (
-            "content_filter",
-            "content-filter",
-            "content_filtered",
-            "safety",
-            "recitation",
-            "blocklist",
-            "prohibited_content",
-            "spii",
-            "sensitive",
-        ),
-        CONTENT_FILTER,
-    ),
+    **dict.fromkeys(_CUT, LENGTH),
+    **dict.fromkeys(_FILTERING, CONTENT_FILTER),
 }
 """What gateways say in place of a format's own words, in small letters."""
 
@@ -389,7 +388,8 @@ def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str,
 
 def count(value: Any) -> int:
     """A token count; what a server does not say, or says absurdly, is 0."""
-    return value if isinstance(value, int) and 0 < value < _MOST_TOKENS else 0
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return whole if type(whole) is int and 0 < whole < _MOST_TOKENS else 0
 
 
 def usage_of(data: Any, read: str, written: str, reasoning: str = "", cached: str = "") -> Usage:
