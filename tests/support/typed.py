@@ -17,8 +17,9 @@ def typed(*arguments: str, folder: Path | None = None, extra: Mapping[str, str] 
     """`evalwright ARGUMENTS`, with what it printed; where a folder is named, there, and with no settings but `extra`."""
     before = dict(os.environ)
     if folder is not None:
+        clean = environment(extra)
         os.environ.clear()
-        os.environ.update(environment(extra))
+        os.environ.update(clean)
     try:
         with chdir(folder or "."), CliRunner().isolation() as streams:
             code = cli.main(list(arguments))
