@@ -29,6 +29,10 @@ def scored(value: float) -> Callable[[Path], None]:
             line["scores"] = {name: {"value": value} for name in line["scores"]}
         (run / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
+        data = json.loads((run / "run.json").read_text())
+        data["samples"].pop("sha256")
+        (run / "run.json").write_text(json.dumps(data))
+
     return change
 
 
@@ -55,7 +59,7 @@ def device(run: Path) -> None:
     [
         (scored(2.0), "outside of 0 to 1"),
         (scored(1e308), "outside of 0 to 1"),
-        (cut, "a part is missing"),
+        (cut, "was changed after the run"),
         (pipe("samples.jsonl"), "no ordinary file"),
         (pipe("run.json"), "not a finished run"),
         (device, "no ordinary file"),

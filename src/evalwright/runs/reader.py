@@ -108,7 +108,6 @@ class Run:
         from pydantic_core import from_json as fast
 
         path = self.samples_file
-        number = 0
         try:
             with ordinary(path).open("rb") as lines:
                 for number, line in enumerate(lines, 1):
@@ -119,11 +118,6 @@ class Run:
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
                         raise RunError(f"{path}, line {number} is not a sample record.")
                     yield row
-            wanted = self.data["samples"].get("records")
-            if isinstance(wanted, int) and number < wanted:
-                raise RunError(
-                    f"{path} has {number:,} of the {wanted:,} records that {RUN_FILE} names: a part is missing."
-                )
         except OSError as error:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
