@@ -189,7 +189,12 @@ def mask(text: str) -> str:
     """`text` without any secret that this process has read; the text itself where it has none."""
     for form in _forms:
         if form in text:
-            text = text.replace(form, MASKED)
+            # A secret of digits alone is no part of a longer number.
+            text = (
+                re.sub(rf"(?<![\d.]){form}(?!\d)", MASKED, text)
+                if form.isdecimal()
+                else text.replace(form, MASKED)
+            )
     return text
 
 

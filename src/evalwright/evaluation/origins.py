@@ -146,7 +146,9 @@ def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> I
         yield Setting(("dialect", "trust"), dialect["trust"])
     yield from _files(values.get("overrides"), folder, ("overrides",))
     for i, task in enumerate(_listed(values.get("tasks") or ())):
-        if Path(str(task)).suffix in (".yaml", ".yml") and not is_within(folder / str(task), folder, Path.cwd()):
+        if Path(str(task)).suffix in (".yaml", ".yml") and not is_within(
+            folder / str(task), folder, Path.cwd()
+        ):
             yield Setting(("tasks", i), task)
     models = _listed(values.get("models") or ())
     specs: list[tuple[KeyPath, Any]] = [(("models", i), spec) for i, spec in enumerate(models)]
