@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,16 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
 
+with pytest.MonkeyPatch.context() as _offline, suppress(ImportError):
+    # Read once, when it is imported: in this process nothing waits for a hub that is not there.
+    _offline.setenv("HF_HUB_OFFLINE", "1")
+    import huggingface_hub.constants  # noqa: F401
+
 settings.register_profile(
     "same everywhere",
     derandomize=True,
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("same everywhere")  # the same texts on every machine, however slow it is
