@@ -78,7 +78,7 @@ SHELL = re.compile(r"[|<>&;$*`~]|--plugin|\bPATH=")
 
 def evalwright(command: str, folder: Path, env: dict[str, str], where: str, wanted: int) -> None:
     """A command of ours without a need of a shell or of a process of its own."""
-    extra = {name: env[name] for name in ("PATH", "EVALWRIGHT_HOME") if name in env}
+    extra: dict[str, str] = {name: env[name] for name in ("PATH", "EVALWRIGHT_HOME") if name in env}
     done = typed(*shlex.split(command, comments=True)[1:], folder=folder, extra=extra)
     assert done.code == wanted, f"{where}: {command}\nexit {done.code}\n{done.text}"
 
