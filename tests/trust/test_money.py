@@ -91,7 +91,13 @@ def test_a_budget_holds_whatever_the_replies_are(fate: str, tmp_path: Path) -> N
     """Dollars for 20 sendings, of 200 that would be made."""
     budget = 20 * EACH
     with running(BillingServer(lambda prompt, before: fate)) as server:
-        found = run(server, tmp_path, 60, budget=f"{budget} USD", arguments={"timeout": 0.1 if fate == "hang" else 60.0})
+        found = run(
+            server,
+            tmp_path,
+            60,
+            budget=f"{budget} USD",
+            arguments={"timeout": 0.1 if fate == "hang" else 60.0},
+        )
         billed = server.dollars()
         assert billed <= budget + EACH
     record = found.data["stopping"]["budget"]
