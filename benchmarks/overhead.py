@@ -170,6 +170,9 @@ def start_up(repeats: int) -> None:
             [str(OURS.bin / "evalwright"), "--help"],
             [str(OURS.bin / "evalwright"), "tasks", "list"],
         ],
+        "evalwright with 1,000 task files of one's own": [
+            ["env", "EVALWRIGHT_TASKS=mine", str(OURS.bin / "evalwright"), "tasks", "list"]
+        ],
         "lm_eval": [[str(LM_EVAL.bin / "lm_eval"), "--help"], [str(LM_EVAL.bin / "lm_eval"), "ls", "tasks"]],
         "inspect_ai": [
             [str(INSPECT.bin / "inspect"), "--help"],
@@ -179,6 +182,10 @@ def start_up(repeats: int) -> None:
     times: dict[str, list[list[float]]] = {name: [[] for _ in commands] for name, commands in rows.items()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        (folder / "mine").mkdir()
+        for number in range(1000):
+            text = f"task: t{number}\ndescription: Task {number}.\nmetadata: {{language: en, domain: art}}\n"
+            (folder / "mine" / f"t{number}.yaml").write_text(text)
         for commands in rows.values():  # once uncounted: byte code and caches
             for command in commands:
                 measure(command, folder)

@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
+
+with pytest.MonkeyPatch.context() as _offline, suppress(ImportError):
+    # Read once, when it is imported: in this process nothing waits for a hub that is not there.
+    _offline.setenv("HF_HUB_OFFLINE", "1")
+    import huggingface_hub.constants  # noqa: F401
+
+settings.register_profile(
+    "same everywhere",
+    derandomize=True,
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("same everywhere")  # the same texts on every machine, however slow it is
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background deaf to Ctrl-C, and the commands that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A person's trust file that lets the providers' keys, which tests make up, go to the tests' own servers."""
+    from evalwright.models.remote import providers
+
+    variables = {key for name in providers.names() for key in getattr(providers.find(name), "key", ())}
+    keys = json.dumps(sorted({*variables, "MINE_API_KEY", "VECTARA_API_KEY"}))
+    folder = tmp_path_factory.mktemp("config")
+    (folder / "evalwright").mkdir()
+    (folder / "evalwright" / "trust.toml").write_text(f'[keys]\n"127.0.0.1" = {keys}\nlocalhost = {keys}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield
 
 
 @pytest.fixture(autouse=True)

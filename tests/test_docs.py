@@ -2,7 +2,8 @@
 
 A page is a script: a fenced block whose first line is `# file: NAME` (or `<!-- file: NAME -->`) becomes that file;
 `bash` blocks are run line by line and must end with 0, or with N where the line ends with `# exits N`; `python` blocks
-are run as programs. A block after the comment `<!-- not run: reason -->` is not run.
+are run as programs. A block after the comment `<!-- not run: reason -->` is not run. A plain `evalwright` command runs in
+this process, and on every page but the README and the one on comparing (`ENTIRE`) the bundled tasks are run on some of their samples.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from support.typed import typed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -68,6 +71,18 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+WHOLE = re.compile(r"run factual[\w -]*--(?!.*--limit)")
+ENTIRE = ("README.md", "compare.md")
+SHELL = re.compile(r"[|<>&;$*`~]|--plugin|\bPATH=")
+
+
+def evalwright(command: str, folder: Path, env: dict[str, str], where: str, wanted: int) -> None:
+    """A command of ours without a need of a shell or of a process of its own."""
+    extra: dict[str, str] = {name: env[name] for name in ("PATH", "EVALWRIGHT_HOME") if name in env}
+    done = typed(*shlex.split(command, comments=True)[1:], folder=folder, extra=extra)
+    assert done.code == wanted, f"{where}: {command}\nexit {done.code}\n{done.text}"
+
+
 def run(command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0) -> None:
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
@@ -85,9 +100,17 @@ def commands(body: str) -> Iterator[tuple[str, int]]:
             yield text, int(found.group(1)) if found else 0
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for the pages that run the bundled tasks on all of their samples."""
+    return tmp_path_factory.mktemp("stored")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_page_works(page: Path, tmp_path: Path) -> None:
+def test_the_page_works(page: Path, tmp_path: Path, stored: Path) -> None:
     env = environment(tmp_path)
+    if page.name in ENTIRE:
+        env["EVALWRIGHT_HOME"] = str(stored)
     for block in blocks(page):
         where = f"{page.name}:{block.line}"
         if block.skipped:
@@ -99,8 +122,12 @@ def test_the_page_works(page: Path, tmp_path: Path) -> None:
             path.write_text(FILE.sub("", block.body), encoding="utf-8")
         elif block.language == "bash":
             for command, wanted in commands(block.body):
+                if WHOLE.search(command) and page.name not in ENTIRE:
+                    command += " --limit 40"
                 if command.startswith("make "):
                     quickstart(command, tmp_path, env, where)
+                elif command.startswith("evalwright ") and not SHELL.search(command):
+                    evalwright(command, tmp_path, env, where, wanted)
                 else:
                     run(["sh", "-c", command], tmp_path, env, where, wanted)
         elif block.language == "python":

@@ -118,13 +118,16 @@ def repeated(
 ) -> Callable[[int, int], Covered]:
     """A setting's `run` from a function of the random numbers and the trial's number that gives one interval.
 
-    What it gives has `low`, `high` and `method` or `interval_method`; `note` makes the note of all of them.
+    What it gives has `low`, `high` and `method`, `interval_method` or `test`; `note` makes the note of all of them.
     """
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
         found = [make(rng, trial) for trial in range(trials)]
-        methods = [each.method if hasattr(each, "method") else each.interval_method for each in found]
+        methods = [
+            next(getattr(each, name) for name in ("method", "interval_method", "test") if hasattr(each, name))
+            for each in found
+        ]
         said = "" if note is None else note(found)
         return held([each.low for each in found], [each.high for each in found], methods, truth, said)
 

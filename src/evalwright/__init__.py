@@ -8,10 +8,10 @@
 Names load their module on first use, so that `import evalwright` costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalwright._version import __version__
+from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evalwright.api import compare, leaderboard, open_run, plan
@@ -42,110 +42,34 @@ if TYPE_CHECKING:
     from evalwright.tasks.decorator import task
     from evalwright.tasks.loading import load_task
 
-_HOME = {
-    "Answer": "core.samples",
-    "Ask": "core.asking",
-    "Classify": "core.requests",
-    "Column": "metrics.registry",
-    "Configuration": "evaluation.configuration",
-    "Embed": "core.requests",
-    "EvalwrightError": "core.errors",
-    "Failure": "core.errors",
-    "Generate": "core.requests",
-    "LocalModel": "models.base",
-    "LogLikelihood": "core.requests",
-    "Message": "core.requests",
-    "NoScore": "core.samples",
-    "Model": "models.base",
-    "ModelSpec": "evaluation.configuration",
-    "Pacing": "models.base",
-    "Passage": "core.samples",
-    "RemoteModel": "models.base",
-    "RequestFailed": "core.errors",
-    "Response": "core.responses",
-    "Reward": "core.requests",
-    "RollingLogLikelihood": "core.requests",
-    "Run": "runs.reader",
-    "Sample": "core.samples",
-    "SampleRecord": "core.samples",
-    "Score": "core.samples",
-    "ScriptedModel": "models.scripted",
-    "Task": "core.tasks",
-    "Undecided": "core.samples",
-    "Usage": "core.responses",
-    "UsageError": "core.errors",
-    "aggregate_run": "evaluation.aggregating",
-    "compare": "api",
-    "evaluate": "evaluation.running",
-    "leaderboard": "api",
-    "load_task": "tasks.loading",
-    "metric": "metrics.registry",
-    "model": "models.registry",
-    "open_model": "models.registry",
-    "open_run": "api",
-    "plan": "api",
-    "score_run": "evaluation.rescoring",
-    "scorer": "scorers.registry",
-    "task": "tasks.decorator",
+_NAMES = {
+    "api": "compare leaderboard open_run plan",
+    "core.asking": "Ask",
+    "core.errors": "EvalwrightError Failure RequestFailed UsageError",
+    "core.requests": "Classify Embed Generate LogLikelihood Message Reward RollingLogLikelihood",
+    "core.responses": "Response Usage",
+    "core.samples": "Answer NoScore Passage Sample SampleRecord Score Undecided",
+    "core.tasks": "Task",
+    "evaluation.aggregating": "aggregate_run",
+    "evaluation.configuration": "Configuration ModelSpec",
+    "evaluation.rescoring": "score_run",
+    "evaluation.running": "evaluate",
+    "metrics.registry": "Column metric",
+    "models.base": "LocalModel Model Pacing RemoteModel",
+    "models.registry": "model open_model",
+    "models.scripted": "ScriptedModel",
+    "runs.reader": "Run",
+    "scorers.registry": "scorer",
+    "tasks.decorator": "task",
+    "tasks.loading": "load_task",
 }
 
 __all__ = [
-    "Answer",
-    "Ask",
-    "Classify",
-    "Column",
-    "Configuration",
-    "Embed",
-    "EvalwrightError",
-    "Failure",
-    "Generate",
-    "LocalModel",
-    "LogLikelihood",
-    "Message",
-    "Model",
-    "ModelSpec",
-    "NoScore",
-    "Pacing",
-    "Passage",
-    "RemoteModel",
-    "RequestFailed",
-    "Response",
-    "Reward",
-    "RollingLogLikelihood",
-    "Run",
-    "Sample",
-    "SampleRecord",
-    "Score",
-    "ScriptedModel",
-    "Task",
-    "Undecided",
-    "Usage",
-    "UsageError",
-    "__version__",
-    "aggregate_run",
-    "compare",
-    "evaluate",
-    "leaderboard",
-    "load_task",
-    "metric",
-    "model",
-    "open_model",
-    "open_run",
-    "plan",
-    "score_run",
-    "scorer",
-    "task",
-]
+    "Answer", "Ask", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
+    "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
+    "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
+    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "metric", "model",
+    "open_model", "open_run", "plan", "score_run", "scorer", "task",
+]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

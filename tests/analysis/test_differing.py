@@ -101,7 +101,7 @@ def test_secrets_are_never_shown(tmp_path: Path, change: Any) -> None:
     found = lines(tmp_path, change)
     assert found
     assert SECRET not in "\n".join(found)
-    assert "(hidden)" in "\n".join(found)
+    assert "[key]" in "\n".join(found)
 
 
 def test_numbers_of_tokens_are_no_secrets(tmp_path: Path) -> None:

@@ -15,11 +15,7 @@ from evalwright.compat.open_factual_bench.importing import import_ofb
 from evalwright.runs.reader import open_run
 from support.typed import typed
 
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def imported(name: str = "one", model: str = "acme/small") -> None:

@@ -10,11 +10,9 @@ from support.command import write_questions
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder: `questions.yaml` asks six questions."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     for name in ("EVALWRIGHT_TASKS", "EVALWRIGHT_DEBUG", "OPENAI_API_KEY", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
-    write_questions(tmp_path, 6)
-    return tmp_path
+    write_questions(own_folder, 6)
+    return own_folder

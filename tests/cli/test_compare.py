@@ -106,7 +106,7 @@ def test_files_are_written_beside_what_is_shown() -> None:
         (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
         (("a", "b", "--gate", "not-ruled-out", "--fail-if", "accuracy differs"), "has no margin"),
         (("a", "b", "--gate", "maybe"), "not-ruled-out"),
-        (("a", "b", "--junit", "x.xml"), "--junit writes the result of --fail-if"),
+        (("a", "b", "--junit", "x.xml"), "--junit can only be used with --fail-if"),
         (("a", "b", "--slice", "domian"), "Did you mean 'domain'?"),
         (("a", "b", "--slice", "level"), "The samples have domain."),
         (("a", "b", "--equivalent", "0"), "smallest difference that would matter"),

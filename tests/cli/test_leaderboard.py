@@ -63,13 +63,6 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     assert _all(folder) == first and "Unchanged: README.md\n" in again.err
 
 
-def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
-    typed("leaderboard", "a", "b", "--into", "1.md", "--csv", "1.csv")
-    typed("leaderboard", "b", "a", "--into", "2.md", "--csv", "2.csv")
-    files = _all(folder)
-    assert files["1.md"] == files["2.md"] and files["1.csv"] == files["2.csv"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -126,8 +119,11 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
             "R.md",
             "--secret",
             "HF_TOKEN",
+            "--trust-file",
+            "suite.yaml",
         ]
     )
+    assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
     assert (
         done.err
         == "Written: w.yml\nAdd these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"

@@ -16,17 +16,6 @@ ECHO = ("--model", "scripted/echo")
 PLAN = ("plan", "questions.yaml", *ECHO)
 
 
-def test_the_page_ends_with_the_plan_in_words() -> None:
-    done = typed(*PLAN, "--assume", "variance=0.2")
-    assert (done.code, done.err) == (0, "")
-    assert "no request was sent" in done.out
-    assert "items to detect a difference of 2.0 points" in done.out
-    assert "3,925" in done.out
-    assert "To run it: evalwright run questions.yaml --model scripted/echo" in done.out
-    last = done.out.replace("\n", " ").rsplit("To detect a difference of", 1)[-1]
-    assert "four times out of five you need about 3,900 items" in last
-
-
 def test_json_has_every_number_with_its_basis() -> None:
     done = typed(*PLAN, "--difference", "0.05", "--power", "0.9", "--json")
     found = json.loads(done.out)
@@ -62,20 +51,16 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
 
 def test_the_proposed_command_has_every_setting() -> None:
     done = typed(*shlex.split(
-        "plan questions.yaml --model scripted/constant -M 'text=two words' --role judge=scripted/constant -R judge.text=yes "
-        "--format text --seed 3 --out x --json --scoring published --task-root a --task-root 'b c' --half-width 0.6 "
-        "--assume variance=0.0001"
+        "plan questions.yaml --model scripted/constant -M 'text=two words' --num-fewshot 0 "
+        "--format text --pilot 2 --seed 3 --out x --json -T version=9 --half-width 0.6 --assume variance=0.0001"
     ))  # fmt: skip
     words = shlex.split(json.loads(done.out)["command"])
     assert words[:3] == ["evalwright", "run", "questions.yaml"]
     assert ("-M", "text=two words") in pairwise(words)
-    wanted = shlex.split(
-        "--role judge=scripted/constant -R judge.text=yes --format text --seed 3 --out x --task-root a "
-        "--task-root 'b c' --scoring published --limit 3"
-    )
+    wanted = shlex.split("--num-fewshot 0 -T version=9 --format text --seed 3 --out x --limit 3")
     assert set(zip(wanted[::2], wanted[1::2], strict=True)) <= set(pairwise(words))
     assert typed(*words[1:], "--quiet").code == 0
-    assert len(list(Path("x").glob("*/samples.jsonl"))) == 1
+    assert len(list(Path("x").glob("*/samples.jsonl"))) == 2  # the pilot and the run
 
 
 def test_failures_of_the_pilot_are_exit_code_1() -> None:

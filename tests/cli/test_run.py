@@ -43,23 +43,18 @@ def test_several_models_end_with_the_board() -> None:
 
 
 def test_flags_reach_the_configuration() -> None:
-    arguments = (
-        "-M text=yes -M seed=4 --limit 3 --seed 9 --out results --name x --format text --max-resident 2 "
-        "--role judge=scripted/constant -R judge.text=no"
-    )
+    arguments = "-M text=yes -M seed=4 --limit 3 --seed 9 --out results --name x --format text"
     done = typed("run", "questions.yaml", "--model", "scripted/constant", *arguments.split())
     assert done.code == 0
     data = record(Path("results/x"))
     assert data["configuration"] == {
         "tasks": ["questions.yaml"],
         "models": [{"model": "scripted/constant", "arguments": {"text": "yes", "seed": 4}}],
-        "roles": {"judge": {"model": "scripted/constant", "arguments": {"text": "no"}}},
         "limit": 3,
         "seed": 9,
         "name": "x",
         "out": "results",
         "format": "text",
-        "max_resident": 2,
     }
     assert {row["answer"] for row in records(Path("results/x"))} == {"yes"}
 
@@ -142,8 +137,7 @@ def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) 
             "run",
             "questions.yaml",
             *command,
-            *["--name", "keyed", "--role", "judge=openai/test", "-R"],
-            f"judge.base_url={server.url}",
+            *["--name", "keyed"],
         )
         assert done.code == 0, done.text
         shown = typed("runs", "show", "keyed", "--json")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import environment, evalwright
+from support.command import environment
 from support.typed import typed
 
 GOOD_TASK = """\
@@ -76,7 +76,7 @@ def not_utf8(folder: Path) -> None:
 
 
 def other_run(folder: Path) -> None:
-    assert evalwright("run", "task.yaml", *ECHO, "--name", "mine", "--limit", "1", folder=folder).code == 0
+    assert typed("run", "task.yaml", *ECHO, "--name", "mine", "--limit", "1", folder=folder).code == 0
 
 
 def broken_run(folder: Path) -> None:
@@ -210,13 +210,13 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", limited, *RUN, "--name", "full", "--quiet"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("Error: ") == 1
     assert "File too large" in done.stderr or "full" in done.stderr
-    again = evalwright(*RUN, "--name", "full", folder=tmp_path)
+    again = typed(*RUN, "--name", "full", folder=tmp_path)
     assert again.code == 0, again.text
 
 
@@ -229,7 +229,7 @@ def test_a_missing_extra_names_its_install_command(tmp_path: Path, monkeypatch: 
     without = "import sys; sys.modules['torch'] = None; from evalwright.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", without, "run", "task.yaml", "--model", "hf/./model"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
     assert "pip install 'evalwright[hf]'" in done.stderr

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from support.command import evalwright, record, records, write_questions
+from support.command import record, records, write_questions
 from support.openai_faults import Faults
 from support.openai_server import serving
+from support.typed import typed
 
 # Per kind of fault: what the record calls it where it lasts, and how often a request is sent at the most then.
 LASTING = {
@@ -27,7 +28,7 @@ LASTING = {
 }
 HEALTHY, PASSING = "good", "passing"
 RUN = ("run", "questions.yaml", "--model", "openai/test", "-M")
-ARGUMENTS = ["-M", "timeout=1", "-M", "deadline=90", "-M", "max_attempts=4"]
+ARGUMENTS = ["-M", "timeout=2", "-M", "deadline=90", "-M", "max_attempts=4"]
 
 
 def plan(number: int) -> tuple[str, str]:
@@ -41,7 +42,7 @@ def plan(number: int) -> tuple[str, str]:
 
 
 def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path) -> None:
-    write_questions(tmp_path, 60)
+    write_questions(tmp_path, 30)
     ill = True
 
     def script(body: Mapping[str, Any], before: int) -> str | None:
@@ -54,9 +55,9 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
     run = tmp_path / "runs" / "ill"
     with serving(answer=lambda prompt: "7", faults=Faults(script=script, retry_after=0.3)) as server:
         command = [*RUN, f"base_url={server.url}", *ARGUMENTS]
-        first = evalwright(*command, "--name", "ill", folder=tmp_path)
+        first = typed(*command, "--name", "ill", folder=tmp_path)
         assert first.code == 1, first.text
-        assert "20 of 60 samples failed" in first.err
+        assert "10 of 30 samples failed" in first.err
         assert "Traceback" not in first.text
         rows = records(run)
         for number, row in enumerate(rows):
@@ -71,25 +72,23 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
                 assert row["answer"] == "7"
                 assert "exact-match" in row["scores"]
         result = record(run)["tasks"][0]
-        assert (result["n_samples"], result["n_failed"]) == (60, 20)
-        assert result["failures"] == dict(
-            Counter(words for words, _ in LASTING.values()) + Counter(words for words, _ in LASTING.values())
-        )
+        assert (result["n_samples"], result["n_failed"]) == (30, 10)
+        assert result["failures"] == dict(Counter(words for words, _ in LASTING.values()))
         accuracy = result["metrics"][0]
-        assert (accuracy["n"], accuracy["n_failed"]) == (40, 20)
+        assert (accuracy["n"], accuracy["n_failed"]) == (20, 10)
         right = sum(row["scores"]["exact-match"]["value"] for row in rows if row["scores"])
-        assert accuracy["bounds"] == [right / 60, (right + 20) / 60]
+        assert accuracy["bounds"] == [right / 30, (right + 10) / 30]
 
         ill = False
         before = Counter(server.completed)
-        second = evalwright(*command, "--name", "ill", folder=tmp_path)
+        second = typed(*command, "--name", "ill", "--resend-empty", folder=tmp_path)
         assert second.code == 0, second.text
         newly = server.completed - before
-        assert sum(newly.values()) == 20
-        asked_again = {json.dumps(entry["body"]) for entry in (server.log or [])[-20:]}
-        assert len(asked_again) == 20
+        assert sum(newly.values()) == 10
+        asked_again = {json.dumps(entry["body"]) for entry in (server.log or [])[-10:]}
+        assert len(asked_again) == 10
         usage = record(run)["usage"]
-        assert (usage["asked"], usage["stored"]) == (20, 40)
+        assert (usage["asked"], usage["stored"]) == (10, 20)
 
 
 def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
@@ -97,7 +96,7 @@ def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
     secret = "sk-very-secret-0123456789abcdef"
     with serving(key="another") as server:
         command = [*RUN, f"base_url={server.url}", "--name", "locked"]
-        done = evalwright(*command, folder=tmp_path, extra={"OPENAI_API_KEY": secret})
+        done = typed(*command, folder=tmp_path, extra={"OPENAI_API_KEY": secret})
         assert done.code == 1, done.text
         assert sum(server.received.values()) < 300, "every sample was sent although the key is refused"
     assert secret not in done.text
@@ -108,11 +107,9 @@ def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
 
 def test_nobody_is_listening(tmp_path: Path) -> None:
     write_questions(tmp_path, 50)
-    done = evalwright(
-        *RUN, "base_url=http://127.0.0.1:9/v1", "-M", "deadline=3", "--name", "nobody", folder=tmp_path
+    done = typed(
+        *RUN, "base_url=http://127.0.0.1:9/v1", "-M", "max_attempts=2", "--name", "nobody", folder=tmp_path
     )
     assert done.code == 1, done.text
     failures = record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"]
-    # On a busy machine a refusal may come so late that its request is out of time.
-    assert sum(failures.values()) == 50 and set(failures) <= {"connection failed", "timed out"}, failures
-    assert failures["connection failed"] > 40
+    assert failures == {"connection failed": 50}

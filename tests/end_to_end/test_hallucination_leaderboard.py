@@ -8,28 +8,23 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from support.article_files import write_articles
 from support.leaderboard_servers import KEYS, Servers, serving_leaderboard
+from support.typed import typed
 
-N = int(os.environ.get("EVALWRIGHT_ARTICLES", "48"))
+N = int(os.environ.get("EVALWRIGHT_ARTICLES", "24"))
 
 
 def evalwright(folder: Path, *arguments: str, wanted: int = 0) -> str:
     """Run a command as a person does; its standard output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evalwright", *arguments],
-        cwd=folder, env={**os.environ, **KEYS, "EVALWRIGHT_HOME": str(folder / "home")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == wanted, f"{' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
+    done = typed(*arguments, folder=folder, extra={**KEYS, "EVALWRIGHT_HOME": str(folder / "home")})
+    assert done.code == wanted, f"{' '.join(arguments)}\n{done.text}"
     for key in KEYS.values():
-        assert key not in done.stdout + done.stderr
-    return done.stdout
+        assert key not in done.text
+    return done.out
 
 
 def suite(folder: Path, servers: Servers) -> None:
@@ -52,7 +47,8 @@ def test_from_articles_to_a_published_board(tmp_path: Path) -> None:
     write_articles(tmp_path / "articles.csv", N, max(2, N // 60))
     with serving_leaderboard(faults=0.08) as servers:
         suite(tmp_path, servers)
-        run = ("run", "--config", "leaderboard.yaml", "--name", "live", "--json", "--quiet")
+        trust = ("--trust-file", "leaderboard.yaml")
+        run = ("run", "--config", "leaderboard.yaml", *trust, "--name", "live", "--json", "--quiet")
         first = json.loads(evalwright(tmp_path, *run))
         assert len(first) == 3
         for made in first:
@@ -69,16 +65,7 @@ def test_from_articles_to_a_published_board(tmp_path: Path) -> None:
         assert [numbers(made) for made in second] == [numbers(made) for made in first]
 
         # Another judge: nobody is asked but that judge.
-        for made in first:
-            evalwright(
-                tmp_path,
-                "score",
-                made["id"],
-                "--role",
-                "judge=baseline/lexical",
-                "--name",
-                f"{made['id']}-offline",
-            )
+        evalwright(tmp_path, "score", first[0]["id"], "--role", "judge=baseline/lexical", "--name", "offline")
         assert servers.received() == before
 
         publish(tmp_path, [made["id"] for made in first])

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.command import evalwright, record, records
+from support.command import record, records
 from support.openai_server import serving
+from support.typed import typed
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "global_mmlu_lite"
 
@@ -29,7 +30,7 @@ prompt:
 answer: {{mode: {mode}}}
 metrics: [accuracy, balanced-accuracy, macro-f1]
 """
-QUESTIONS = 40
+QUESTIONS = 6
 USER = {
     "likelihood": "Question: {{ input }}\\nAnswer:",
     "letter": "{{ input }}\\nA. {{ choices[0] }}\\nB. {{ choices[1] }}\\nC. {{ choices[2] }}\\nD. {{ choices[3] }}\\nAnswer:",
@@ -50,14 +51,12 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
         # All 400 questions take minutes behind the server, which answers one at a time; CI takes a part.
         text = TASK.format(mode=mode, data=DATA, user=USER[mode], shot=SHOT[mode])
         (tmp_path / f"{mode}.yaml").write_text(text, encoding="utf-8")
-    run = ("run", "likelihood.yaml", "letter.yaml", "--limit", str(QUESTIONS), "--name")
-    local = evalwright(*run, "local", "--model", f"hf/{folder}", folder=tmp_path, timeout=400)
+    run = ("run", "likelihood.yaml", "letter.yaml", "--trust", ".", "--limit", str(QUESTIONS), "--name")
+    local = typed(*run, "local", "--model", f"hf/{folder}", folder=tmp_path)
     assert local.code == 0, local.text
     with serving(folder, log=False) as server:
         arguments = ["-M", f"base_url={server.url}", "-M", "interface=completions", "-M", "timeout=120"]
-        remote = evalwright(
-            *run, "remote", "--model", "openai/tiny", *arguments, folder=tmp_path, timeout=500
-        )
+        remote = typed(*run, "remote", "--model", "openai/tiny", *arguments, folder=tmp_path)
         assert remote.code == 0, remote.text
 
     ours, theirs = records(tmp_path / "runs" / "local"), records(tmp_path / "runs" / "remote")

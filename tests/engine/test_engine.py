@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -202,29 +202,29 @@ def test_a_full_store_ends_every_ask_and_the_asking(tmp_path: Path) -> None:
 
 
 def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
+    stopping = asyncio.Event()
+
     async def reply(request: Request) -> Response:
-        await asyncio.sleep(0.3)
+        await stopping.wait()
         return Response(text=number_of(request))
 
     model = Remote(reply, Pacing(start_concurrency=10, max_concurrency=10))
 
-    async def work(engine: Engine) -> float:
+    async def work(engine: Engine) -> None:
         door = engine.door({"target": model})
         asks = [asyncio.ensure_future(door("target", question(n))) for n in range(50)]
         while len(model.asked) < 10:
             await asyncio.sleep(0.01)
-        began = time.monotonic()
-        await engine.stop()
-        took = time.monotonic() - began
+        asyncio.get_running_loop().call_soon(stopping.set)
+        await engine.stop(grace=600)  # which is not waited for to its end
         results = await asyncio.gather(*asks, return_exceptions=True)
         assert sum(isinstance(result, Response) for result in results) == 10
         assert door.counts.failures == {"cancelled": 40}
         with pytest.raises(RequestFailed, match="run again to go on"):
             await door("target", question("late"))
         assert (await door("target", question(0))).text == "0", "what is stored is still answered"
-        return took
 
-    assert with_engine(tmp_path, work) < 1
+    with_engine(tmp_path, work)
     with Store.open(tmp_path) as store:
         assert len(store) == 10
     assert len(model.asked) == 10
@@ -236,7 +236,7 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
     class Stuck(Echo):
         def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
             yield 0, Response(text="one came")
-            release.wait(30)
+            release.wait(100)
 
     async def hang(request: Request) -> Response:
         await asyncio.sleep(1000)
@@ -246,28 +246,20 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
         await asyncio.sleep(0.01)
         raise RateLimited("Wait", retry_after=100.0)
 
-    async def main() -> float:
-        with Store.open(tmp_path) as store:
-            async with Engine(store) as engine:
-                roles = {
-                    "local": Stuck(),
-                    "hang": Remote(hang, name="h"),
-                    "limited": Remote(limited, name="l"),
-                }
-                door = engine.door(roles)
-                asks = [asyncio.ensure_future(door(role, question(n))) for role in roles for n in range(100)]
-                await asyncio.sleep(0.3)
-                began = time.monotonic()
-                await engine.stop(grace=0.5)
-                results = await asyncio.wait_for(asyncio.gather(*asks, return_exceptions=True), 0.5)
-                assert sum(isinstance(result, Response) for result in results) == 1
-                assert door.counts.failures == {"cancelled": 299}
-        return time.monotonic() - began
-
-    try:
-        assert asyncio.run(main()) < 3
-    finally:
+    async def work(engine: Engine) -> None:
+        hanging, waiting = Remote(hang, name="h"), Remote(limited, name="l")
+        roles = {"local": Stuck(), "hang": hanging, "limited": waiting}
+        door = engine.door(roles)
+        asks = [asyncio.ensure_future(door(role, question(n))) for role in roles for n in range(100)]
+        while not (hanging.asked and waiting.asked and any(one.done() for one in asks)):
+            await asyncio.sleep(0.01)
+        await engine.stop(grace=0.2)
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert sum(isinstance(result, Response) for result in results) == 1
+        assert door.counts.failures == {"cancelled": 299}
         release.set()
+
+    with_engine(tmp_path, work)
 
 
 def test_closing_closes_remote_models_once(tmp_path: Path) -> None:
@@ -309,14 +301,17 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
     async def main() -> None:
         with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
             async with Engine(here) as one, Engine(there) as other:
-                first, second = one.door({"t": Remote(hang)}), other.door({"t": Remote(hang)})
+                holder, unasked = Remote(hang), Remote(hang)
+                first, second = one.door({"t": holder}), other.door({"t": unasked})
                 asking = asyncio.ensure_future(first("t", question(1)))
-                await asyncio.sleep(0.1)
+                while not holder.asked:
+                    await asyncio.sleep(0.01)
                 waiting = asyncio.ensure_future(second("t", question(1)))
                 await asyncio.sleep(0.1)
                 await other.stop()
                 with pytest.raises(RequestFailed, match="stopped"):
-                    await asyncio.wait_for(waiting, 1)
+                    await asyncio.wait_for(waiting, 60)
+                assert not unasked.asked
                 await one.stop(grace=0.1)
                 with pytest.raises(RequestFailed, match="stopped"):
                     await asking
@@ -324,29 +319,22 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_memory_does_not_grow_with_requests(tmp_path: Path) -> None:
-    import tracemalloc
+def test_nothing_is_kept_of_what_was_answered(tmp_path: Path) -> None:
+    """Counted in objects; benchmarks/overhead.py and benchmarks/killed.py measure the memory of whole runs."""
+    kinds = (Request, Response, asyncio.Future, threading.Event)
 
     async def work(engine: Engine) -> None:
-        door = engine.door({"target": Echo()})
+        model = Echo()
+        door = engine.door({"target": model})
 
-        async def some(start: int) -> int:
-            for first in range(start, start + 4000, 500):
-                await asyncio.gather(*(door("target", question(n)) for n in range(first, first + 500)))
-            return tracemalloc.get_traced_memory()[0]
+        async def kept_after(count: int) -> int:
+            await asyncio.gather(*(door("target", question(n)) for n in range(count)))
+            model.batches.clear()
+            await asyncio.sleep(0)
+            gc.collect()
+            return sum(issubclass(type(thing), kinds) for thing in gc.get_objects())
 
-        engine_model = next(iter(engine._lanes.values())).model
-        assert isinstance(engine_model, Echo)
-        await some(0)
-        tracemalloc.start()
-        try:
-            before = await some(4000)
-            engine_model.batches.clear()
-            after = await some(8000)
-            engine_model.batches.clear()
-        finally:
-            tracemalloc.stop()
-        assert after - before < 1_000_000
-        assert not engine._in_flight
+        few = await kept_after(200)
+        assert await kept_after(2000) < few + 50
 
     with_engine(tmp_path, work)

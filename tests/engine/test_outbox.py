@@ -14,7 +14,7 @@ import pytest
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.store import FILE, Store, row_of
-from evalwright.engine.writer import MINE, STORED, Batch
+from evalwright.engine.writer import MINE
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
@@ -29,45 +29,12 @@ def with_stores(home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, N
     asyncio.run(both())
 
 
-def claims_in(home: Path) -> int:
-    with closing(sqlite3.connect(home / FILE)) as file:
-        return int(file.execute("SELECT count(*) FROM claims").fetchone()[0])
-
-
-def test_a_claim_keeps_others_away_until_it_is_answered(tmp_path: Path) -> None:
-    async def work(one: Store, other: Store) -> None:
-        assert await one.outbox().claim(b"k") == MINE
-        assert await one.outbox().claim(b"k") == MINE
-        assert await other.outbox().claim(b"k") == one._owner.id
-        waiting = other.outbox().claim_after(b"k")
-        await asyncio.sleep(0.3)
-        assert not waiting.done()
-        await one.outbox().put(_ROW)
-        assert await asyncio.wait_for(waiting, 2) == STORED
-        assert other.get(b"k") == Response(text="x")
-        assert claims_in(tmp_path) == 0
-
-    with_stores(tmp_path, work)
-
-
 def test_a_claim_given_up_goes_to_who_waits(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         assert await one.outbox().claim(b"k") == MINE
         waiting = other.outbox().claim_after(b"k")
         one.outbox().release(b"k")
-        assert await asyncio.wait_for(waiting, 2) == MINE
-
-    with_stores(tmp_path, work)
-
-
-def test_the_claims_of_a_closed_store_go_to_who_waits(tmp_path: Path) -> None:
-    async def work(one: Store, other: Store) -> None:
-        keys = [b"%d" % n for n in range(300)]
-        assert set(await asyncio.gather(*map(one.outbox().claim, keys))) == {MINE}
-        assert set(await asyncio.gather(*map(other.outbox().claim, keys))) == {one._owner.id}
-        waiting = [other.outbox().claim_after(key) for key in keys]
-        one._owner.close()  # as the kernel would for a process that was killed
-        assert set(await asyncio.wait_for(asyncio.gather(*waiting), 2)) == {MINE}
+        assert await asyncio.wait_for(waiting, 60) == MINE
 
     with_stores(tmp_path, work)
 
@@ -78,7 +45,7 @@ def test_a_cancelled_claim_is_not_left_behind(tmp_path: Path) -> None:
         await asyncio.sleep(0)  # handed to the writer, not yet answered
         future.cancel()
         waiting = other.outbox().claim_after(b"k")
-        assert await asyncio.wait_for(waiting, 2) == MINE
+        assert await asyncio.wait_for(waiting, 60) == MINE
 
     with_stores(tmp_path, work)
 
@@ -95,25 +62,6 @@ def test_a_claim_after_a_cancelled_one_of_the_same_key_holds(tmp_path: Path) -> 
     with_stores(tmp_path, work)
 
 
-@pytest.mark.parametrize("order", ["claim then release", "release then claim"])
-def test_batches_that_become_one_transaction_keep_their_order(tmp_path: Path, order: str) -> None:
-    async def work(one: Store, other: Store) -> None:
-        done = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def tell(batch: Batch, error: StoreError | None) -> None:
-            assert error is None
-            loop.call_soon_threadsafe(done.set)
-
-        claim, release = Batch(tell, claims=[b"k"]), Batch(tell, releases=[b"k"])
-        batches = [claim, release] if order == "claim then release" else [release, claim]
-        one._writer._transaction(batches)
-        held = order == "release then claim"
-        assert claims_in(tmp_path) == held
-
-    with_stores(tmp_path, work)
-
-
 def test_a_broken_store_leaves_nobody_waiting(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         assert await one.outbox().claim(b"k") == MINE
@@ -124,7 +72,7 @@ def test_a_broken_store_leaves_nobody_waiting(tmp_path: Path) -> None:
         with pytest.raises(StoreError):
             await other.outbox().claim(b"other")
         with pytest.raises(StoreError):
-            await asyncio.wait_for(waiting, 2)
+            await asyncio.wait_for(waiting, 60)
         # The other owner is not affected.
         await one.outbox().put(_ROW)
 
@@ -139,6 +87,6 @@ def test_a_lock_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
             await asyncio.sleep(0.2)
             assert not put.done()
             blocker.execute("COMMIT")
-        await asyncio.wait_for(put, 5)
+        await asyncio.wait_for(put, 60)
 
     with_stores(tmp_path, work)

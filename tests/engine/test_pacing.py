@@ -7,14 +7,14 @@ import itertools
 import math
 import random
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 
-from engine.support import LimitedServer, Remote, VirtualClock, question, run_virtually
+from engine.support import LimitedServer, Remote, VirtualClock, account, number_of, question, run_virtually
 from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.engine.counts import Counts
 from evalwright.engine.pacing import Pacer
 from evalwright.engine.remote import RemoteSender
 from evalwright.models.base import Pacing
@@ -37,7 +37,7 @@ def drive(
         async def worker() -> None:
             while True:
                 try:
-                    await sender.send(question(next(numbers)), 40, Counts())
+                    await sender.send(account(question(next(numbers))))
                 except RequestFailed as failed:
                     failures.append(failed.failure.message)
 
@@ -202,8 +202,34 @@ def test_a_retry_after_holds_everybody_back(error: type[RequestError]) -> None:
     assert first_round[-1] - first_round[0] > 0.02
 
 
-def test_a_pause_longer_than_the_deadline_fails_everybody_at_once() -> None:
+@pytest.mark.parametrize("absurd", [86400.0, 1e300, 1700.0])
+def test_an_absurd_retry_after_fails_one_request(absurd: float) -> None:
+    """The others find out one at a time, at growing gaps, and the first answer ends that."""
+    sent: list[float] = []
+
     async def reply(request: Request) -> Response:
+        sent.append(asyncio.get_running_loop().time() - 1000)
+        await asyncio.sleep(0.1)
+        if len(sent) == 1 or 20 < len(sent) <= 25:
+            raise RateLimited("Quota used up", status=429, retry_after=absurd)
+        return Response(text=number_of(request))
+
+    async def work() -> tuple[int, float]:
+        loop = asyncio.get_running_loop()
+        sender = RemoteSender(Remote(reply), loop, lambda event: None)
+        waiting = [asyncio.ensure_future(sender.send(account(question(n)))) for n in range(394)]
+        done, _ = await asyncio.wait(waiting, timeout=120)
+        return sum(one.exception() is None for one in done), loop.time()
+
+    answered, _ = run_virtually(work())
+    assert answered >= 394 - 6
+
+
+def test_a_provider_that_lets_nothing_through_fails_the_rest_after_the_deadline() -> None:
+    sent: list[float] = []
+
+    async def reply(request: Request) -> Response:
+        sent.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.1)
         raise RateLimited("Quota used up", status=429, retry_after=86400.0)
 
@@ -211,14 +237,15 @@ def test_a_pause_longer_than_the_deadline_fails_everybody_at_once() -> None:
         loop = asyncio.get_running_loop()
         sender = RemoteSender(Remote(reply), loop, lambda event: None)
         results = await asyncio.gather(
-            *(sender.send(question(n), 40, Counts()) for n in range(300)), return_exceptions=True
+            *(sender.send(account(question(n))) for n in range(300)), return_exceptions=True
         )
-        assert loop.time() < 1002
+        assert loop.time() < 1000 + 1800 + 120
         return [str(result) for result in results if isinstance(result, RequestFailed)]
 
     messages = run_virtually(work())
-    assert len(messages) == 300
-    assert all("Quota used up" in message and "says to wait 86" in message for message in messages)
+    gaps = [later - earlier for earlier, later in pairwise(sent)]
+    assert len(messages) == 300 and all("Quota used up" in message for message in messages)
+    assert len(sent) < 60 and max(gaps) > 50 and sorted(gaps)[len(gaps) // 2] > 10
 
 
 def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
@@ -259,7 +286,7 @@ def test_a_repetition_waits_no_longer_than_its_deadline() -> None:
     run_virtually(work())
 
 
-def test_a_cancelled_waiter_takes_no_ticket() -> None:
+def test_a_cancelled_waiter_is_not_sent() -> None:
     async def work() -> None:
         pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
         held = await pacer.enter()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.support import Remote, question, run_virtually
+from engine.support import Remote, account, question, run_virtually
 from evalwright.core import errors
 from evalwright.core.errors import RequestFailed
 from evalwright.core.requests import Request
@@ -44,7 +44,7 @@ def failure_of(model: Remote, counts: Counts | None = None) -> tuple[errors.Fail
 
     async def work() -> tuple[errors.Failure, float]:
         with pytest.raises(RequestFailed) as caught:
-            await sender_of(model).send(question(1), 40, counts or Counts())
+            await sender_of(model).send(account(question(1), counts=counts))
         return caught.value.failure, asyncio.get_running_loop().time() - 1000
 
     return run_virtually(work())
@@ -56,7 +56,7 @@ def test_what_passes_is_asked_again() -> None:
     counts = Counts()
 
     async def work() -> None:
-        assert await sender_of(model).send(question(1), 40, counts) == fine
+        assert await sender_of(model).send(account(question(1), counts=counts)) == fine
 
     run_virtually(work())
     assert len(model.asked) == 4 and counts.retries == 3
@@ -87,7 +87,7 @@ def test_retry_after_is_honoured() -> None:
     events: list[str] = []
 
     async def work() -> float:
-        await sender_of(model, events).send(question(1), 40, Counts())
+        await sender_of(model, events).send(account(question(1)))
         return asyncio.get_running_loop().time() - 1000
 
     assert 30.1 <= run_virtually(work()) <= 31
@@ -109,7 +109,7 @@ def test_an_attempt_that_hangs_is_ended_and_repeated() -> None:
     model = Remote(reply, Pacing(timeout=10))
 
     async def work() -> float:
-        await sender_of(model).send(question(1), 40, Counts())
+        await sender_of(model).send(account(question(1)))
         return asyncio.get_running_loop().time() - 1000
 
     assert 10 <= run_virtually(work()) <= 11
@@ -157,7 +157,7 @@ def test_a_hopeless_model_is_cut_off_and_it_is_said_once(error: errors.RequestEr
     async def work() -> list[Any]:
         sender = sender_of(model, events)
         results = await asyncio.gather(
-            *(sender.send(question(n), 40, Counts()) for n in range(3000)), return_exceptions=True
+            *(sender.send(account(question(n))) for n in range(3000)), return_exceptions=True
         )
         assert asyncio.get_running_loop().time() < 1060
         return results
@@ -177,12 +177,12 @@ def test_stopping_fails_what_waits_and_lets_finish_what_is_sent() -> None:
 
     async def work() -> list[Any]:
         sender = sender_of(model)
-        sends = [asyncio.ensure_future(sender.send(question(n), 40, Counts())) for n in range(10)]
+        sends = [asyncio.ensure_future(sender.send(account(question(n)))) for n in range(10)]
         await asyncio.sleep(0.5)
         sender.drop_waiting(cancelled())
         results = await asyncio.gather(*sends, return_exceptions=True)
         with pytest.raises(RequestFailed):
-            await sender.send(question(99), 40, Counts())
+            await sender.send(account(question(99)))
         return results
 
     results = run_virtually(work())
@@ -198,7 +198,7 @@ def test_what_is_sent_can_be_ended_too() -> None:
 
     async def work() -> None:
         sender = sender_of(Remote(reply))
-        send = asyncio.ensure_future(sender.send(question(1), 40, Counts()))
+        send = asyncio.ensure_future(sender.send(account(question(1))))
         await asyncio.sleep(0.5)
         sender.drop_waiting(cancelled())
         sender.drop_running()

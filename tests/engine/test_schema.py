@@ -18,7 +18,7 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(
     path = tmp_path / "s.sqlite"
     with closing(schema.connect(path)) as connection:
         schema.migrate(connection, path)
-        connection.execute("INSERT INTO responses VALUES (1, x'00', 'm', '{}', '{}', 0)")
+        connection.execute("INSERT INTO responses VALUES (1, x'00', 'm', '{}', '{}', 0, NULL)")
         newer = (*schema.MIGRATIONS, ("ALTER TABLE responses ADD COLUMN note TEXT NOT NULL DEFAULT ''",))
         monkeypatch.setattr(schema, "MIGRATIONS", newer)
         monkeypatch.setattr(schema, "VERSION", len(newer))

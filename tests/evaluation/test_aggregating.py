@@ -15,7 +15,7 @@ from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
 from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import task_from_definition
-from support.command import evalwright as command
+from support.typed import typed as command
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

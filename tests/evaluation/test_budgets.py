@@ -94,11 +94,13 @@ def test_money_needs_a_price_for_all_who_cost_something() -> None:
     with pytest.raises(UnknownName, match=r"'p/tow'. Did you mean 'p/two'"):
         evaluate(quiz(20), models, budget="1 USD", price=["1/2", "p/tow=1/2"])
     assert not Path("runs").exists()
-    for price, free in (("1/2", True), ("here=1/2", False)):
+    for price in (None, "here=1/2"):
         local = knows("here", 0.8, local=True)
-        (run,) = evaluate(quiz(20), local, budget="1 USD", price=price, home=price.replace("/", ""))
+        (run,) = evaluate(quiz(20), local, budget="1 USD", price=price, home=str(price).replace("/", ""))
         assert stopping(run)["settled"]
-        assert (stopping(run)["budget"]["spent"]["dollars"] == 0) is free
+        assert (stopping(run)["budget"]["spent"]["dollars"] == 0) is (price is None)
+    with pytest.raises(ConfigurationError, match="no effect"):
+        evaluate(quiz(20), knows("here", 0.8, local=True), budget="1 USD", price="1/2")
 
 
 # -- spending -----------------------------------------------------------------------------------------------------------

@@ -16,9 +16,7 @@ TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b,
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _home(own_folder: Path) -> None:
     for name in ("one", "two"):
         Path(f"{name}.yaml").write_text(TASK.format(name=name))
 
@@ -71,7 +69,6 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
         plan(format="text"),
         plan(models=(ModelSpec("scripted/constant"),)),
         plan(models=(ModelSpec("scripted/constant", {"text": "x"}),)),
-        plan(roles={"judge": ECHO}),
     ]
     Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
     other.append(plan())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import UnknownName
@@ -83,7 +83,6 @@ def test_an_outcome_that_there_is_not() -> None:
         outcome_share(Column(np.zeros(1), {}), outcome="refusd")
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.booleans(), max_size=30), st.integers(0, 10))
 def test_bounds_hold_the_value(answers: list[bool], failed: int) -> None:
     found = answer_rate(Column(np.array(answers, float), {}, n_failed=failed))

@@ -56,7 +56,7 @@ def troubles(tab: Tab) -> list[Any]:
 async def downloaded(tab: Tab, folder: Path) -> Path:
     await tab.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     await tab.evaluate("document.getElementById('download').click()")
-    for _ in range(100):
+    for _ in range(600):
         found = list(folder.glob("*.csv"))
         if found:
             return found[0]

@@ -130,7 +130,7 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
         async with open_tab(tmp_path / "profile") as tab:
             await tab.open(board_page.as_uri())
             await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
-            for _ in range(50):
+            for _ in range(600):
                 if "acme-nova" in await tab.evaluate("location.href"):
                     break
                 await asyncio.sleep(0.1)

@@ -14,7 +14,7 @@ from evalwright.reports.plot import MISSING, Fonts
 FONTS = Fonts()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.text(st.characters(min_codepoint=32, max_codepoint=0x24F), min_size=1, max_size=80), st.floats(0.4, 4)
 )

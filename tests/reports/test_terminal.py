@@ -90,12 +90,6 @@ def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
     assert "39 of 40" in row_with(text, "demo/small")
 
 
-def test_runs_are_listed(tmp_path: Path) -> None:
-    text = terminal(runs_document(list(two_runs(tmp_path))))
-    assert row_with(text, "a") == ["a", "demo/large", "factual 90.0", "40", "0", "2026-11-20"]
-    assert "There are no runs here yet." in terminal(runs_document([]))
-
-
 @pytest.mark.parametrize("width", [80, 140])
 def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path, width: int) -> None:
     failure = Failure(HOSTILE[13], "provider", "".join(HOSTILE))

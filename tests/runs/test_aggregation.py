@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure
@@ -66,7 +66,6 @@ def text_of(result: TaskResult) -> str:
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 0.1, 0.7]))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(VALUES, VALUES, st.sampled_from("abc"), st.booleans()), min_size=1, max_size=12),
     st.randoms(use_true_random=False),
@@ -273,7 +272,6 @@ def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
     assert result.n_failed == 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["right", "wrong", "lost", "broken", "silent"]), max_size=12))
 def test_every_sample_is_scored_failed_or_passed_over(kinds: list[str]) -> None:
     makers: dict[str, Callable[[int], SampleRecord]] = {

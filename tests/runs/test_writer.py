@@ -38,7 +38,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.permutations(range(12)), st.text(max_size=30))
 def test_lines_stand_in_the_order_of_positions(
     tmp_path_factory: pytest.TempPathFactory, order: list[int], text: str
@@ -154,7 +154,6 @@ def test_metadata_of_any_type_can_be_recorded(tmp_path: Path) -> None:
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -209,11 +208,11 @@ def test_many_records_stay_out_of_memory(tmp_path: Path) -> None:
 
     tracemalloc.start()
     with RunWriter(tmp_path) as writer:
-        record = a_record(0, "x" * 200)
-        for position in range(20_000):
-            writer.add(20_000 - position, record)
+        record = a_record(0, "x" * 2000)
+        for position in range(4_000):
+            writer.add(4_000 - position, record)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         writer.finish({"id": "r"})
     assert peak < 3e6
-    assert (tmp_path / "samples.jsonl").read_bytes().count(b"\n") == 20_000
+    assert (tmp_path / "samples.jsonl").read_bytes().count(b"\n") == 4_000

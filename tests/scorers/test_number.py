@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.samples import UNDECIDED
@@ -80,7 +80,6 @@ def test_english_number_words(number: int) -> None:
     assert values(num2words(number)) == [(number,)]
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, 999),
     st.sampled_from(["de", "fr", "es", "it", "pt", "nl", "ru", "pl", "tr", "id", "vi", "th", "sv"]),

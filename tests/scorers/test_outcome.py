@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
@@ -18,6 +17,7 @@ from evalwright.scorers.registry import bind
 from evalwright.scorers.text.declining import MOST_WORDS
 from evalwright.strategies.generate import answer_from
 from scorers.text.test_declining import CASES, texts
+from support.bounds import ends
 
 SAMPLE = Sample("s")
 SUMMARY = "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."
@@ -150,7 +150,6 @@ def test_a_refusal_stays_one_however_it_is_written(text: str) -> None:
     assert outcome_of(drawn(text)).label == "refused"
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=400), st.sampled_from(["stop", "length", ""]))
 def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
     score = outcome(SAMPLE, drawn(text, finish))
@@ -162,14 +161,12 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
 
 def test_hostile_repetition_takes_no_time() -> None:
     parts = [word for text in texts("refusal of a summary")[::7] for word in text.split()]
-    began = time.monotonic()
-    for start in range(0, len(parts), 4):
-        refusal_in((" ".join(parts[start : start + 4]) + " ") * 29)
-        refusal_in("".join(parts[start : start + 4]) * 100)
-    assert time.monotonic() - began < 60
+    with ends():
+        for start in range(0, len(parts), 4):
+            refusal_in((" ".join(parts[start : start + 4]) + " ") * 29)
+            refusal_in("".join(parts[start : start + 4]) * 100)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(SUMMARY.split()), min_size=MOST_WORDS + 1, max_size=300))
 def test_a_long_text_is_no_refusal(found: list[str]) -> None:
     assert refusal_in(f"I cannot summarize this passage. {' '.join(found)}") == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import attempted_accuracy, attempted_f, wilson
@@ -14,7 +14,6 @@ def outcomes(n: int, right: int, attempted: int) -> tuple[np.ndarray, np.ndarray
     return (np.arange(n) < right).astype(float), (np.arange(n) < attempted).astype(float)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))))
 def test_f_is_the_harmonic_mean_of_both_shares(found: tuple[int, int, int]) -> None:
     n, one, other = found

@@ -61,7 +61,7 @@ def test_kept_counts_are_those_that_are_not_refuted() -> None:
     assert kept_counts(30, 100, [100.0], 0.05, 5.0)[0] == kept_counts(30, 100, [100.0], 0.05, 5.0)[1] == 30
 
 
-def test_without_lean_verdict_and_interval_agree() -> None:
+def test_undirected_verdict_and_interval_agree() -> None:
     found = binary_outlook(260, 90, 900, 1200, directed=False)
     assert found.verdict == "a better"
     assert 0 < found.low < (260 - 90) / 900 < found.high

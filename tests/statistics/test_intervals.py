@@ -1,11 +1,10 @@
 """Intervals of a mean: against statsmodels and scipy, by coverage simulation, and by their invariants."""
 
 import math
-import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -13,6 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evalwright.statistics import mean_interval, wilson
 from evalwright.statistics.intervals import unlike_share
+from support.bounds import ends
 from support.clustered import clustered_standard_error
 
 SCORES = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1, width=32))
@@ -163,7 +163,6 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
 # ---- invariants ----------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(values=SCORES | BINARY, data=st.data())
 def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: st.DataObject) -> None:
     ids = data.draw(st.none() | hnp.arrays(np.int64, len(values), elements=st.integers(0, 5)))
@@ -176,7 +175,6 @@ def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: 
     assert shuffled.method == found.method
 
 
-@settings(deadline=None)
 @given(values=BINARY | SCORES, copies=st.integers(2, 5))
 def test_copies_of_a_draw_do_not_shrink_the_interval(values: np.ndarray, copies: int) -> None:
     once = mean_interval(values)
@@ -185,7 +183,6 @@ def test_copies_of_a_draw_do_not_shrink_the_interval(values: np.ndarray, copies:
     assert (again.low, again.high) == pytest.approx((once.low, once.high), rel=1e-6, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(
     values=hnp.arrays(np.int64, st.tuples(st.integers(2, 20), st.integers(1, 4)), elements=st.integers(0, 1))
 )
@@ -194,17 +191,13 @@ def test_mirrored_scores_mirror_the_interval(values: np.ndarray) -> None:
     assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-9)
 
 
-# ---- coverage ------------------------------------------------------------------------------
-
-
 def test_a_million_items_in_clusters_take_no_time() -> None:
     rng = np.random.default_rng(5)
     values, clusters = (
         rng.random(1_000_000),
         rng.integers(0, 2**40, 200_000)[rng.integers(0, 200_000, 1_000_000)],
     )
-    start = time.process_time()
-    found = mean_interval(values, clusters=clusters)
-    assert time.process_time() - start < 2.0
+    with ends():
+        found = mean_interval(values, clusters=clusters)
     assert found.n == 1_000_000
     assert abs(found.value - 0.5) < 0.002

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, recall_score
 
@@ -24,7 +24,6 @@ def _f1(gold: I64, predicted: I64) -> float:
     return float(f1_score(gold, predicted, average="macro", zero_division=0))
 
 
-@settings(max_examples=60, deadline=None)
 @given(LABELS)
 def test_values_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     gold, predicted = np.array(pairs).T

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -95,7 +95,6 @@ def test_the_interval_ends_where_the_scores_end() -> None:
     assert (cut.value, cut.standard_error) == (free.value, free.standard_error)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=12), min_size=2, max_size=5))
 def test_the_interval_holds_the_value_and_stays_in_range(tasks: list[list[float]]) -> None:
     parts = [mean_interval(one) for one in tasks]

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -137,7 +137,6 @@ SIDE = hnp.arrays(np.float64, st.shared(st.integers(1, 40), key="n"), elements=s
 BINARY = hnp.arrays(np.int64, st.shared(st.integers(1, 40), key="n"), elements=st.integers(0, 1))
 
 
-@settings(deadline=None)
 @given(a=SIDE | BINARY, b=SIDE | BINARY, data=st.data())
 def test_swap_permutation_and_containment(a: np.ndarray, b: np.ndarray, data: st.DataObject) -> None:
     ids = data.draw(st.none() | hnp.arrays(np.int64, len(a), elements=st.integers(0, 6)))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
@@ -60,7 +60,6 @@ def test_unequal_clusters_by_matrices(seed: int) -> None:
     assert found.units == pytest.approx(n**2 / (np.bincount(clusters) ** 2).sum())
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60))
 def test_codes_are_a_renumbering(ids: list[int]) -> None:
     codes, count = cluster_codes(np.array(ids, dtype=np.int64))

@@ -15,15 +15,11 @@ from evalwright.models.registry import open_model
 from evalwright.runs.reader import Run, open_run
 from support.typed import typed
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 CHOICES = [
     {"id": f"c{n}", "question": f"Which is {n}?", "choices": [str(n + k) for k in range(4)], "answer": 0} for n in range(30)
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def choice_task(mode: str) -> str:
@@ -44,7 +40,7 @@ def value(run: Run, task: str) -> float:
 
 @pytest.mark.parametrize("task", ["factual-closed-book", "factual-grounded", "factual-stress"])
 def test_gold_and_wrong_on_bundled_tasks(task: str) -> None:
-    gold, wrong = evaluate(task, ["oracle/gold", "oracle/wrong"])
+    gold, wrong = evaluate(task, ["oracle/gold", "oracle/wrong"], limit=60)
     assert (value(gold, task), value(wrong, task)) == (1.0, 0.0)
     assert (gold.n_failed, wrong.n_failed) == (0, 0)
     assert gold.simulated and gold.label == "oracle/gold (SIMULATION)"
@@ -61,7 +57,16 @@ def test_a_share_is_chosen_by_id_and_seed() -> None:
         words = [word for key, one in arguments.items() for word in ("-M", f"{key}={one}")]
         name = "-".join(map(str, arguments.values())) or "all"
         done = typed(
-            "run", "factual-closed-book", "--model", "oracle/gold", *words, "--name", name, "--quiet"
+            "run",
+            "factual-closed-book",
+            "--model",
+            "oracle/gold",
+            *words,
+            "--name",
+            name,
+            "--limit",
+            "80",
+            "--quiet",
         )
         assert done.code == 0
         rows = open_run(Path("runs") / name).rows()
@@ -114,5 +119,10 @@ def test_what_an_oracle_is_not() -> None:
         open_model("oracle/gold", {"share": 1.5})
     done = typed("run", "factual-closed-book", "--model", "scripted/echo", "--role", "judge=oracle/gold")
     assert done.code == 2 and "cannot be the model for the role 'judge'" in done.err
-    done = typed("run", "wikitext", "--model", "oracle/gold")
+    rows = [{"id": "a", "text": "A page."}]
+    Path("pages.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    Path("pages.yaml").write_text(
+        'task: pages\ndataset: pages.jsonl\nsample: {input: "{{ text }}"}\nanswer: {mode: perplexity}\n'
+    )
+    done = typed("run", "pages.yaml", "--model", "oracle/gold")
     assert done.code == 2

@@ -3,7 +3,7 @@
     with serving_batches("openai", seconds=0.2, fate=lambda item, asked: "ok") as server:
         ... server.url ... server.asked ...
 
-`fate` says what becomes of a request: "ok", "error:<HTTP status>", "expired", "missing" (in no file) or "garbled".
+`fate` says what becomes of a request: "ok", "error:<HTTP status>", "filtered", "expired", "missing" (in no file) or "garbled".
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class BatchServer:
         lose: int = 0,
         page: int = 100,
         refuse: str = "",
+        edit: Callable[[Any, Any], Any] = lambda reply, body: reply,
     ) -> None:
-        self.kind, self.answer, self.seconds, self.fate = kind, answer, seconds, fate
+        self.kind, self.answer, self.seconds, self.fate, self.edit = kind, answer, seconds, fate, edit
         self.lose, self.page, self.refuse, self.gone = lose, page, refuse, False
         self.batches: dict[str, Batch] = {}
         self.files: dict[str, bytes] = {}
@@ -201,10 +202,12 @@ class BatchServer:
         except InvalidRequest as wrong:
             self.problems.append(str(wrong))
             return 400, wrong.body
+        if fate == "filtered":
+            return 400, {"error": {"message": "Blocked.", "type": None, "code": "content_filter"}}
         if fate != "ok":
             status = int(fate.removeprefix("error:"))
             return status, {"error": {"message": "It went wrong.", "type": "server_error", "code": None}}
-        return 200, documented("chat", body["model"], (self.answer(body), 10, 5))
+        return 200, self.edit(documented("chat", body["model"], (self.answer(body), 10, 5)), body)
 
     async def _openai_list(self, request: web.Request) -> web.Response:
         rows = [self._openai_form(batch) for batch in reversed(self.batches.values())]
@@ -259,12 +262,18 @@ class BatchServer:
         lines = []
         for item, fate in reversed(batch.fates.items()):
             body = batch.bodies[item]
-            message = documented("anthropic", body["model"], (self.answer(body), 10, 5))
+            message = self.edit(documented("anthropic", body["model"], (self.answer(body), 10, 5)), body)
             result: dict[str, Any] = {"type": "succeeded", "message": message}
             if fate == "missing":
                 continue
             if fate == "expired":
                 result = {"type": "expired"}
+            elif fate == "filtered":
+                inner = {
+                    "type": "invalid_request_error",
+                    "message": "Output blocked by content filtering policy",
+                }
+                result = {"type": "errored", "error": {"type": "error", "error": inner}}
             elif fate.startswith("error:"):
                 kind = {"429": "rate_limit_error", "400": "invalid_request_error", "529": "overloaded_error"}
                 inner = {"type": kind.get(fate[6:], "api_error"), "message": "It went wrong."}
@@ -322,7 +331,7 @@ class BatchServer:
             code = {"error:429": 8, "error:400": 3}.get(fate, 13)
             return {**row, "error": {"code": code, "message": "It went wrong."}}
         body = batch.bodies[item]
-        row["response"] = documented("gemini", body["model"], (self.answer(body), 10, 5))
+        row["response"] = self.edit(documented("gemini", body["model"], (self.answer(body), 10, 5)), body)
         # As reported by users: the key does not always come back.
         return {"response": row["response"]} if int(item[:1] or "0", 16) % 2 else row
 

@@ -57,7 +57,7 @@ class Tab:
         self._sent = number
         self._waiting[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        data = await asyncio.wait_for(self._waiting[number], 30)
+        data = await asyncio.wait_for(self._waiting[number], 120)
         assert "error" not in data, data
         return data["result"]
 
@@ -66,7 +66,7 @@ class Tab:
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.send(f"{domain}.enable")
         await self.send("Page.navigate", url=url)
-        for _ in range(300):
+        for _ in range(1200):
             if any(method == "Page.loadEventFired" for method, _ in self.events):
                 break
             await asyncio.sleep(0.1)
@@ -131,7 +131,7 @@ async def open_tab(profile: Path) -> AsyncIterator[Tab]:
 
 async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     file = profile / "DevToolsActivePort"
-    for _ in range(300):
+    for _ in range(1200):
         assert process.poll() is None, "the browser ended"
         if file.exists() and (lines := file.read_text().splitlines()):
             return int(lines[0])

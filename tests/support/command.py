@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,17 @@ def start(
     )
 
 
+def wait_until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Return as soon as `seen()`, while the command is at work: what is done to it then depends on no clock."""
+    until = time.monotonic() + 300
+    while not seen():
+        assert process.poll() is None, f"the command ended before:\n{process.communicate()}"
+        assert time.monotonic() < until, "this was never seen"
+        time.sleep(0.005)
+
+
 def evalwright(
-    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 120
+    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 300
 ) -> Done:
     """Run `evalwright` in `folder` to its end."""
     process = start(list(arguments), folder, extra)

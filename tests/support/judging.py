@@ -78,7 +78,8 @@ def judged_run(
 
     model = ScriptedModel(says, name=f"model/{name}")
     judge = ScriptedModel(judges, name=f"judge/{name}")
-    (run,) = evaluate(task, model, roles={"judge": judge}, name=name)
+    roles = {"judge": judge} if any(scorer.roles for scorer in task.scorers) else {}
+    (run,) = evaluate(task, model, roles=roles, name=name)
     return run
 
 

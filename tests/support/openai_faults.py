@@ -30,6 +30,7 @@ KINDS = (
     "529",
     "408",
     "400",
+    "filtered",
     "401",
     "403",
     "404",
@@ -56,7 +57,7 @@ Script = Callable[[Mapping[str, Any], int], str | None]
 class Faults:
     """rate: share of askings that fail, spread evenly over `kinds`, decided by seed, content and how often it was asked
     before, so the order of arrival does not matter. most: askings of one content that fail at the most.
-    script: goes first."""
+    script: goes first. filtered: status and body of the fault of that name."""
 
     rate: float = 0.0
     kinds: Sequence[str] = RANDOM_KINDS
@@ -64,6 +65,10 @@ class Faults:
     most: int = 3
     script: Script | None = None
     retry_after: float = 1.0
+    filtered: tuple[int, Any] = (
+        400,
+        error_body("The prompt was filtered.", "invalid", code="content_filter"),
+    )
 
     def choose(self, content: str, body: Mapping[str, Any], before: int) -> str | None:
         """The kind of fault for this asking, or None."""
@@ -116,6 +121,8 @@ async def misbehave(
         return web.json_response(
             error_body(message.format(key=key), code or "error", code=code), status=status
         )
+    if kind == "filtered":
+        return web.json_response(faults.filtered[1], status=faults.filtered[0])
     if kind.startswith("429"):
         body = error_body("Rate limit reached for requests.", "requests", code="rate_limit_exceeded")
         return web.json_response(body, status=429, headers=_retry_headers(kind, faults.retry_after))

@@ -1,24 +1,19 @@
 """A real OpenAI-compatible server on loopback: strict about requests, deterministic in its answers, faulty on demand.
 
-In a test:                                    As a process (prints its base URL, then serves):
-    with serving(answer=str.upper) as server:     python -m support.openai_server --port 0 --latency 0.2
-        ... server.url ... server.counts()
+    with serving(answer=str.upper) as server:
+        ... server.url ... server.received ... server.log
     async with OpenAIServer() as server: ...
 
-GET /__counts says how often each content was received and how often it was answered whole; /__log lists the requests in
-order of arrival; POST /__reset forgets both. A content is the canonical JSON of path and body.
+`received` says how often each content came, `completed` how often it was answered whole; `log` lists the requests in order of
+arrival. A content is the canonical JSON of path and body.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import math
-import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -33,7 +28,7 @@ from aiohttp import web
 
 from support import openai_stream
 from support.openai_answers import Answers, FunctionAnswers, Sampling, TransformersAnswers, hash_answer
-from support.openai_faults import KINDS, Faults, misbehave, rules
+from support.openai_faults import Faults, misbehave
 from support.openai_limits import Limits
 from support.wire_formats import documented, format_at
 from support.wire_schemas import InvalidRequest, error_body, validate
@@ -104,9 +99,6 @@ class OpenAIServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/completions", self._completions)
         app.router.add_get("/v1/models", self._models)
-        app.router.add_get("/__counts", self._counts)
-        app.router.add_get("/__log", self._show_log)
-        app.router.add_post("/__reset", self._reset)
         app.router.add_post("/{path:.*}", self._others)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
         await self._runner.setup()
@@ -121,15 +113,6 @@ class OpenAIServer:
             await self._runner.cleanup()
         if self._thread is not None:
             self._thread.shutdown()
-
-    def counts(self) -> dict[str, Any]:
-        """The body of /__counts."""
-        return {
-            "received": dict(self.received),
-            "completed": dict(self.completed),
-            "refused": self.refused,
-            "most_in_flight": self.most_in_flight,
-        }
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "chat")
@@ -216,6 +199,7 @@ class OpenAIServer:
         said = ("" if kind == "empty" else made.text, made.input_tokens, made.output_tokens)
         named = model or body.get("model", "")
         good = documented(form.template, named, said)
+        good = self.edit(good, body) if self.edit is not None else good
         entry["outcome"] = kind or "200"
         streamed = form.streamed(path, body)
         if kind not in (None, "empty") and not (streamed and kind in openai_stream.KINDS):
@@ -332,20 +316,6 @@ class OpenAIServer:
         data = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in names]
         return web.json_response({"object": "list", "data": data})
 
-    async def _counts(self, request: web.Request) -> web.Response:
-        return web.json_response(self.counts())
-
-    async def _show_log(self, request: web.Request) -> web.Response:
-        return web.json_response(self.log or [])
-
-    async def _reset(self, request: web.Request) -> web.Response:
-        self.received.clear()
-        self.completed.clear()
-        self.refused = self.most_in_flight = 0
-        if self.log is not None:
-            self.log.clear()
-        return web.json_response({})
-
 
 def content_of(path: str, body: Any) -> str:
     """The name of a request by its content."""
@@ -403,10 +373,10 @@ def running(server: Server) -> Iterator[Server]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(120)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(120)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)
         loop.close()
@@ -417,87 +387,3 @@ def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
     """An OpenAIServer with these arguments, running."""
     with running(OpenAIServer(*arguments, **options)) as server:
         yield server
-
-
-@contextmanager
-def server_process(*arguments: str) -> Iterator[str]:
-    """The server in a process of its own; gives its base URL."""
-    folder = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", "support.openai_server", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-    try:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        if not url:
-            raise RuntimeError("the server did not start")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--model", type=Path, help="folder of a transformers model to serve")
-    parser.add_argument("--answer", default="hash", help="hash, echo, or constant:TEXT")
-    parser.add_argument("--latency", type=float, default=0.0, help="mean seconds")
-    parser.add_argument("--spread", type=float, default=0.0, help="sigma of a log-normal latency")
-    parser.add_argument("--concurrency", type=int, help="more requests at once are refused")
-    parser.add_argument("--requests-per-minute", type=float, default=0.0)
-    parser.add_argument("--tokens-per-minute", type=float, default=0.0)
-    parser.add_argument("--burst-seconds", type=float, default=60.0)
-    parser.add_argument("--faults", type=float, default=0.0, help="share of askings that fail")
-    parser.add_argument("--fault-kinds", default="", help=f"comma-separated, of: {', '.join(KINDS)}")
-    parser.add_argument("--fault-most", type=int, default=3, help="failures of one content at the most")
-    parser.add_argument(
-        "--fault-script", default="", help='JSON: [{"match": "...", "fault": "500", "times": 2}]'
-    )
-    parser.add_argument("--retry-after", type=float, default=1.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--key")
-    parser.add_argument("--echo", choices=ECHO_STYLES, default="characters")
-    parser.add_argument("--context-length", type=int)
-    parser.add_argument("--extra", action="append", default=[], help="an undocumented request field to take")
-    parser.add_argument("--no-log", action="store_true")
-    return parser.parse_args()
-
-
-def _from_arguments(given: argparse.Namespace) -> OpenAIServer:
-    by_name: dict[str, Callable[[str], str]] = {"hash": hash_answer, "echo": str}
-    constant = given.answer.removeprefix("constant:")
-    faults = Faults(given.faults, seed=given.seed, most=given.fault_most, retry_after=given.retry_after)
-    if given.fault_kinds:
-        faults.kinds = given.fault_kinds.split(",")
-    if given.fault_script:
-        faults.script = rules(given.fault_script)
-    return OpenAIServer(
-        given.model or by_name.get(given.answer, lambda prompt: constant),
-        latency=given.latency,
-        spread=given.spread,
-        concurrency=given.concurrency,
-        limits=Limits(given.requests_per_minute, given.tokens_per_minute, given.burst_seconds),
-        faults=faults,
-        key=given.key,
-        echo=given.echo,
-        context_length=given.context_length,
-        extra=tuple(given.extra),
-        log=not given.no_log,
-    )
-
-
-async def _main() -> None:
-    given = _arguments()
-    server = _from_arguments(given)
-    await server.start(given.port)
-    print(server.url, flush=True)
-    await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    asyncio.run(_main())

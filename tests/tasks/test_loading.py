@@ -78,7 +78,7 @@ metadata: {language: "{{ language }}"}
 def test_a_real_benchmark(write: Write) -> None:
     path = write("mmlu.yaml", MMLU % (SHARED, SHARED))
     for language in ("en", "id", "vi"):
-        task = load_task(f"{path}:{language}")
+        task = load_task(f"{path}:{language}", trust=[path.parent])
         assert len(task.samples) == 400
         strategy: object = task.strategy
         prompts = [strategy.render(sample) for sample in task.samples]  # type: ignore[attr-defined]
@@ -92,4 +92,4 @@ def test_a_real_benchmark(write: Write) -> None:
         "wrong.yaml", (MMLU % (SHARED, SHARED)).replace("prompts[0].question", "prompts[0].questin")
     )
     with pytest.raises(DatasetError, match=r"row 1: `sample.input` .* has no attribute 'questin'"):
-        load_task(f"{short}:en")
+        load_task(f"{short}:en", trust=[short.parent])

@@ -95,7 +95,7 @@ def test_a_file_in_a_task_lies_beside_it(write: Write, load: Load) -> None:
     assert "file" not in task.definition["prompt"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(alphabet="{}%#ab '\"\n\\", max_size=40),
     st.text(alphabet="{}%#ab '\"\n\\", max_size=40),

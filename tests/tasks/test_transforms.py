@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError, TaskError
@@ -22,7 +22,6 @@ words = st.lists(st.sampled_from(["a", "Bb.", "(c)", "1,5", "d-e"]), min_size=1,
 shares = st.sampled_from([0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9])
 
 
-@settings(max_examples=100, deadline=None)
 @given(words, shares)
 def test_two_parts_make_the_whole(found: list[str], share: float) -> None:
     text = "  ".join(found)
@@ -51,7 +50,6 @@ def test_masks_leave_marks_alone() -> None:
     assert masked_words("a b", 0.1, "x").count("[MASK]") == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(words, shares, st.text(max_size=5))
 def test_masks_are_as_many_as_wanted_and_the_rest_stays(found: list[str], share: float, key: str) -> None:
     text = " ".join(found)

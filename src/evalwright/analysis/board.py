@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +25,7 @@ from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
 
@@ -67,6 +68,8 @@ class BoardRow:
     n_asked: int
     n_failed: int
     cost: float | None
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    unscored: str = ""
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
     place: int = field(default=0, compare=False, repr=False)
     shares: Mapping[str, Estimate] = field(default_factory=dict, compare=False, repr=False)
@@ -74,7 +77,8 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        left_out = ("metrics", "place", *(name for name in ("shares", "hardware") if not getattr(self, name)))
+        empty = [name for name in ("shares", "hardware", "outcomes", "unscored") if not getattr(self, name)]
+        left_out = ("metrics", "place", *empty)
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
 
@@ -183,7 +187,9 @@ def _row(
         n=sum(part.n for part in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.main),
         n_failed=sum(part.n_failed for part in estimates),
-        cost=run.data["usage"].get("cost"),
+        cost=run.cost,
+        outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
+        unscored=unscored(run.tasks, empty=True),
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
         shares=shares,
@@ -264,6 +270,8 @@ def _notes(
         )
     if any(row.n_failed for row in rows):
         yield "Failed items are counted separately and are not scored as wrong."
+    if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
+        yield f"Items without an answer or a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 

@@ -22,7 +22,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
@@ -294,7 +294,10 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    warnings = []
+    lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
+    warnings = [
+        f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
+    ]
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(

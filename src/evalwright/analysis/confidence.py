@@ -67,7 +67,7 @@ class _Rows:
 
     def add(self, row: Mapping[str, Any]) -> None:
         value = row["scores"].get(self.scorer, {}).get("value")
-        said = stated_confidence(str(row.get("answer") or ""))
+        said = None if "failure" in row else stated_confidence(str(row.get("answer") or ""))
         self.stated.append(NAN if said is None else said)
         self.options.append(_of_options(row))
         self.right.append(NAN if value is None else float(value))

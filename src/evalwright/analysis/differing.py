@@ -6,22 +6,15 @@ Run folders hold no secrets of ours, but they may come from elsewhere: what is n
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from evalwright.core.text import mask
+from evalwright.core.secrets import is_secret, mask_message, masked_arguments
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
 
 _LONGEST = 60
-_SECRET = re.compile(
-    r"(?:.*[_\-.])?(?:api_?key|key|token|password|passwd|secret|authorization|credentials?|cookie)",
-    re.IGNORECASE,
-)
-_USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
-_HIDDEN = "(hidden)"
 _NOTHING = object()
 
 
@@ -93,25 +86,12 @@ def _line(path: str, left: Any, right: Any) -> str:
 def _text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "nothing"
-    if _may_hold_text(value) and any(_SECRET.fullmatch(part) for part in path.split(".")):
-        return _HIDDEN
+    # A number of tokens is no secret, whatever it is called.
+    name = next(filter(is_secret, path.split(".")), "") if isinstance(value, (str, Mapping, list)) else ""
+    value = masked_arguments(value, name)
     if isinstance(value, (Mapping, list)):
-        value = json.dumps(_without_secrets(value), ensure_ascii=False, sort_keys=True, default=str)
-    return _USER_OF_URL.sub(f"{_HIDDEN}@", mask(str(value)))
-
-
-def _may_hold_text(value: Any) -> bool:
-    """A number of tokens is no secret."""
-    return isinstance(value, (str, Mapping, list))
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {
-            key: _HIDDEN if _SECRET.fullmatch(str(key)) and _may_hold_text(part) else _without_secrets(part)
-            for key, part in value.items()
-        }
-    return [_without_secrets(part) for part in value] if isinstance(value, list) else value
+        value = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return mask_message(str(value))
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:

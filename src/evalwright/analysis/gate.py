@@ -34,7 +34,7 @@ from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, unscored
 from evalwright.statistics import macro_difference
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
@@ -236,8 +236,9 @@ def _check(rule: GateRule, mode: Mode) -> None:
 def _failures(b: Run, target: _Target) -> RuleResult:
     rule, task = target.rule, target.task
     count = b.task(task).n_failed if task else b.n_failed
+    why = unscored([b.task(task)] if task else b.tasks)
     failed = count > rule.amount if rule.verb == "above" else count < rule.amount
-    text = f"{counted(count, 'item')} of {b.id} failed; the limit is {rule.amount:g}."
+    text = f"{counted(count, 'item')} of {b.id} failed{f' ({why})' if why else ''}; the limit is {rule.amount:g}."
     return RuleResult(rule.text, task, N_FAILED, failed, True, f"{task}: {text}" if task else text)
 
 
@@ -303,12 +304,20 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
         how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
+    missing = sum(part.n_missing for part in parts)
+    left = f", {counted(missing, 'item')} left out without a score" if missing else ""
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]
-        return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}"
+        return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
     whole = macro_difference(parts, value_range=UNIT_RANGE)
-    return whole.difference, whole.low, whole.high, reference, f"mean of {len(parts)} tasks, n = {whole.n:,}"
+    return (
+        whole.difference,
+        whole.low,
+        whole.high,
+        reference,
+        f"mean of {len(parts)} tasks, n = {whole.n:,}{left}",
+    )
 
 
 def _verdict(failed: bool, mode: Mode) -> str:

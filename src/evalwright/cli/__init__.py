@@ -1,19 +1,24 @@
 """The command `evalwright`: one file per command, each parses, calls the API and shows.
 
-Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be kept; 130 interrupted.
+Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be kept; 130 interrupted
+(143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright._version import __version__
+
+if TYPE_CHECKING:
+    from evalwright.cli.signals import StopSignals
 
 COMMANDS = {
     "run": ("run:run", "Evaluate models on tasks."),
@@ -86,23 +91,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any) -> int:
     """Run a command as `main` does. context: settings of click's, such as `obj`."""
+    from evalwright.cli.output import outlets
+    from evalwright.cli.signals import stop_signals
+
     given = list(arguments) if arguments is not None else None
+    with outlets() as out, stop_signals() as stop:
+        code = _run(lambda: command.main(args=given, prog_name=name, standalone_mode=False, **context), stop)
+        if out.lost is not None and out.lost.errno not in (errno.EPIPE, errno.EBADF):
+            say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
+            return code or 1
+        return code
+
+
+def _run(command: Callable[[], Any], stop: StopSignals) -> int:
     try:
-        result: Any = command.main(args=given, prog_name=name, standalone_mode=False, **context)
-        sys.stdout.flush()
+        result = command()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
-        error.show()
+        error.show(file=sys.stderr)
         return 2
     except (KeyboardInterrupt, click.Abort):
         say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
-        return 130
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output went away (`| head`), which click may have noticed first; nothing is wrong with the run.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return stop.exit_code
+    except SystemExit as ended:
+        # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.
+        cause = ended.__context__
+        return _failed(cause if isinstance(cause, OSError) else RuntimeError(f"SystemExit({ended.code!r})"))
     except Exception as error:
         return _failed(error)
 

@@ -43,7 +43,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         value = json.loads(text, parse_constant=_no_number)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"True": True, "False": False, "None": None}.get(text, text)
     return text if isinstance(value, float) and math.isinf(value) else value
 
@@ -72,7 +72,9 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
 
 def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Configuration that `run` and `plan` share, where they were given."""
-    out: dict[str, Any] = {key: given[key] for key in ("seed", "out", "home") if given[key] is not None}
+    out: dict[str, Any] = {
+        key: given[key] for key in ("seed", "out", "home", "num_fewshot") if given[key] is not None
+    }
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]

@@ -20,7 +20,7 @@ def batches() -> None:
 @AS_JSON
 def list_(home: str | None, as_json: bool) -> None:
     """List all batch jobs, newest first. To fetch one, run the command that created it again."""
-    from evalwright.evaluation.configuration import home_folder
+    from evalwright.core.private import home_folder
     from evalwright.models.remote.batch.journal import FILE, Journal
 
     entries = []
@@ -54,7 +54,7 @@ def list_(home: str | None, as_json: bool) -> None:
 def forget(number: int, home: str | None) -> None:
     """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers although they are lost."""
     from evalwright.core.errors import ConfigurationError
-    from evalwright.evaluation.configuration import home_folder
+    from evalwright.core.private import home_folder
     from evalwright.models.remote.batch.journal import FILE, Journal
 
     known = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.documents.comparison import comparison_document
     from evalwright.reports.documents.several import several_document
 
+    only_with(mode="rules", junit="rules")
+    if len(runs) == 1 and (given["baseline"] or given["slices"] or given["equivalent"] or given["json_file"]):
+        raise ConfigurationError(
+            "--baseline, --slice, --equivalent and --json-file compare two runs or more: name another run, or leave them out."
+        )
+    if (
+        len(runs) > 2
+        and click.get_current_context().get_parameter_source("flips") is ParameterSource.COMMANDLINE
+    ):
+        raise ConfigurationError("--flips names items of two runs; with more it has no effect. Leave it out.")
     if (
         len(runs) == 1
         and not given["rules"]
@@ -71,13 +82,11 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         raise ConfigurationError(
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
         )
-    if given["junit"] and not given["rules"]:
-        raise ConfigurationError(
-            '--junit writes the result of --fail-if. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
-        )
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
+    for run in [*opened, *([baseline] if baseline else [])]:
+        run.verify()
     comparison = compare_runs(
         *opened,
         baseline=baseline,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 
@@ -45,11 +45,19 @@ def contamination(runs: tuple[str, ...], **given: Any) -> None:
     """
     from evalwright.analysis.contamination.report import contamination_report
     from evalwright.api import open_run
+    from evalwright.core.errors import ConfigurationError
     from evalwright.reports.documents.contamination import contamination_document
     from evalwright.reports.markdown import to_markdown
 
+    only_with(date_key="cut_off", ngram="corpus")
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
+    known = {run.data["model"].get("fingerprint") for run in opened}
+    for one in rewrites if len(opened) > 1 else ():
+        if one.data["model"].get("fingerprint") not in known:
+            raise ConfigurationError(
+                f"--rewrites {one.id} has no effect: it is a run of '{one.label}', of which there is no other run here."
+            )
     reports = []
     for run in opened:
         own = [

@@ -17,7 +17,11 @@ folder_options = together(
         metavar="DIR",
         help="Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
     ),
-    several("--trust", metavar="DIR", help="A folder whose task files may run their Python."),
+    several(
+        "--trust",
+        metavar="DIR",
+        help="A folder whose task files may run their Python and read files anywhere.",
+    ),
 )
 """Only --task-root and --trust."""
 
@@ -27,7 +31,7 @@ dialect_options = together(
         "--num-fewshot",
         type=int,
         metavar="N",
-        help="Number of shots for another framework's tasks, in place of their own.",
+        help="Number of shots, in place of the tasks' own.",
     ),
     click.option(
         "--scoring",
@@ -35,7 +39,7 @@ dialect_options = together(
         help="How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
     ),
 )
-KEYS = ("task_root", "trust", "num_fewshot", "scoring")
+KEYS = ("task_root", "trust", "scoring")
 
 
 def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:

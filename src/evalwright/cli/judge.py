@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
 from evalwright.cli.output import echo, print_json, print_result, write_result
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong), then:
     evalwright judge calibrate RUN --labels FILE
     """
+    only_with(question="page")
     _show_drawn(_draw(runs_folder, **settings), as_json)
 
 

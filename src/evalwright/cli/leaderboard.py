@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TRUST_FILE, only_with, several
 from evalwright.cli.output import print_result
 
 
@@ -48,6 +48,7 @@ from evalwright.cli.output import print_result
     help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
 )
 @click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
+@TRUST_FILE
 @several(
     "--secret", "secrets", metavar="NAME", help="A secret that the workflow needs, such as OPENAI_API_KEY."
 )
@@ -58,12 +59,18 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
+    only_with(
+        config="workflow",
+        secrets="workflow",
+        trust_file="workflow",
+        best="plots",
+        least_answered="plots",
+        examples="pages",
+        title="into html json_file plots pages workflow",
+    )
     if given["workflow"]:
         write_workflow(runs, given)
         return
-    for name in ("config", "secrets"):
-        if given[name]:
-            raise click.UsageError(f"--{name.removesuffix('s')} can only be used with --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
@@ -73,6 +80,8 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
+    for opened_run in opened:
+        opened_run.verify()
     if not given["with_simulations"]:
         refuse_mixture(opened)
     refuse_baseline_judges(opened, given["allow_baseline_judge"])
@@ -80,6 +89,8 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         from evalwright.runs.keeping import keep_runs, kept_runs
 
         opened = kept_runs(opened, Path(given["kept"]))
+        for kept_run in opened:
+            kept_run.verify()
     board = make_board(opened)
     written = publish(board, opened, given)
     if given["kept"]:

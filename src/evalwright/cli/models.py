@@ -171,12 +171,11 @@ def test(
 
 
 def _ask(model: object, text: str) -> str:
-    import asyncio
-
+    from evalwright.core.private import home_folder
     from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
     from evalwright.engine.store import Store
-    from evalwright.evaluation.configuration import home_folder
+    from evalwright.evaluation.running import run_blocking
     from evalwright.models.base import Model
 
     assert isinstance(model, Model)
@@ -188,4 +187,5 @@ def _ask(model: object, text: str) -> str:
                 response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
                 return response.text
 
-    return asyncio.run(once())
+    answer: str = run_blocking(once)
+    return answer

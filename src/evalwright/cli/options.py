@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,51 @@ FORMAT = click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+CONFIG = click.option(
+    "--config",
+    metavar="FILE",
+    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
+)
+TRUST_FILE = click.option(
+    "--trust-file",
+    metavar="FILE",
+    help="The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
+)
+
+
+def only_with(**needs: str) -> None:
+    """Raise UsageError where an option was typed that does nothing without another one, and that one was not.
+
+    By name of the parameter the name of the one that it needs, or several of them separated by spaces.
+    """
+    context = click.get_current_context()
+    named = {param.name: param.opts[0] for param in context.command.params}
+    for name, others in needs.items():
+        typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if typed and not any(context.params[other] not in (None, (), False, "") for other in others.split()):
+            wanted = " or ".join(named[other] for other in others.split())
+            raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
+
+
+def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> None:
+    """The person's choice, for this process and those that it starts; no file makes it."""
+    if chosen:
+        from evalwright.scorers.code.containers import parsed
+
+        if chosen != "jail":
+            parsed(chosen)
+        os.environ["EVALWRIGHT_SANDBOX"] = chosen
+
+
+SANDBOX = click.option(
+    "--sandbox",
+    metavar="WHERE",
+    expose_value=False,
+    callback=_use_sandbox,
+    help="Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
+)
 
 
 def together(*options: Option) -> Option:

@@ -1,21 +1,113 @@
-"""What several commands print in one way."""
+"""Where a command's text leaves the program, and what several commands print in one way.
+
+While a command runs, standard output and standard error are `Outlet`s: the one place where text that would act on a terminal is
+made harmless and secrets are masked, whoever prints it (we, a library, a warning), and where an error of writing ends: it never
+reaches the work.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
+
+from evalwright.core.secrets import mask
+from evalwright.reports.text import inert_lines, json_escaped
 
 if TYPE_CHECKING:
     from evalwright.reports.document import Document
 
 
-def print_json(data: Any) -> None:
-    """One JSON document on standard output, for other programs."""
-    import json
+class Outlet(io.TextIOBase):
+    """A stream to a person or a file. `styled` is the same for text that holds colours of ours and is harmless already.
 
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    lost: why it cannot be written any more, else None. What comes after is dropped.
+    """
+
+    def __init__(self, stream: TextIO | Outlet | None) -> None:
+        self._stream = stream
+        self.lost: OSError | None = None
+
+    @property
+    def styled(self) -> Outlet:
+        """This stream for text with colours."""
+        return self if isinstance(self._stream, Outlet) else Outlet(self)
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    def isatty(self) -> bool:
+        with suppress(OSError, ValueError):
+            return self._stream is not None and self._stream.isatty()
+        return False
+
+    def fileno(self) -> int:
+        if self._stream is None:
+            raise io.UnsupportedOperation("fileno")
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        if isinstance(self._stream, Outlet):
+            self._stream.put(text)
+        else:
+            # Bars of libraries begin each state with a return to the beginning of the line.
+            start = int(text.startswith("\r") and self.isatty())
+            self.put(text[:start] + inert_lines(text[start:]))
+        return len(text)
+
+    def put(self, text: str) -> None:
+        """Write text as it is, but for secrets."""
+        if self._stream is None or self.lost is not None:
+            return
+        text = mask(text)
+        try:
+            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
+            self._stream.flush()
+        except BlockingIOError:  # another program made it non-blocking, and it is slow
+            with suppress(OSError, ValueError):
+                os.set_blocking(self._stream.fileno(), True)
+                self._stream.flush()
+        except (OSError, ValueError) as error:
+            self.lost = error if isinstance(error, OSError) else OSError(errno.EBADF, str(error))
+            with suppress(OSError, ValueError):
+                # What waits in its buffer would fail again when the interpreter ends.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def flush(self) -> None:
+        """Every text is written at once."""
+
+
+@contextmanager
+def outlets() -> Iterator[Outlet]:
+    """Standard output and standard error as Outlets; gives the one of standard output."""
+    with suppress(OSError):
+        while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass  # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
+        os.close(handle)
+    before = sys.stdout, sys.stderr
+    out = Outlet(before[0])
+    sys.stdout, sys.stderr = cast(TextIO, out), cast(TextIO, Outlet(before[1]))
+    try:
+        yield out
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on standard output, for other programs; what would act on a terminal is escaped as JSON does."""
+    click.echo(json_escaped(json.dumps(data, indent=2, ensure_ascii=False)))
 
 
 def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> None:
@@ -23,11 +115,10 @@ def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> 
 
     before: what stands before it, in that style (as click's, e.g. `dim=True`); without it the text has the style.
     """
-    from evalwright.reports.text import inert_lines
-
     plain = inert_lines(text)
     shown = click.style(inert_lines(before), **style) + plain if before else click.style(plain, **style)
-    click.echo(shown if style else plain, err=error)
+    file = sys.stderr if error else sys.stdout
+    click.echo(shown if style else plain, file=getattr(file, "styled", file))
 
 
 def print_result(as_json: bool, data: Any, *documents: Document) -> None:
@@ -42,8 +133,6 @@ def print_result(as_json: bool, data: Any, *documents: Document) -> None:
 
 def write_result(file: str, data: Any) -> None:
     """Write a file that a person named, text as it is and all else as JSON, and say so."""
-    import json
-
     from evalwright.tasks.files import write_file
 
     text = data if isinstance(data, str | bytes) else json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -72,6 +72,7 @@ def plan(**given: Any) -> int:
     from evalwright.reports.documents.plan import plan_document
     from evalwright.reports.progress import TerminalProgress
 
+    options.only_with(quiet="pilot", seed="pilot", home="pilot", out="pilot runs")
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     settings = evaluation_settings(given)

@@ -27,15 +27,6 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
     from evalwright.tasks.files import write_file
 
-    for option, there, other in (
-        ("--best", given["best"], "plots"),
-        ("--least-answered", given["least_answered"], "plots"),
-        ("--examples", given["examples"], "pages"),
-    ):
-        if there is not None and not given[other]:
-            raise click.UsageError(
-                f"{option} can only be used with --{'plot' if other == 'plots' else other}."
-            )
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
@@ -135,7 +126,12 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")
     if not given["config"]:
         raise click.UsageError("--workflow needs --config FILE, the suite file that is run.")
-    configuration = read_configuration(Path(given["config"]))
+    for name in ("kept", "with_simulations", "as_json"):
+        if given[name]:
+            raise click.UsageError(
+                f"--{name.removeprefix('as_').replace('_', '-')} has no effect with --workflow."
+            )
+    configuration = read_configuration(Path(given["config"]), None, given["trust_file"])
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{given['config']}' must name tasks and models, because the workflow runs it without other options."
@@ -146,6 +142,7 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         published=tuple(_published(given)),
         secrets=tuple(dict.fromkeys((*_keys(configuration), *given["secrets"]))),
         plots=bool(given["plots"]),
+        trusted=given["trust_file"] is not None,
     )
     text = workflow(made)
     changed = write_file(Path(given["workflow"]), text)

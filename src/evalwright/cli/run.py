@@ -41,11 +41,8 @@ from evalwright.cli.output import print_result
 @click.option(
     "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
 )
-@click.option(
-    "--config",
-    metavar="FILE",
-    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
-)
+@options.CONFIG
+@options.TRUST_FILE
 @click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
 @options.PLUGINS
 @click.option(
@@ -56,8 +53,20 @@ from evalwright.cli.output import print_result
 @click.option(
     "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
 )
+@click.option(
+    "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
+)
 @dialect_options
+@options.SANDBOX
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0, max=86_400),
+    default=4.0,
+    envvar="EVALWRIGHT_GRACE",
+    metavar="SECONDS",
+    help="After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
+)
 @options.AS_JSON
 @options.QUIET
 def run(**given: Any) -> int:
@@ -76,20 +85,20 @@ def run(**given: Any) -> int:
         key: given[key] for key in ("limit", "name", "max_resident", "hardware") if given[key] is not None
     }
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
-    flags |= {key: True for key in ("replace", "batch") if given[key]}
+    flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:
         flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
     arguments = {} if given["models"] else arguments
-    configuration = configuration_from(given["config"], flags, arguments, given["suite"])
+    configuration = configuration_from(given["config"], flags, arguments, given["suite"], given["trust_file"])
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
-    return _evaluate(configuration, given["as_json"], given["quiet"])
+    return _evaluate(configuration, given["as_json"], given["quiet"], given["grace"])
 
 
-def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
+def _evaluate(configuration: Any, as_json: bool, quiet: bool, grace: float) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.board import board_document
@@ -97,7 +106,7 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     from evalwright.reports.progress import TerminalProgress
 
     with nullcontext() if quiet else TerminalProgress() as progress:
-        runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress))
+        runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress, grace=grace))
     board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 and not as_json else []
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *(run_document(run, slices=False) for run in runs), *board)
@@ -106,21 +115,12 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
 
 def _conclude(runs: Any) -> int:
     from evalwright.cli import say
+    from evalwright.reports.endings import unscored_sentences
 
-    failed = sum(run.n_failed for run in runs)
-    partial = sum(count for run in runs for task in run.tasks for count in task.failures.values())
-    spent = _spent(runs)
-    if spent:
-        say(spent)
-    if failed:
-        total = sum(task.n_samples for run in runs for task in run.tasks)
-        what = f"{failed} of {total} samples failed; they are counted separately and not scored."
-    elif partial:
-        what = f"{partial} draws failed, but every sample has a score from its other draws."
-    else:
-        return int(bool(spent))
-    say(f"{what} Run the same command again to send only these requests.")
-    return 1
+    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs)) if sentence]
+    for sentence in said:
+        say(sentence)
+    return int(bool(said))
 
 
 def _spent(runs: Any) -> str:

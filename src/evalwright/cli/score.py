@@ -7,7 +7,16 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_settings, folder_options
-from evalwright.cli.options import AS_JSON, HOME, PLUGINS, ROLE_ARGUMENTS, ROLES, RUNS_FOLDER, several
+from evalwright.cli.options import (
+    AS_JSON,
+    HOME,
+    PLUGINS,
+    ROLE_ARGUMENTS,
+    ROLES,
+    RUNS_FOLDER,
+    SANDBOX,
+    several,
+)
 from evalwright.cli.output import print_result
 
 
@@ -29,6 +38,7 @@ from evalwright.cli.output import print_result
 @HOME
 @PLUGINS
 @folder_options
+@SANDBOX
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
@@ -38,6 +48,7 @@ def score(run: str, **given: Any) -> int:
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.run import run_document
+    from evalwright.reports.endings import unscored_sentences
 
     load_plugins(given["plugins"])
     scorers, options = given["scorers"], key_values(given["options"], "-S")
@@ -53,8 +64,6 @@ def score(run: str, **given: Any) -> int:
         dialect=dialect_settings(given),
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
-    if made.n_failed:
-        what = "1 sample has" if made.n_failed == 1 else f"{made.n_failed} samples have"
-        say(f"{what} no score: the answer or the scorer failed.")
-        return 1
-    return 0
+    if said := unscored_sentences([made]):
+        say(said)
+    return int(bool(said))

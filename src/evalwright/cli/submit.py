@@ -30,12 +30,17 @@ def submit() -> None:
     help="The file to write: .json, or .json.gz for a compressed one.",
 )
 @RUNS_FOLDER
-def make(run: str, into: str, runs_folder: str) -> None:
+@click.option(
+    "--allow-key-like",
+    is_flag=True,
+    help="Write also texts that have the form of a key but are none of yours.",
+)
+def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
     from evalwright.analysis.submission import make_submission
     from evalwright.api import open_run
 
-    made = make_submission(open_run(run, runs_folder), Path(into))
+    made = make_submission(open_run(run, runs_folder), Path(into), allow_key_like=allow_key_like)
     echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
 
 

@@ -49,7 +49,7 @@ def rewrite(task: str, **given: Any) -> int:
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError
-    from evalwright.evaluation.configuration import home_folder
+    from evalwright.core.private import home_folder
     from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 
@@ -61,6 +61,8 @@ def rewrite(task: str, **given: Any) -> int:
     arguments = key_values(given["arguments"], "-M")
     if arguments and not given["by"]:
         raise ConfigurationError("-M sets arguments of a model: name the model with --by.")
+    if given["by"] and kinds == ["shuffle"]:
+        raise ConfigurationError("--by has no effect: no model is needed to shuffle. Leave it out.")
     model = open_model(given["by"], arguments) if given["by"] else None
     found = by_model.rewrite(original, kinds, model, home_folder())
     into = Path(given["into"])

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli.options import (
+    AS_JSON,
+    MODEL_ARGUMENTS,
+    OVERRIDES,
+    PLUGINS,
+    RUNS_FOLDER,
+    only_with,
+    several,
+)
 from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
 
@@ -168,12 +176,11 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
-    from evalwright.core.errors import ConfigurationError, DatasetError
+    from evalwright.core.errors import DatasetError
 
+    only_with(runs_folder="run_name")
     load_plugins(given["plugins"])
     opened = _opened(given)
-    if given["arguments"] and opened is None:
-        raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
     run = open_run(given["run_name"], given["runs_folder"]) if given["run_name"] else None
     found: list[Examined] = []
     for name in names:
@@ -211,19 +218,29 @@ def _show_examined(examined: Examined) -> None:
 def _opened(given: Mapping[str, Any]) -> Model | None:
     """The model that --model names."""
     from evalwright.cli.arguments import key_values
+    from evalwright.core.errors import ConfigurationError
     from evalwright.models.registry import open_model
 
     arguments = key_values(given["arguments"], "-M")
+    if arguments and given["model"] is None:
+        raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
     return None if given["model"] is None else open_model(given["model"], arguments)
 
 
 def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
     from evalwright.cli.arguments import key_values
+    from evalwright.tasks.dialects import check_used
     from evalwright.tasks.loading import load_tasks
 
     chat = model is not None and "chat" in model.abilities
     settings = key_values(given["overrides"], "-T") or None
-    return load_tasks(name, chat=chat, dialect=dialect_settings(given), overrides=settings)
+    dialect = dialect_settings(given)
+    used: set[str] = set()
+    made = load_tasks(
+        name, chat=chat, dialect=dialect, overrides=settings, num_fewshot=given.get("num_fewshot"), used=used
+    )
+    check_used(dialect, made, used)
+    return made
 
 
 def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,14 +12,16 @@ from typing import Annotated, Any, Self
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
+from evalwright.evaluation.effects import check_run_name
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run, open_run, ordinary
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
@@ -41,7 +42,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
     start = 0
     try:
-        with path.open("rb") as lines:
+        with ordinary(path).open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 if text.strip():
@@ -57,15 +58,15 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 def parsed(text: bytes | str, where: str) -> Any:
     """JSON. Raises RunError naming where it is broken."""
-    from pydantic_core import from_json
+    from pydantic_core import from_json as fast
 
     try:
-        return from_json(text)
+        return fast(text)
     except ValueError:
         pass
     try:  # the fast parser does not take half a surrogate pair
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return from_json(text)
+    except ValueError as error:
         raise RunError(
             f"{where} is not valid JSON: {error}. Correct or remove it; nothing was imported."
         ) from error
@@ -169,7 +170,7 @@ def run_folder(
     taken: the folders of this import, to which it is added; letters of both cases may be one on disk.
     """
     if name:
-        wanted = _slug(name) or "run"
+        wanted = _slug(check_run_name(name)) or "run"
         wanted = wanted if alone else f"{wanted}-{_slug(model) or 'model'}"
     else:
         wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)

@@ -7,9 +7,11 @@ Who failed is `party`; whether asking again may help is `retryable`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
+
+from evalwright.core.responses import Usage
 
 Party = Literal[
     "provider", "model", "task", "dataset", "scorer", "judge", "sandbox", "configuration", "store"
@@ -91,7 +93,8 @@ class Failure:
     """A request, answer or score that failed, as data. Never scored, never stored as an answer.
 
     kind: the error's class in words, e.g. "rate limited". party: who failed. retryable: whether asking again
-    may help. status: the HTTP status where there was one. attempts: how often it was tried.
+    may help. status: the HTTP status where there was one. attempts: how often it was tried. usage and cost: tokens and
+    US dollars of all its sendings, useless replies and estimates included; None where nothing was paid or known.
     """
 
     kind: str
@@ -100,18 +103,33 @@ class Failure:
     retryable: bool = False
     status: int | None = None
     attempts: int = 1
+    usage: dict[str, int] | None = field(default=None, hash=False)
+    cost: float | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is counted under: its kind, and that it is a judge's where it is."""
+        return f"judge: {self.kind}" if self.party == "judge" else self.kind
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """A plain mapping for JSON; without usage and cost where there are none."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in found.items() if value is not None or name == "status"}
 
 
 class RequestError(EvalwrightError):
-    """One request failed. `retry_after` is in seconds, where the server named a time."""
+    """One request failed. `retry_after` is in seconds, where the server named a time.
+
+    usage, cost: what the reply says it used although it is no answer. taken: whether the server may have begun to work on it,
+    and so may bill it. prompt_only: then only for reading the prompt. reply: what could be read of a broken reply's JSON, and
+    whether its usage is final; for the model's wire format, which makes the usage of it.
+    """
 
     party: Party = "provider"
     kind: ClassVar[str] = "request failed"
     retryable: ClassVar[bool] = False
+    taken: bool = True
+    prompt_only: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -120,8 +138,14 @@ class RequestError(EvalwrightError):
         status: int | None = None,
         retry_after: float | None = None,
         rate_limits: Any = None,
+        taken: bool | None = None,
     ) -> None:
         super().__init__(message)
+        self.usage: Usage | None = None
+        self.cost: float | None = None
+        self.reply: tuple[Any, bool] | None = None
+        if taken is not None:
+            self.taken = taken
         self.status = status
         self.retry_after = retry_after
         self.rate_limits = rate_limits
@@ -136,6 +160,7 @@ class RateLimited(RequestError):
 
     kind = "rate limited"
     retryable = True
+    taken = False
 
 
 class Overloaded(RequestError):
@@ -143,6 +168,7 @@ class Overloaded(RequestError):
 
     kind = "server error"
     retryable = True
+    taken = False
 
 
 class ConnectionFailed(RequestError):
@@ -177,12 +203,14 @@ class AuthenticationFailed(RequestError):
     """The key is missing, wrong, or not allowed to use this model: 401, 403."""
 
     kind = "authentication failed"
+    taken = False
 
 
 class Rejected(RequestError):
     """The provider says the request itself is wrong: 400, 404, 413, 422."""
 
     kind = "request rejected"
+    taken = False
 
 
 class ModelError(RequestError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
+
+from evalwright.core.secrets import mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Response:
     """One answer of one model.
 
     text: exactly as it came, reasoning tags included. reasoning: a reasoning field that the provider keeps apart.
-    finish_reason: "stop", "length", "content_filter" or the provider's own word.
+    finish_reason: "stop", "length", "content_filter", "refusal" (the model's, in a field made for it) or the provider's own word.
     log_likelihood: natural log, summed over `tokens_scored` tokens; is_greedy: every one was the most probable.
     values: an embedding, class probabilities in the model's order, or one reward.
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
@@ -64,6 +66,18 @@ class Response:
     cost: float | None = None
     model: str = ""
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def counted(self) -> bool:
+        """Whether `usage` says both what was read and what was written: half of it is no bill."""
+        used = self.usage
+        return used.input_tokens > 0 and (used.output_tokens > 0 or not (self.text or self.reasoning))
+
+    def without_secrets(self) -> Response:
+        """Itself with every known secret masked: a server may echo what it was sent."""
+        texts = {name: mask(getattr(self, name)) for name in ("text", "reasoning", "finish_reason", "model")}
+        changed = any(text is not getattr(self, name) for name, text in texts.items())
+        return replace(self, **texts) if changed else self  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.errors import Failure
+from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, outcome_of, outcome_of_failure
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 
@@ -65,6 +66,14 @@ class Answer:
     def usage(self) -> Usage:
         """Tokens of all responses together."""
         return sum((response.usage for response in self.responses), Usage())
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the last response; of others too where the strategy found no text in any."""
+        found = [ANSWERED if self.log_likelihoods else outcome_of(response) for response in self.responses]
+        if not found or found[-1] != ANSWERED or self.text.strip():
+            return found[-1] if found else ANSWERED
+        return next((one for one in found if one != ANSWERED), ANSWERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +140,9 @@ UNDECIDED = "undecided"
 class SampleRecord:
     """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
 
-    Where `failure` is set there is no score, and the sample is counted as failed. A scorer that failed by itself is in
-    `score_failures`, under its name, one that could not decide in `undecided`.
+    Where `failure` is set there is no score, and the sample is counted as failed; a reply without an answer (cut, filtered,
+    refused) is in `answer` all the same. A scorer that failed by itself is in `score_failures`, under its name, one that could
+    not decide in `undecided`.
     """
 
     task: str
@@ -144,6 +154,13 @@ class SampleRecord:
     failure: Failure | None = None
     score_failures: Mapping[str, Failure] = field(default_factory=dict)
     undecided: Mapping[str, Undecided] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the sample."""
+        if self.failure is not None:
+            return outcome_of_failure(self.failure)
+        return self.answer.outcome if self.answer is not None else FAILED
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•–—]\s|#{1,6}\s|\(?\d{1,3}[.)]
 _LINES = re.compile(r"\n+")
 _ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "lt", "sgt", "capt", "gov", "sen", "rep", "hon", "pres", "vs", "cf", "fig", "figs", "eq", "sec", "ch", "vol", "vols", "nos", "nr", "pp", "inc", "ltd", "co", "corp", "llc", "bros", "dept", "est", "approx", "ca", "al", "eds", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "bzw", "usw", "z.b", "d.h", "u.a", "vgl", "abb", "hr", "bd", "tel", "ggf", "evtl", "inkl", "e.g", "i.e", "a.m", "p.m", "u.s", "u.k", "u.n", "e.u", "d.c", "ph.d", "mme", "mlle", "sra", "srta", "dña", "ud", "uds", "pág", "núm", "avv", "sig", "sigg", "dott", "ing", "bijv", "dhr", "mevr", "т.е", "т.д", "г", "ул", "им"])  # fmt: skip
 _LOOK_BACK = 80
+_LONGEST_MARK = 100
 """Characters before a mark that are looked at."""
 _DAY = re.compile(r"\d{1,2}")
 _MONTH = re.compile(
@@ -102,7 +103,7 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
     word = before[-1:].strip() and before.rsplit(maxsplit=1)[-1].lstrip("([\"'“‘«")
     if not word:
         return False
-    if _MARK.fullmatch(block[start : match.end()]):
+    if match.end() - start <= _LONGEST_MARK and _MARK.fullmatch(block[start : match.end()]):
         return True  # the number of an item
     if word.lower() in _ABBREVIATIONS:
         return True

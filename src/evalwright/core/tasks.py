@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from evalwright.core.asking import Ask
+from evalwright.core.outcomes import Outcome
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, NoScore, Sample, Score, Undecided
 
@@ -35,7 +36,7 @@ class Strategy(Protocol):
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer: ...
 
 
-Outcome = Score | NoScore | Undecided
+Scored = Score | NoScore | Undecided
 """What a scorer gives."""
 
 
@@ -52,7 +53,7 @@ class Scorer:
     name: str
     kind: str
     options: Mapping[str, Any]
-    function: Callable[..., Outcome | Awaitable[Outcome]]
+    function: Callable[..., Scored | Awaitable[Scored]]
     asks: bool = False
     roles: tuple[str, ...] = ()
     able: frozenset[Ability] = frozenset()
@@ -82,6 +83,8 @@ class Task:
     definition: the whole resolved definition as plain JSON, recorded with the run. source: the file it came from.
     draws: answers per sample; repeated draws are averaged within the sample.
     order: "shuffled" (by the run's seed) or "file"; a limit takes the first of that order.
+    score_as_empty: replies without an answer that this task counts as wrong: its scorers get an empty answer. The others are
+    counted like failures.
     found_metrics: for a task whose scores say what its metrics are: from the names of scores' parts, by scorer, to all
     metrics; in place of `metrics` when the scores are there.
     """
@@ -99,6 +102,7 @@ class Task:
     definition: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     order: Literal["shuffled", "file"] = "shuffled"
+    score_as_empty: tuple[Outcome, ...] = ()
     found_metrics: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None = None
 
     @property

@@ -1,21 +1,22 @@
 """What one command may spend: requests, tokens, dollars, over all its models and roles.
 
-A sample makes a `Reservation` with its first request that has to be sent; from then on it may finish, judges included. Answers
-from the store need no reservation, and nothing is sent for a sample that gets none. What samples in flight will still use is
-reckoned as the mean of those that ended, so that a thousand requests are a thousand and not a thousand and what is in
-flight.
+The unit is the sending. Before each, what it may cost at the most is reserved; after it, what it did cost is counted
+(`engine.ledger`). A sending that does not fit beside what is under way waits until some of that has ended; one that fits even
+alone no more is sent only while nothing else is under way, so a limit is passed by less than that one sending, unless its
+estimate was too low.
+
+So that no sample is begun for nothing, one begins only if the mean of those that ended still fits. A sample that has begun may
+finish, judges included, as far as the limit allows. Answers from the store need no reservation.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections import deque
 from dataclasses import dataclass
 
 from evalwright.core.errors import Failure, RequestFailed
-from evalwright.core.responses import Response, Usage
-from evalwright.models.base import Model
-from evalwright.models.remote.prices import Price
 
 SPENT = "budget spent"
 """The kind of failure of a request that was not sent for lack of budget. There is no response to it, and it is never recorded."""
@@ -23,8 +24,8 @@ SPENT = "budget spent"
 FIRST_SAMPLES = 4
 """How many samples of each model and task are asked first, to learn what one costs."""
 
-_BYTES_PER_TOKEN = 4
-"""For a provider that counts no tokens."""
+_NOISE = 1 + 1e-9
+"""Of adding floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,18 @@ class Amount:
 
 
 class Budget:
-    """The limits and what is left of them. prices: by `id(model)`; a model without one costs tokens only."""
+    """The limits, and what is left of them. Belongs to one event loop."""
 
-    def __init__(self, limits: Limits, prices: Mapping[int, Price]) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.prices = prices
         self.spent = Amount()
+        self.estimated = Amount()
+        """The part of it that no reply said."""
         self.reached = ""
         """The limit that ended the run, "" before."""
+        self._held = Amount()
+        self._holding = 0
+        self._waiting: deque[tuple[Amount, asyncio.Future[str]]] = deque()
         self._ended = Amount()
         self._reservations_ended = 0
         self._open = Amount()
@@ -106,9 +111,14 @@ class Budget:
 
     def as_dict(self) -> dict[str, object]:
         """A plain mapping for JSON."""
-        return {"limits": self.limits.as_dict(), "spent": self.spent.as_dict(), "reached": self.reached}
+        return {
+            "limits": self.limits.as_dict(),
+            "spent": self.spent.as_dict(),
+            "estimated": self.estimated.as_dict(),
+            "reached": self.reached,
+        }
 
-    def _missing(self) -> str:
+    def missing(self) -> str:
         """The limit that one more sample would pass; "" where there is none."""
         if self.reached:
             return self.reached
@@ -116,11 +126,71 @@ class Budget:
             ended, spent = getattr(self._ended, name), getattr(self._open, name)
             unknown = 1.0 if name == "requests" else 0.0
             mean = ended / self._reservations_ended if self._reservations_ended else unknown
-            if ended + max(spent, self._reservations_open * mean) + mean > limit * (1 + 1e-9):
+            if ended + max(spent, self._reservations_open * mean) + mean > limit * _NOISE:
                 return name
             if ended + spent >= limit:
                 return name
         return ""
+
+    def begun(self) -> None:
+        """A sample has begun."""
+        self._reservations_open += 1
+
+    def ended(self, used: Amount) -> None:
+        """A sample has ended."""
+        self._reservations_open -= 1
+        self._reservations_ended += 1
+        self._open.add(used, -1)
+        self._ended.add(used)
+
+    async def hold(self, estimate: Amount) -> str:
+        """Reserve this for a sending, once there is room for it. Returns the limit that forbids it, "" where none does."""
+        if not self._waiting and self._room(estimate):
+            self._reserve(estimate)
+            return ""
+        if full := self._full():
+            return full
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting.append((estimate, future))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and not future.result():
+                self.settle(estimate, None)
+            raise
+
+    def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
+        """A sending for which `estimate` was reserved has ended and cost `amount`; None where it was not sent."""
+        self._held.add(estimate, -1)
+        self._holding -= 1
+        if amount is not None:
+            self.spent.add(amount)
+            self._open.add(amount)
+            if estimated:
+                self.estimated.add(amount)
+        full = self._full()
+        while self._waiting and (full or self._waiting[0][1].done() or self._room(self._waiting[0][0])):
+            waiting, future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(full)
+                if not full:
+                    self._reserve(waiting)
+
+    def _reserve(self, estimate: Amount) -> None:
+        self._held.add(estimate)
+        self._holding += 1
+
+    def _room(self, estimate: Amount) -> bool:
+        if not self._holding:
+            return not self._full()
+        return all(
+            getattr(self.spent, name) + getattr(self._held, name) + getattr(estimate, name) <= limit * _NOISE
+            for name, limit in self.limits.as_dict().items()
+        )
+
+    def _full(self) -> str:
+        limits = self.limits.as_dict().items()
+        return next((name for name, limit in limits if getattr(self.spent, name) * _NOISE >= limit), "")
 
 
 class Reservation:
@@ -134,46 +204,29 @@ class Reservation:
         self._made = False
         self.refused = False
 
-    def send(self) -> None:
-        """A request is about to be sent. Raises RequestFailed where the budget does not allow for another sample."""
-        budget = self._budget
-        if not self._made:
-            missing = budget._missing()
-            if missing:
-                budget.reached = missing
-                self.refused = True
-                raise RequestFailed(
-                    Failure(SPENT, "configuration", f"The budget of {missing} is spent.", True, attempts=0)
-                )
-            self._made = True
-            budget._reservations_open += 1
-        self._add(Amount(requests=1))
-
-    def paid(self, model: Model, size: int, response: Response) -> None:
-        """An answer came to a request of `size` bytes."""
-        into, out = response.usage.input_tokens, response.usage.output_tokens
-        if not into and not out:
-            into, out = (
-                size // _BYTES_PER_TOKEN,
-                len(response.text.encode(errors="replace")) // _BYTES_PER_TOKEN,
+    async def hold(self, estimate: Amount) -> None:
+        """A request is about to be sent. Raises RequestFailed where the budget does not allow for it, or for another sample."""
+        missing = "" if self._made else self._budget.missing()
+        if not missing:
+            if not self._made:
+                self._made = True
+                self._budget.begun()
+            missing = await self._budget.hold(estimate)
+        if missing:
+            self._budget.reached = missing
+            self.refused = True
+            raise RequestFailed(
+                Failure(SPENT, "configuration", f"The budget of {missing} is spent.", True, attempts=0)
             )
-        dollars = response.cost
-        if dollars is None:
-            price = self._budget.prices.get(id(model))
-            dollars = (price.cost(Usage(into, out)) if price else None) or 0.0
-        self._add(Amount(tokens=into + out, dollars=dollars))
+
+    def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
+        """As `Budget.settle`."""
+        self._budget.settle(estimate, amount, estimated=estimated)
+        if amount is not None:
+            self._used.add(amount)
 
     def close(self) -> None:
         """The sample has ended. What was used without a reservation (nothing) counts for no mean."""
         if self._made:
             self._made = False
-            budget = self._budget
-            budget._reservations_open -= 1
-            budget._reservations_ended += 1
-            budget._open.add(self._used, -1)
-            budget._ended.add(self._used)
-
-    def _add(self, amount: Amount) -> None:
-        self._used.add(amount)
-        self._budget._open.add(amount)
-        self._budget.spent.add(amount)
+            self._budget.ended(self._used)

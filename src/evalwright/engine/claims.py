@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from evalwright.core.private import private_folder
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -42,7 +44,7 @@ class Owner:
 
     def __init__(self, folder: Path) -> None:
         """Raises OSError where the folder cannot be written."""
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         self._folder = folder
         while True:
             self.id = f"{os.getpid()}-{secrets.token_hex(6)}"

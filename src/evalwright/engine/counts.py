@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.plain import plain_fields
-from evalwright.core.responses import Response, Usage
+from evalwright.core.responses import Usage
+
+
+@dataclass(slots=True)
+class Estimated:
+    """What is paid for sendings whose bill is not known: no more than this, as far as can be told."""
+
+    sendings: int = 0
+    tokens: int = 0
+    dollars: float = 0.0
 
 
 @dataclass(slots=True)
@@ -15,7 +24,9 @@ class Counts:
 
     asked: sent to a model and answered. sent: sent to a model, whatever came of it. stored: answered from the store. joined: answered by an identical request that was
     in flight, here or in another process. retries: sendings after a request's first. usage and cost (US dollars, None
-    where no reply named one): of what was asked here, so of what this run paid for. failures: how many of each kind.
+    where no price is known): of every sending from here, useless ones included, so what this run paid. estimated: the part of
+    them that no reply said (`engine.ledger`). damaged: stored responses that could not be
+    read, and were requested again. failures: how many of each kind.
     """
 
     requested: int = 0
@@ -27,13 +38,19 @@ class Counts:
     retries: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
+    estimated: Estimated = field(default_factory=Estimated)
+    damaged: int = 0
     failures: dict[str, int] = field(default_factory=dict)
 
-    def add_cost(self, response: Response) -> None:
-        """An answer came and has to be paid for, whatever becomes of it."""
-        self.usage = self.usage + response.usage
-        if response.cost is not None:
-            self.cost = (self.cost or 0.0) + response.cost
+    def add_bill(self, usage: Usage, dollars: float | None, *, estimated: bool = False) -> None:
+        """A sending has ended and is billed so, whatever became of it."""
+        self.usage = self.usage + usage
+        if dollars is not None:
+            self.cost = (self.cost or 0.0) + dollars
+        if estimated:
+            self.estimated.sendings += 1
+            self.estimated.tokens += usage.input_tokens + usage.output_tokens
+            self.estimated.dollars += dollars or 0.0
 
     def add_failure(self, kind: str) -> None:
         """One more request failed for good."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
+    EmptyReply,
     EvalwrightError,
     Failure,
     RequestFailed,
@@ -27,6 +29,7 @@ from evalwright.engine.budget import SPENT, Reservation
 from evalwright.engine.claims import process_of
 from evalwright.engine.counts import Counts as Counts
 from evalwright.engine.key import KeyMaker, canonical
+from evalwright.engine.ledger import Account
 from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
@@ -39,6 +42,7 @@ _LOCAL_CONCURRENCY = 4096
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
 _PATIENCE = 5.0
+_REMEMBERED = "(of an earlier run, and paid; --resend-empty sends it again)"
 
 
 class Lane:
@@ -59,14 +63,21 @@ class Lane:
 class Engine:
     """Asks models through one store. Use as `async with Engine(store) as engine`.
 
-    max_resident: how many heavy local models may be loaded at a time. on_event: told, in a sentence each, of what a person
+    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send requests to which every reply was
+    empty before. on_event: told, in a sentence each, of what a person
     should know while the run goes on.
     """
 
     def __init__(
-        self, store: Store, *, max_resident: int = 1, on_event: Callable[[str], None] | None = None
+        self,
+        store: Store,
+        *,
+        max_resident: int = 1,
+        resend_empty: bool = False,
+        on_event: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
+        self._again = resend_empty
         self._residency = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
@@ -169,7 +180,7 @@ class Engine:
                     response = await future
                     counts.joined += 1
                     return response
-            stored = self._store.get(key)
+            stored = self._stored(key, counts)
             if stored is not None:
                 counts.stored += 1
                 return stored
@@ -211,7 +222,7 @@ class Engine:
         elsewhere = False
         while outcome != MINE:
             if outcome == STORED:
-                stored = self._store.get(key)
+                stored = self._stored(key, counts)
                 if stored is not None:
                     counts.joined += elsewhere
                     counts.stored += not elsewhere
@@ -228,28 +239,55 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if reservation is not None:
-                reservation.send()
-            if lane.batcher is not None:
-                counts.sent += 1
-                response = await lane.batcher.submit(request)
-            else:
-                assert lane.remote is not None
-                began = lane.speed.begin()
-                try:
-                    response = await lane.remote.send(request, len(payload), counts)
-                finally:
-                    lane.speed.end()
-                lane.speed.add(response, began)
+            if not self._again and (empty := self._store.empty(key)) is not None:
+                raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
+            account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
+            try:
+                if lane.remote is None:
+                    assert lane.batcher is not None
+                    response = await self._batched(lane.batcher, account)
+                else:
+                    began = lane.speed.begin()
+                    try:
+                        response = await lane.remote.send(account)
+                    finally:
+                        lane.speed.end()
+                    lane.speed.add(response, began)
+            except RequestFailed as error:
+                error.failure = account.failed(error.failure)
+                if error.failure.kind == EmptyReply.kind:
+                    self._store.remember_empty(key, error.failure)
+                raise
         except BaseException:
             outbox.release(key)
             raise
-        counts.add_cost(response)
-        if reservation is not None:
-            reservation.paid(lane.model, len(payload), response)
+        response = response.without_secrets()
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response
+
+    async def _batched(self, batcher: Batcher, account: Account) -> Response:
+        await account.reserve()
+        account.counts.sent += 1
+        try:
+            response = await batcher.submit(account.request)
+        except BaseException as error:
+            account.settle(error)
+            raise
+        account.settle(response)
+        return response
+
+    def _stored(self, key: bytes, counts: Counts) -> Response | None:
+        """The stored response. One that is damaged is counted and told of, once."""
+        before = self._store.damaged
+        found = self._store.get(key)
+        if self._store.damaged > before:
+            counts.damaged += 1
+            if before == 0:
+                self._on_event(
+                    "A stored response is damaged (its checksum does not hold); it is requested again."
+                )
+        return found
 
     def _tell_of(self, owner: str) -> None:
         if owner not in self._told:

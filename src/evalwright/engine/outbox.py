@@ -11,7 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from evalwright.core.errors import StoreError
-from evalwright.engine.writer import MINE, Batch, Row, Writer
+from evalwright.core.responses import Usage
+from evalwright.engine.writer import MINE, Batch, BillKey, Row, Writer
 
 _POLL_SECONDS = 0.1
 
@@ -75,6 +76,21 @@ class Outbox:
         self._putting.append(future)
         self._schedule()
         return future
+
+    def bill(self, key: BillKey, usage: Usage, dollars: float | None) -> None:
+        """Add a sending to the ledger, with what else is written next."""
+        sums = self._batch.bills.setdefault(key, [0, 0, 0, None])
+        sums[0] += 1
+        sums[1] += usage.input_tokens
+        sums[2] += usage.output_tokens
+        if dollars is not None:
+            sums[3] = dollars + (sums[3] or 0.0)
+        self._schedule()
+
+    def empty(self, key: bytes, failure: str, checksum: int) -> None:
+        """Remember that every reply to this request was empty."""
+        self._batch.empty.append((key, failure, checksum))
+        self._schedule()
 
     def damaged(self, key: bytes, content: bytes) -> None:
         """Remove a row that cannot be read, unless somebody has replaced it meanwhile."""

@@ -5,7 +5,8 @@ first objects. Then nothing is sent for a moment: what is still in flight when t
 takes at once. Later objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to just
 below where it was cut, and feels its way further so seldom that hardly anything is refused. A few refusals among many
 answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits of requests
-and tokens are kept before they are exhausted. Who came first goes first.
+and tokens are kept before they are exhausted. Who came first goes first. A Retry-After of more than `_BELIEVED` seconds holds
+nobody else for so long: one request at a time finds out, at growing gaps, and any answer ends it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ _LEAST_IN_TROUBLE = 4.0
 _OPENING, _DOUBLING = 4, 0.1
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
+_BELIEVED = 120.0
+# Seconds between two requests that find out, at the most. After a deadline's time of that the others fail too.
+_LONGEST_PROBE_GAP = 60.0
 _LONGEST_GAP = 0.05
 
 
@@ -71,8 +75,9 @@ class Pacer:
         self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
-        self._retry_after_until = 0.0
-        self._retry_after_why = ""
+        self._held_since = self._probed_at = 0.0
+        self._probes = 0
+        self._hopeless_why = ""
         self._ramp = 0
         self._next_send = 0.0
         self._slow_start = True
@@ -97,12 +102,13 @@ class Pacer:
 
         size: a first guess of the request's tokens, until answers have shown how many they use. time_left: for a
         request that was sent before; it goes ahead of those that were not. Raises TimeoutError when that time is over,
-        RateLimited where the provider's pause is longer than any request may wait.
+        RateLimited where the provider has let nothing through for longer than any request may wait.
         """
         now = self._loop.time()
-        self._refuse_if_hopeless(now)
+        if self._hopeless_why:
+            raise self._hopeless()
         tokens = self._tokens(size)
-        if not self._waiting and self.in_flight < int(self.limit) and self._delay(tokens, now) <= 0:
+        if not self._waiting and self.in_flight < self._width() and self._delay(tokens, now) <= 0:
             return self._admit(tokens, now)
         future: asyncio.Future[Permit] = self._loop.create_future()
         deadline = None
@@ -129,6 +135,8 @@ class Pacer:
         self._heard = True
         self._round_trip += 0.1 * (now - permit.sent_at - self._round_trip)
         self._trouble *= 0.95
+        if self._probes:
+            self._probes, self._paused_until, self._hopeless_why = 0, now, ""
         self._refused -= self._refused * self._weight()
         self._answers_since_cut += 1
         if self._settling_until:
@@ -159,11 +167,7 @@ class Pacer:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
-            self._pause(error.retry_after, now)
-            self._retry_after_until = max(self._retry_after_until, now + error.retry_after)
-            self._retry_after_why = str(error)
-            if error.retry_after > self._pacing.deadline:
-                self.drop_waiting(lambda: self._hopeless(now))
+            self._hold_back(error, error.retry_after, permit, now)
         self._leave(permit, error.rate_limits, now)
 
     def abandon(self, permit: Permit) -> None:
@@ -215,7 +219,7 @@ class Pacer:
             if future.done():
                 self._waiting.popleft()
                 continue
-            if self.in_flight >= int(self.limit):
+            if self.in_flight >= self._width():
                 return
             tokens = self._tokens(size)  # as is known now, not when it came
             now = self._loop.time()
@@ -304,14 +308,27 @@ class Pacer:
             # Afterwards the first round is spread over a round trip: no herd.
             self._ramp = int(self.limit)
 
-    def _refuse_if_hopeless(self, now: float) -> None:
-        if self._retry_after_until - now > self._pacing.deadline:
-            raise self._hopeless(now)
+    def _hold_back(self, error: RequestError, seconds: float, permit: Permit, now: float) -> None:
+        """A reply says to wait. What it says to one request, when it is too long, is not taken for what all have to wait."""
+        if seconds <= min(_BELIEVED, self._pacing.deadline):
+            self._pause(seconds, now)
+        elif not self._probes or permit.sent_at >= self._probed_at:
+            if not self._probes:
+                self._held_since = now
+            self._probes += 1
+            self._probed_at = now
+            self._pause(min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now)
+            if now - self._held_since > self._pacing.deadline:
+                self._hopeless_why = str(error)
+                self.drop_waiting(self._hopeless)
 
-    def _hopeless(self, now: float) -> RateLimited:
-        seconds = self._retry_after_until - now
+    def _width(self) -> int:
+        """How many may be in flight now."""
+        return 1 if self._probes else int(self.limit)
+
+    def _hopeless(self) -> RateLimited:
         return RateLimited(
-            f"{self._retry_after_why} (the server says to wait {seconds:.0f} s, longer than the deadline of "
+            f"{self._hopeless_why} (it says so since {self._loop.time() - self._held_since:.0f} s, longer than the deadline of "
             f"{self._pacing.deadline:g} s)",
             status=429,
         )

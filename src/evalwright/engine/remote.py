@@ -14,11 +14,10 @@ from evalwright.core.errors import (
     RequestFailed,
     TimedOut,
 )
-from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.engine.counts import Counts
+from evalwright.engine.ledger import Account
 from evalwright.engine.pacing import Pacer, Permit
-from evalwright.engine.retry import Attempts, Breaker
+from evalwright.engine.retry import Attempts, Breaker, seconds_shown
 from evalwright.models.base import RemoteModel
 from evalwright.models.timeouts import Timeouts
 
@@ -44,21 +43,27 @@ class RemoteSender:
         self._stopped: Failure | None = None
         self._told_wait = _LONG_WAIT / 2
 
-    async def send(self, request: Request, size: int, counts: Counts) -> Response:
-        """The answer, or RequestFailed once it is clear that there will be none. size: bytes of the payload."""
+    async def send(self, account: Account) -> Response:
+        """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
         attempts: Attempts | None = None
         while True:
             self._refuse_if_over()
-            permit = await self._enter(size, attempts)
+            await account.reserve()
+            try:
+                self._refuse_if_over()
+                permit = await self._enter(account.size, attempts)
+            except BaseException:
+                account.release()
+                raise
             now = self._loop.time()
             if attempts is None:
                 attempts = Attempts(self._pacing, started=now)
-                counts.sent += 1
+                account.counts.sent += 1
             else:
-                counts.retries += 1
+                account.counts.retries += 1
             attempts.sent += 1
             try:
-                response = await self._attempt(request, permit, attempts.timeout(now))
+                response = await self._attempt(account, permit, attempts.timeout(now))
             except RequestError as error:
                 delay = self._after(error, attempts)
             else:
@@ -92,32 +97,36 @@ class RemoteSender:
         except RequestError as error:
             raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
 
-    async def _attempt(self, request: Request, permit: Permit, timeout: float) -> Response:
-        """Send once. Every end gives the permit back; what is not a RequestError ends the request."""
+    async def _attempt(self, account: Account, permit: Permit, timeout: float) -> Response:
+        """Send once. Every end gives the permit back and settles the account; what is not a RequestError ends the request."""
         error: Exception
+        cause: BaseException
         limit = self._timeouts.limit(timeout)
         try:
             with limit:
-                response = await self._model.answer(request)
+                response = await self._model.answer(account.request)
             if not isinstance(response, Response):
                 raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            account.settle(response)
             self._pacer.answered(permit, response)
             return response
         except (RequestError, RequestFailed) as failed:
-            error = failed
+            error = cause = failed
         except TimeoutError as failed:
             why = f"no answer within {timeout:.0f} s" if limit.expired else str(failed) or "timed out"
-            error = TimedOut(f"{self._model.name}: {why}")
+            error = cause = TimedOut(f"{self._model.name}: {why}")
             if limit.expired and self._stopped is not None:
-                error = RequestFailed(self._stopped)
+                error, cause = RequestFailed(self._stopped), failed
         except EvalwrightError as other:
-            error = RequestFailed(Failure("request failed", other.party, str(other)))
+            error, cause = RequestFailed(Failure("request failed", other.party, str(other))), other
         except Exception as defect:
             # A defect of the backend, or an error that was not foreseen: this request fails, not the run.
-            error = ModelError(f"{self._model.name} raised {type(defect).__name__}: {defect}")
-        except BaseException:
+            error = cause = ModelError(f"{self._model.name} raised {type(defect).__name__}: {defect}")
+        except BaseException as ended:
+            account.settle(ended)
             self._pacer.abandon(permit)
             raise
+        account.settle(cause)
         if isinstance(error, RequestError):
             self._pacer.failed(permit, error)
         else:
@@ -125,7 +134,7 @@ class RemoteSender:
         try:
             raise error
         finally:
-            del error  # it knows this frame: a cycle, which only the rare collector would find
+            del error, cause  # they know this frame: a cycle, which only the rare collector would find
 
     def _after(self, error: RequestError, attempts: Attempts) -> float:
         now = self._loop.time()
@@ -134,7 +143,9 @@ class RemoteSender:
             self._wake_all(self._breaker.failure)
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
-            self._on_event(f"{self._model.name} says to wait {error.retry_after:.0f} s: {error}")
+            self._on_event(
+                f"{self._model.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}"
+            )
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None

@@ -64,7 +64,7 @@ class Attempts:
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:
-            asks = f"the server says to wait {error.retry_after:.0f} s"
+            asks = f"the server says to wait {seconds_shown(error.retry_after)} s"
             return self.failure(error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s")
         delay = delay_before(self.sent + 1, error.retry_after)
         if delay >= left:
@@ -79,6 +79,11 @@ class Attempts:
         times = "once" if self.sent == 1 else f"{self.sent} times"
         reason = f"; {why}" if why else ""
         return replace(failure, message=f"{failure.message} (sent {times}{reason})")
+
+
+def seconds_shown(seconds: float) -> str:
+    """A server's number of seconds, which may be absurd."""
+    return f"{seconds:.0f}" if seconds < 1e9 else f"{seconds:.0e}"
 
 
 def delay_before(attempt: int, retry_after: float | None = None) -> float:

@@ -24,6 +24,26 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
     ),
+    (
+        # NULL: written before there were checksums.
+        "ALTER TABLE responses ADD COLUMN checksum INTEGER",
+        # Requests whose every reply was empty and paid.
+        "CREATE TABLE empty (key BLOB PRIMARY KEY, failure TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
+        # What was sent and paid, by command (an opened store), model and what became of it.
+        """CREATE TABLE ledger (
+            command TEXT NOT NULL,
+            model TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            estimated INTEGER NOT NULL,
+            sendings INTEGER NOT NULL,
+            input_tokens INTEGER NOT NULL,
+            output_tokens INTEGER NOT NULL,
+            dollars REAL,
+            first REAL NOT NULL,
+            last REAL NOT NULL,
+            PRIMARY KEY (command, model, outcome, estimated)
+        ) WITHOUT ROWID""",
+    ),
 )
 """`MIGRATIONS[n]` takes a file of version n to version n + 1."""
 

@@ -13,10 +13,12 @@ import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import Failure, StoreError
+from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask, mask_json
 from evalwright.engine.claims import Owner
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.schema import connect, store_error
@@ -24,6 +26,7 @@ from evalwright.engine.writer import Row, Writer
 
 FILE = "store.sqlite"
 _COMPRESS_FROM = 1024
+_GET = "SELECT model, request, response, checksum FROM responses WHERE key=?"
 
 _dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -36,6 +39,9 @@ class Store:
         self._reader = reader
         self._writer = writer
         self._owner = owner
+        self.damaged = 0
+        """Rows that were found damaged, and count as absent."""
+        self._has_empty = reader.execute("SELECT key FROM empty LIMIT 1").fetchone() is not None
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
         self._closed = False
 
@@ -50,7 +56,10 @@ class Store:
         reader: sqlite3.Connection | None = None
         owner: Owner | None = None
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            private_folder(home)
+            if path.exists() and not path.is_file():
+                raise StoreError(f"The store {path} is no ordinary file.")
+            open_private(path, "ab").close()  # SQLite gives the files beside it the same permissions
             owner = Owner(home / "owners")
             reader = connect(path)
             reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()
@@ -71,17 +80,50 @@ class Store:
     def get(self, key: bytes) -> Response | None:
         """The stored answer, or None. A row that cannot be read counts as absent and is removed."""
         try:
-            row = self._reader.execute("SELECT response FROM responses WHERE key=?", (key,)).fetchone()
+            row = self._reader.execute(_GET, (key,)).fetchone()
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
         if row is None:
             return None
         try:
-            return Response.from_dict(json.loads(unpack(row[0])))
+            model, request, response, checksum = row
+            if checksum is not None and checksum != checksum_of(key, model, request, response):
+                raise ValueError("another checksum")
+            return Response.from_dict(json.loads(unpack(response))).without_secrets()
         except (ValueError, TypeError, AttributeError, zlib.error):
+            self.damaged += 1
             with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
-                self.outbox().damaged(key, row[0])
+                self.outbox().damaged(key, row[2])
             return None
+
+    def empty(self, key: bytes) -> Failure | None:
+        """The failure that is remembered of a request to which every reply was empty, or None."""
+        if not self._has_empty:
+            return None
+        try:
+            row = self._reader.execute("SELECT failure, checksum FROM empty WHERE key=?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
+        if row is None or row[1] != checksum_of(key, row[0]):
+            return None
+        return Failure(**json.loads(row[0]))
+
+    def remember_empty(self, key: bytes, failure: Failure) -> None:
+        """Keep the failure of such a request."""
+        text = mask(_dump(failure.as_dict()))
+        self.outbox().empty(key, text, checksum_of(key, text))
+        self._has_empty = True
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """What was sent and paid, by command, model and outcome; docs/records.md describes the columns."""
+        rows = self._reader.execute("SELECT * FROM ledger ORDER BY first")
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    @property
+    def command(self) -> str:
+        """What the ledger calls this opening of the store."""
+        return self._owner.id
 
     def outbox(self) -> Outbox:
         """The running event loop's way to the writer. Raises RuntimeError where no loop is running."""
@@ -118,7 +160,16 @@ class Store:
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
     """The row as it is written: request and response as JSON, compressed where that pays."""
     answer = _dump(response.as_dict()).encode("utf-8", "surrogatepass")
-    return key, fingerprint, pack(payload), pack(answer), time.time()
+    request, packed = pack(mask_json(payload)), pack(answer)
+    return key, fingerprint, request, packed, time.time(), checksum_of(key, fingerprint, request, packed)
+
+
+def checksum_of(key: bytes, text: str, *more: bytes) -> int:
+    """CRC-32 of a row's columns: against damage, not against forgery."""
+    found = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
+    for part in more:
+        found = zlib.crc32(part, found)
+    return found
 
 
 def pack(text: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +21,21 @@ from evalwright.core.errors import StoreError
 from evalwright.engine.claims import Owner
 from evalwright.engine.schema import patiently, store_error
 
-Row = tuple[bytes, str, bytes, bytes, float]
-"""key, model fingerprint, request, response, seconds since 1970."""
+Row = tuple[bytes, str, bytes, bytes, float, int]
+"""key, model fingerprint, request, response, seconds since 1970, checksum."""
+
+BillKey = tuple[str, str, bool]
+"""model, what became of a sending, whether its bill is an estimate."""
 
 MINE: Final = "mine"
 STORED: Final = "stored"
 
 _SIZES = (128, 16, 4, 1)
+
+_ADD_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET
+    sendings = sendings + excluded.sendings, input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens, last = excluded.last,
+    dollars = CASE WHEN dollars IS NULL THEN excluded.dollars ELSE dollars + ifnull(excluded.dollars, 0) END"""
 
 T = TypeVar("T")
 
@@ -36,7 +45,8 @@ class Batch:
     """What one event loop wants of the store.
 
     claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys whose claims end
-    without an answer. damaged: key and content of rows to be removed because they cannot be read.
+    without an answer. damaged: key and content of rows to be removed because they cannot be read. empty: keys with the failure
+    to be remembered, as JSON, and its checksum. bills: sendings, tokens read and written, and dollars to be added to the ledger.
     polls: keys that somebody else claimed. done: called once in the writer's thread, with a StoreError if it failed.
     After it, `outcomes` has for each claim MINE, STORED or the other owner's id, and `changed` the polled keys that are
     worth claiming again.
@@ -47,6 +57,8 @@ class Batch:
     puts: list[Row] = field(default_factory=list)
     releases: list[bytes] = field(default_factory=list)
     damaged: list[tuple[bytes, bytes]] = field(default_factory=list)
+    empty: list[tuple[bytes, str, int]] = field(default_factory=list)
+    bills: dict[BillKey, list[Any]] = field(default_factory=dict)
     polls: list[bytes] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     changed: list[bytes] = field(default_factory=list)
@@ -127,9 +139,16 @@ class Writer:
         releases += [row[0] for row in puts]
         claims = [key for batch in batches for key in batch.claims]
         damaged = [pair for batch in batches for pair in batch.damaged]
-        if not (claims or releases or damaged):
+        bills = [(*key, *sums) for batch in batches for key, sums in batch.bills.items()]
+        empty = [row for batch in batches for row in batch.empty]
+        if not (claims or releases or damaged or bills or empty):
             return
-        self._begin(durable=bool(puts))
+        self._begin(durable=bool(puts or empty))
+        now = time.time()
+        for bill in bills:
+            self._connection.execute(_ADD_BILL, (self._owner.id, *bill, now, now))
+        for row in empty:
+            self._connection.execute("INSERT OR REPLACE INTO empty VALUES (?,?,?)", row)
         for pair in damaged:
             self._connection.execute("DELETE FROM responses WHERE key=? AND response=?", pair)
         self._put(puts)
@@ -153,9 +172,9 @@ class Writer:
 
     def _put(self, rows: list[Row]) -> None:
         for part in _parts(rows):
-            values = ",".join(["(?,?,?,?,?)"] * len(part))
+            values = ",".join(["(?,?,?,?,?,?)"] * len(part))
             self._connection.execute(
-                f"INSERT OR REPLACE INTO responses (key, model, request, response, created) VALUES {values}",
+                f"INSERT OR REPLACE INTO responses (key, model, request, response, created, checksum) VALUES {values}",
                 [value for row in part for value in row],
             )
 

@@ -104,21 +104,32 @@ def make_budget(
             raise UnknownName(
                 "model in a price", name, known, "A price may be for one of the models of this command."
             )
-    by_model: dict[int, Price] = {}
+    used: set[str] = set()
     for spec, model in asked:
         others = None if isinstance(model, LocalModel) else prices.get("")
         given = next((prices[name] for name in _names(spec) if name in prices), others)
-        if given is not None and isinstance(model, RemoteModel):
+        if isinstance(model, RemoteModel) or configuration.budget:
+            named = [name for name in _names(spec) if name in prices]
+            used.update(named[:1] or ([] if others is None else [""]))
+        if given is not None:
             model.price = given
-        own = model.price if isinstance(model, RemoteModel) else given
-        if own is not None:
-            warn_if_old(own)
-            by_model[id(model)] = own
+        if model.price is not None:
+            warn_if_old(model.price)
+    for name in prices.keys() - used:
+        raise ConfigurationError(
+            f"The price for {name or 'every model'!r} has no effect: "
+            + (
+                "it has a price under another name"
+                if name and configuration.budget
+                else "local models cost nothing"
+            )
+            + ", or every model has a price of its own. Leave it out."
+        )
     if not configuration.budget:
         return None
     limits = parse_budget(configuration.budget)
     for spec, model in asked:
-        if id(model) in by_model or (isinstance(model, RemoteModel) and model.names_cost):
+        if model.price is not None or (isinstance(model, RemoteModel) and model.names_cost):
             continue
         if limits.dollars is not None and not isinstance(model, LocalModel):
             raise ConfigurationError(
@@ -126,7 +137,7 @@ def make_budget(
                 f"--price 'IN/OUT', US dollars per million tokens read and written, or in a file of providers (docs/providers.md), "
                 f"or limit tokens or requests."
             )
-    return Budget(limits, by_model)
+    return Budget(limits)
 
 
 def _names(spec: ModelSpec) -> list[str]:

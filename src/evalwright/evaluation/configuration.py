@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
+from evalwright.core.secrets import masked_arguments
+
 PromptFormat = Literal["auto", "chat", "text"]
-
-
-def home_folder(given: str | Path | None = None) -> Path:
-    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder."""
-    return Path(given or os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +20,10 @@ class ModelSpec:
     label: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The form a suite file takes."""
-        out: dict[str, Any] = {"model": self.model}
+        """The form a suite file takes; what is secret is left out of it."""
+        out: dict[str, Any] = {"model": masked_arguments(self.model)}
         if self.arguments:
-            out["arguments"] = dict(self.arguments)
+            out["arguments"] = masked_arguments(self.arguments)
         if self.label:
             out["label"] = self.label
         return out
@@ -42,9 +37,11 @@ class Configuration:
     where: filters over samples' metadata ("domain=science", "language!=ko").
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
-    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
+    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced. resend_empty:
+    send requests again to which every reply was empty before (and was paid).
     overrides: settings that override those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
-    dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, num_fewshot, scoring, and the like.
+    dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, scoring, and the like.
+    num_fewshot: shots in place of the tasks' own number.
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
@@ -63,8 +60,10 @@ class Configuration:
     format: PromptFormat = "auto"
     max_resident: int = 1
     replace: bool = False
+    resend_empty: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
+    num_fewshot: int | None = None
     until: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
@@ -89,7 +88,7 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch", "hardware"):
+        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

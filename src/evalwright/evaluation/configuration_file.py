@@ -12,27 +12,28 @@
       test: {limit: 3}
 
 Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
-over the file.
+over the file. What only a person decides, the file only proposes: see `origins`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.origins import FILES, proposed, require_allowed
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _KINDS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("limit", "max_resident", "seed"), (int, "a whole number")),
+    **dict.fromkeys(("limit", "max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
-    **dict.fromkeys(("replace", "batch"), (bool, "true or false")),
+    **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
@@ -47,14 +48,6 @@ _TEXTS = {
     "plugins": "a TOML file of providers",
 }
 KEYS = ("tasks", "models", *_TEXTS, *_KINDS)
-_FILES = {
-    ("dataset",),
-    ("dataset", "path"),
-    ("prompt", "file"),
-    ("prompt", "few_shot", "dataset"),
-    ("prompt", "few_shot", "dataset", "path"),
-}
-"""Settings of tasks that are names of files."""
 FORMATS = ("auto", "chat", "text")
 
 
@@ -63,42 +56,61 @@ def configuration_from(
     flags: Mapping[str, Any],
     model_arguments: Mapping[str, Any] | None = None,
     suite: str | None = None,
+    trust_file: str | None = None,
 ) -> Configuration:
     """The configuration of a file (or none), with flags on top; `model_arguments` are added to every model of the file.
 
-    suite: which of the file's suites. Raises ConfigurationError or UnknownName, naming file and line.
+    suite: which of the file's suites. trust_file: the file again, where the person allows it what only a person decides.
+    Raises ConfigurationError or UnknownName, naming file and line.
     """
-    if suite is not None and not file:
-        raise ConfigurationError(f"The suite '{suite}' needs its file: add --config FILE.")
-    base = read_configuration(Path(file), suite) if file else Configuration()
+    for option, given in (("--suite", suite), ("--trust-file", trust_file)):
+        if given is not None and not file:
+            raise ConfigurationError(f"{option} {given} is about a file of settings: add --config FILE.")
+    if file:
+        reader = _opened(Path(file))
+        base = reader.read(suite)
+        rest = reader.values(suite, flags, model_arguments or {})
+        settings = proposed(rest, reader.folder, budget="budget" in flags)
+        require_allowed(reader.path, settings, trust_file, reader.folder, reader.at)
+    else:
+        base = Configuration()
+    flags = dict(flags)
     if base.overrides and "overrides" in flags:
-        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
+        flags["overrides"] = merged(nested(base.overrides), nested(flags["overrides"]))
+    if "dialect" in flags:
+        flags["dialect"] = {**base.dialect, **flags["dialect"]}
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
             raise ConfigurationError(
                 "-M sets an argument of a model, but no model is named. Add --model provider/name."
             )
-        models = tuple(replace(spec, arguments={**spec.arguments, **model_arguments}) for spec in made.models)
+        models = tuple(
+            replace(spec, arguments=merged(spec.arguments, model_arguments)) for spec in made.models
+        )
         made = replace(made, models=models)
     return made
 
 
-def read_configuration(path: Path, suite: str | None = None) -> Configuration:
-    """The configuration in a suite file or a `run.json`. Raises ConfigurationError naming file and line."""
+def read_configuration(path: Path, suite: str | None = None, trust_file: str | None = None) -> Configuration:
+    """The configuration in a suite file or a `run.json`, as `configuration_from` without flags."""
+    return configuration_from(str(path), {}, None, suite, trust_file)
+
+
+def _opened(path: Path) -> _Reader:
     if path.is_dir():
         path = path / "run.json"
     if path.suffix == ".json":
-        return _Reader(_from_json(path), path, relative=False).read(suite)
+        return _Reader(_from_json(path), path, relative=False)
     if not path.is_file():
         raise ConfigurationError(f"The configuration '{path}' does not exist.")
     document = read_document(path)
-    return _Reader(document.value, path, relative=True, document=document).read(suite)
+    return _Reader(document.value, path, relative=True, document=document)
 
 
 def _from_json(path: Path) -> Any:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -114,6 +126,8 @@ class _Reader:
         self.path = path
         self.relative = relative
         self.document = document
+        self.folder = path.parent if relative else Path.cwd()
+        """Where names of files start."""
         self.of_suite: dict[Any, KeyPath] = {}
         """Where the keys stand that came from a suite."""
 
@@ -124,12 +138,31 @@ class _Reader:
         fields: dict[str, Any] = {}
         for key, value in self._of_suite(suite).items():
             fields[key] = self._field(key, value)
+        if "num_fewshot" in fields.get("dialect", {}):  # where it was before it held for every task
+            fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
                 replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
             )
         return Configuration(**fields)
+
+    def values(
+        self, suite: str | None, flags: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The file's values that no flag and no argument of the command line replaces."""
+        out = {key: value for key, value in self._of_suite(suite).items() if key not in flags}
+        if "models" in flags:
+            out.pop("common", None)
+        whole = self._of_suite(suite)
+        if "dialect" in flags and "dialect" in whole:
+            out["dialect"] = _without(whole["dialect"], dict.fromkeys(flags["dialect"]))
+        if "overrides" in flags and "overrides" in whole:
+            out["overrides"] = _without(nested(whole["overrides"]), nested(flags["overrides"]))
+        own = out.get("models")
+        if own is not None:
+            out["models"] = [_without(spec, {"arguments": arguments}) for spec in _listed(own)]
+        return {**out, "common": _without(out.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
         """The file's values, those of the suite over them. A file with suites is nothing without the name of one."""
@@ -174,7 +207,7 @@ class _Reader:
         if key == "overrides" and self.relative:
             return self._beside(value)
         if key == "format" and value not in FORMATS:
-            raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})")
+            raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self.at((key,))})")
         return dict(value) if isinstance(value, Mapping) else value
 
     def _task(self, entry: Any, where: KeyPath) -> str:
@@ -193,7 +226,7 @@ class _Reader:
             here = (*path, *str(key).split("."))
             if isinstance(value, Mapping):
                 out[key] = self._beside(value, here)
-            elif here in _FILES:
+            elif here in FILES:
                 several = [
                     str(self.path.parent / one) if isinstance(one, str) else one for one in _listed(value)
                 ]
@@ -206,7 +239,7 @@ class _Reader:
         """A file of providers. Python runs only where a person names it, on the command line."""
         if not entry.endswith(".toml"):
             raise ConfigurationError(
-                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Name Python files on the command "
+                f"{self.at(('plugins',))}: '{entry}' is not a TOML file of providers. Name Python files on the command "
                 f"line, with --plugin, because they are executed."
             )
         return str(self.path.parent / entry) if self.relative else entry
@@ -218,7 +251,7 @@ class _Reader:
         self._known(entry, ("model", "arguments", "label"), where)
         if "model" not in entry:
             raise ConfigurationError(
-                f"{self._at(where)}: the key 'model' is missing, for example 'model: demo/small'."
+                f"{self.at(where)}: the key 'model' is missing, for example 'model: demo/small'."
             )
         self._is(entry["model"], str, "a model's name", (*where, "model"))
         self._is(entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments"))
@@ -227,17 +260,30 @@ class _Reader:
     def _known(self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath) -> None:
         for key in given:
             if key not in known:
-                hint = f"Known: {', '.join(known)}. ({self._at((*where, key))})"
+                hint = f"Known: {', '.join(known)}. ({self.at((*where, key))})"
                 raise UnknownName("key", str(key), known, hint)
 
     def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             name = ".".join(str(part) for part in where)
-            raise ConfigurationError(f"{self._at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
+            raise ConfigurationError(f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
 
-    def _at(self, where: KeyPath) -> str:
+    def at(self, where: KeyPath) -> str:
+        """File and line of a setting; of JSON the file and the name of the setting in it."""
         whole = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(whole) if self.document else str(self.path)
+
+
+def _without(value: Any, over: Mapping[str, Any]) -> Any:
+    """A mapping without the leaves that `over` replaces, however deep they are; anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    out = {}
+    for key, item in value.items():
+        inner = over.get(key)
+        if key not in over or (isinstance(item, Mapping) and isinstance(inner, Mapping)):
+            out[key] = _without(item, inner) if isinstance(inner, Mapping) else item
+    return out
 
 
 def _listed(value: Any) -> list[Any]:

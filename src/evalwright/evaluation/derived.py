@@ -11,6 +11,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import MetricSpec
+from evalwright.evaluation.effects import check_run_name
 from evalwright.evaluation.planning import slug
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
@@ -31,7 +32,9 @@ class Derived:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         self.old.verify()
         self.made_from = made_from
-        self.folder = Path(out or self.old.folder.parent) / slug(name.format(self.old.id))
+        self.folder = Path(out or self.old.folder.parent) / slug(
+            check_run_name(name).replace("{}", self.old.id)
+        )
         self._began, self._started = time.monotonic(), datetime.now(UTC)
         if self.folder.resolve() == self.old.folder.resolve():
             raise ConfigurationError(

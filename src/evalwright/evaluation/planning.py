@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.core.private import home_folder
+from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
@@ -22,6 +25,7 @@ from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.strategies.generate import TARGET
 from evalwright.strategies.simulate import Simulated
+from evalwright.tasks.dialects import check_used
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 
@@ -124,11 +128,14 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    check_run_name(configuration.name)
     objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
+    found = [task for plan in plans for task in plan.tasks]
+    check_effects(configuration, [plan.model for plan in plans], roles, found, objects.tasks)
     if rules:
         plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
     if configuration.until or configuration.budget:
@@ -161,7 +168,7 @@ def _make_plan(
                 f"'{other.name}' is a simulation, and cannot be the model for the role '{role}'."
             )
         other.check()
-    tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
+    tasks, left_out = _chosen(configuration, load_all(configuration, "chat" in model.abilities, objects))
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
@@ -233,14 +240,17 @@ def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> Un
     return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
 
 
-def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
+def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
+    """The tasks as a model gets them. chat: whether it takes messages. Raises UsageError."""
     tasks: list[Task] = []
+    used: set[str] = set()
     for name in configuration.tasks:
         if name in objects.tasks:
-            if configuration.overrides:
-                raise ConfigurationError(
-                    f"The task '{name}' is given as an object, so its settings cannot be overridden from outside."
-                )
+            for key in ("overrides", "num_fewshot"):
+                if getattr(configuration, key):
+                    raise ConfigurationError(
+                        f"The task '{name}' is given as an object, so its settings cannot be changed from outside: leave out {key}."
+                    )
             tasks.append(objects.tasks[name])
         else:
             tasks.extend(
@@ -250,8 +260,11 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
                     chat=chat,
                     overrides=configuration.overrides or None,
                     dialect=dict(configuration.dialect),
+                    num_fewshot=configuration.num_fewshot,
+                    used=used,
                 )
             )
+    check_used(configuration.dialect, tasks, used)
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
@@ -303,7 +316,7 @@ def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -
 
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    model = slug(spec.label or spec.model)
+    model = slug(spec.label or without_login(spec.model))
     if configuration.name:
         return (
             slug(configuration.name)
@@ -312,7 +325,8 @@ def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str
         )
     names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
     tasks = slug("+".join(names))
-    return f"{tasks[:60]}--{model[:60]}--{identity[:8]}"
+    shots = "" if configuration.num_fewshot is None else f"-{configuration.num_fewshot}-shot"
+    return f"{tasks[:60]}{shots}--{model[:60]}--{identity[:8]}"
 
 
 def slug(text: str) -> str:

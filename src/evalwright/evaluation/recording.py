@@ -73,6 +73,8 @@ class Meter(AbstractContextManager["Meter"]):
         self.done = 0
         self.failed = 0
         self.usage = Usage()
+        self.cost: float | None = None
+        self.unpriced = 0
         self.state = ""
         """Where stopping rules stand, in a few words."""
         self._ticker: asyncio.Task[None] | None = None
@@ -82,8 +84,19 @@ class Meter(AbstractContextManager["Meter"]):
         self.done += 1
         if record.answer is not None:
             self.usage = self.usage + record.answer.usage
+            for response in record.answer.responses:
+                if response.cost is not None:
+                    self.cost = (self.cost or 0.0) + response.cost
+                else:
+                    self.unpriced += 1
         if record.failure is not None or record.score_failures:
             self.failed += 1
+
+    def answers(self) -> dict[str, Any]:
+        """What the answers took and cost, whoever paid: tokens, US dollars, and how many have no known price."""
+        priced = {} if self.cost is None else {"cost": round(self.cost, 12)}
+        missing = {"unpriced": self.unpriced} if self.cost is not None and self.unpriced else {}
+        return {**self.usage.as_dict(), **priced, **missing}
 
     def report(self, finished: bool = False) -> None:
         """Tell the reporter, if there is one."""
@@ -157,7 +170,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
             samples=meter.done,
             seconds=seconds,
         ),
-        "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
+        "usage": {**meter.door.counts.as_dict(), "answers": meter.answers()},
         "tasks": tasks,
     }
     if groups := group_records(tasks):
@@ -181,6 +194,7 @@ def task_record(task: Task) -> dict[str, Any]:
         "content_hash": task.samples.content_hash,
         "draws": task.draws,
         "slice_keys": list(task.slices),
+        **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
         **rules_record(task.scorers, task.metrics),
     }
 

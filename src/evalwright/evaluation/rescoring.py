@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.outcomes import Outcome
+from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import ModelSpec, home_folder
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
-from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -79,6 +81,11 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
         for role in scorer.roles
     }
     recorded = old.data["configuration"].get("roles") or {}
+    for role in given.keys() - needed:
+        raise ConfigurationError(
+            f"No scorer that is computed uses a model in the role '{role}'; roles in use: {', '.join(sorted(needed)) or 'none'}. "
+            f"Leave out --role {role}=..."
+        )
     specs = dict(given)
     for role in sorted(needed - given.keys()):
         spec = recorded.get(role) or {}
@@ -104,6 +111,11 @@ def _bound(
         for task in ([] if wanted else old.data["tasks"])
         if (own := dialect_of(task["definition"])) is not None
     }
+    if dialect and not foreign:
+        raise ConfigurationError(
+            f"--{next(iter(dialect)).replace('_', '-')} has no effect: it is for the scoring of tasks of other frameworks, and no task "
+            f"of '{old.id}' is scored so. Leave it out."
+        )
     first = _first_rows(old, set(foreign))
     bound = {}
     for task in old.data["tasks"]:
@@ -200,7 +212,7 @@ async def _score(
     with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
-            await _score_all(old, bound, tallies, writer, door)
+            await interruptible(_score_all(old, bound, tallies, writer, door), engine)
             tasks = []
             for task in old.data["tasks"]:
                 own, tally = bound[task["name"]], tallies[task["name"]]
@@ -214,7 +226,7 @@ async def _score(
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
-                usage=door.counts.as_dict(),
+                usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
             )
 
 
@@ -222,10 +234,11 @@ async def _score_all(
     old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
 ) -> None:
     records = enumerate(old.samples())
+    as_empty = {task["name"]: task.get("score_as_empty", ()) for task in old.data["tasks"]}
 
     async def worker() -> None:
         for position, record in records:
-            scored = await _score_record(record, bound[record.task], door)
+            scored = await _score_record(record, bound[record.task], as_empty[record.task], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that send no request never wait, and an interruption must still get through.
@@ -241,17 +254,22 @@ async def _score_all(
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> SampleRecord:
-    if record.answer is None:
-        return record
+async def _score_record(
+    record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door
+) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    scores, failures, undecided = await score_answer(wanted, record.sample, record.answer, door)
-    if rules.kept:
-        found = {name: score for name, score in record.scores.items() if name in rules.kept} | scores
-        scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
-        failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
-        undecided |= {name: one for name, one in record.undecided.items() if name in rules.kept}
-    return replace(record, scores=scores, failure=None, score_failures=failures, undecided=undecided)
+    made = await score_record(record, wanted, as_empty, door)
+    if made.failure is not None or not rules.kept:
+        return made
+    found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)
+    failures = {name: one for name, one in record.score_failures.items() if name in rules.kept}
+    undecided = {name: one for name, one in record.undecided.items() if name in rules.kept}
+    return replace(
+        made,
+        scores={scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found},
+        score_failures={**made.score_failures, **failures},
+        undecided={**made.undecided, **undecided},
+    )
 
 
 def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:

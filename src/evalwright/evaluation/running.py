@@ -10,24 +10,30 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask
+from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import (
     Cancelled,
     ConfigurationError,
     EvalwrightError,
     Failure,
+    Party,
     RequestFailed,
     ScoringError,
     StoreError,
 )
+from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of, outcome_of
+from evalwright.core.private import home_folder
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
@@ -35,15 +41,19 @@ from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import make_budget
-from evalwright.evaluation.configuration import Configuration, home_folder
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
 from evalwright.models.base import LocalModel
-from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
 
 Made = TypeVar("Made")
+
+GRACE = 4.0
+"""Seconds in which requests that were sent before an interruption may be answered."""
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
@@ -59,7 +69,7 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
@@ -84,41 +94,75 @@ def evaluate(
 
 
 async def evaluate_configuration(
-    configuration: Configuration, *, progress: ProgressReporter | None = None, objects: Objects | None = None
+    configuration: Configuration,
+    *,
+    progress: ProgressReporter | None = None,
+    objects: Objects | None = None,
+    grace: float = GRACE,
 ) -> list[Run]:
-    """As `evaluate`, for a whole Configuration, inside a running event loop."""
+    """As `evaluate`, for a whole Configuration, inside a running event loop.
+
+    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled.
+    """
+    progress = Unfailing(progress) if progress else None
     plans = make_plans(configuration, objects or Objects())
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
+    for model in {plan.model.name: plan.model for plan in plans}.values():
+        if say and not model.is_known:
+            say(
+                f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
+                f"them, give what answers a name: -M fingerprint=NAME."
+            )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
-            return await _run_interruptibly(plans, engine, progress, budget)
+        async with Engine(
+            store,
+            max_resident=configuration.max_resident,
+            resend_empty=configuration.resend_empty,
+            on_event=say,
+        ) as engine:
+            return await interruptible(_run_all(plans, engine, progress, budget), engine, grace, say)
 
 
-async def _run_interruptibly(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, budget: Budget | None
-) -> list[Run]:
-    work = asyncio.create_task(_run_all(plans, engine, progress, budget))
+async def interruptible(
+    work: Coroutine[Any, Any, Made],
+    engine: Engine,
+    grace: float = GRACE,
+    say: Callable[[str], None] | None = None,
+) -> Made:
+    """The work's result. Where this is cancelled, what was sent is paid for, so it gets a moment to arrive and be stored."""
+    running = asyncio.create_task(work)
     try:
-        return await asyncio.shield(work)
+        return await asyncio.shield(running)
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError):
-            # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
-            await engine.stop(grace=4.0)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
+            if say and grace:
+                say(
+                    f"Interrupted: answers to requests that were sent are kept if they arrive within {grace:g} s."
+                )
+            await engine.stop(grace=grace)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         raise
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:
     """Run a coroutine to its end, also where an event loop is already running (a notebook)."""
+
+    async def cancelled_by_signals() -> Any:
+        with cancellable():
+            return await make()
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(make())
+        try:
+            return asyncio.run(cancelled_by_signals())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
     outcome: Future[Any] = Future()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
@@ -317,18 +361,38 @@ def _was_stopped(record: SampleRecord) -> bool:
 
 async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
     """Answer one sample and score the answer. What fails is in the record, never in a score."""
+    answer: Answer | None = None
+    failure: Failure | None = None
     try:
         answer = await task.strategy(sample, ask, draw)
     except RequestFailed as error:
-        return SampleRecord(task.name, index, draw, sample, None, {}, failure=error.failure)
+        failure = error.failure
     except EvalwrightError:
         raise  # the store or the configuration: not this sample's matter
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
-        return SampleRecord(task.name, index, draw, sample, None, {}, failure=failure)
-    scores, failures, undecided = await score_answer(task.scorers, sample, answer, ask)
-    return SampleRecord(
-        task.name, index, draw, sample, answer, scores, score_failures=failures, undecided=undecided
+    record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
+    return await score_record(record, task.scorers, task.score_as_empty, ask)
+
+
+async def score_record(
+    record: SampleRecord, scorers: Sequence[Scorer], as_empty: Collection[Outcome], ask: Ask
+) -> SampleRecord:
+    """The record with its scores, if it has an answer; a reply without one is a failure, or an empty answer where `as_empty` has it.
+
+    Every outcome stays what it was.
+    """
+    outcome, answer, failure = record.outcome, record.answer, record.failure
+    if outcome != ANSWERED and outcome not in as_empty:
+        failure = failure or failure_of(outcome)
+        return replace(record, scores={}, failure=failure, score_failures={}, undecided={})
+    if answer is None:
+        # The filter spoke in place of a reply, which is recorded as one that was filtered.
+        answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
+    given = answer if outcome == ANSWERED else replace(answer, text="")
+    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask)
+    return replace(
+        record, answer=answer, scores=scores, failure=None, score_failures=failures, undecided=undecided
     )
 
 
@@ -343,9 +407,10 @@ async def score_answer(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     undecided: dict[str, Undecided] = {}
+    judges = _Judges(ask)
     for scorer in scorers:
         try:
-            made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
+            made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
@@ -358,6 +423,30 @@ async def score_answer(
         except Exception as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
     return scores, failures, undecided
+
+
+class _Judges(Ask):
+    """The door as scorers have it: a request that fails behind it is the judge's failure, and so is a reply without an answer."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def abilities(self, role: str) -> frozenset[Ability] | None:
+        """As the door's."""
+        return abilities_of(self._ask, role)
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        try:
+            response = await self._ask(role, request)
+        except RequestFailed as error:
+            failure = error.failure
+            party: Party = "judge" if failure.party in ("provider", "model") else failure.party
+            raise RequestFailed(replace(failure, party=party)) from None
+        if (outcome := outcome_of(response)) != ANSWERED:
+            raise RequestFailed(failure_of(outcome, role))
+        return response
 
 
 def checked_score(score: object) -> Score:

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import home_folder
 from evalwright.evaluation.running import evaluate_sample, run_blocking
 from evalwright.models.base import Model
 from evalwright.tasks.loading import load_task

@@ -16,41 +16,17 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-LOWER_IS_BETTER = frozenset(
-    {
-        "bits-per-byte",
-        "brier-score",
-        "byte-perplexity",
-        "hallucination-rate",
-        "perplexity",
-        "ter",
-        "token-perplexity",
-        "word-perplexity",
-    }
-)
+LOWER_IS_BETTER = frozenset({
+    "bits-per-byte", "brier-score", "byte-perplexity", "hallucination-rate", "perplexity", "ter", "token-perplexity",
+    "word-perplexity",
+})  # fmt: skip
 """Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset(
-    {
-        "accuracy",
-        "accuracy-given-attempted",
-        "answer-class-share",
-        "answer-rate",
-        "auroc",
-        "balanced-accuracy",
-        "citation-f1",
-        "citation-precision",
-        "citation-recall",
-        "exact-match",
-        "f-score",
-        "hallucination-rate",
-        "handled",
-        "label-share",
-        "macro-f1",
-        "outcome-share",
-        "stress-share",
-    }
-)
+BOUNDED = frozenset({
+    "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "citation-f1",
+    "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
+    "macro-f1", "outcome-share", "stress-share",
+})  # fmt: skip
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import remember
 from evalwright.models.base import Pacing
 
 _START_CONCURRENCY = 64
 _MOST_AT_START = 512
-_SECRET_HEADER = re.compile(r"auth|key|token|cookie|secret", re.IGNORECASE)
 
 
 def one_of(argument: str, value: str, known: Sequence[str]) -> str:
@@ -61,7 +58,7 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
     """A mapping, or JSON text of one."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = from_json(value)
         except ValueError:
             value = ""
     if value is None:
@@ -73,14 +70,24 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
     return dict(value)
 
 
+def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """Fields that are added to every body, none of which says what is asked or of whom: the record would be of something else."""
+    found = mapping("extra_body", value)
+    for name in ("model", "messages", "prompt", "contents", "input", "n"):
+        if name in found and not isinstance(found[name], Mapping):  # `input` may hold further fields
+            raise ConfigurationError(
+                f"extra_body.{name} would replace what the task asks, of which model, or how often, and the record would not say so: "
+                "leave it out. The model is in the model's name, the prompt in the task, and draws are the task's `answer.draws`."
+            )
+    return found
+
+
 def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, str]:
-    """Headers as text; the values of those that may carry a key are masked from now on."""
+    """Headers as text."""
     found = {name: str(content) for name, content in mapping(argument, value).items()}
     for name, content in found.items():
         if not (name + content).isascii() or not (name + content).isprintable():
             raise ConfigurationError(f"The header '{name}' has characters that are not allowed in a header.")
-        if _SECRET_HEADER.search(name):
-            remember(content)
     return found
 
 

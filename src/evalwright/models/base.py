@@ -9,30 +9,46 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Ability, Request
+from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.remote.prices import Price
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
 
+_UNKNOWN = "unknown-"
+
 
 class Model(ABC):
     """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
 
-    name: as the person wrote it ("hf/gpt2@main"). abilities: what it can be asked. fingerprint: equal for equal models
-    and different for any that could answer differently; `fingerprint_of` makes one.
+    name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known. abilities: what it
+    can be asked. fingerprint: equal for equal models and different for any that could answer differently; `fingerprint_of` makes
+    one. A class that sets none shares nothing with other runs, because nobody can know whether it would answer the same.
     """
 
     name: str
     abilities: frozenset[Ability]
     fingerprint: str
+    price: Price | None = None
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        made = super().__new__(cls)
+        if not hasattr(cls, "fingerprint"):
+            made.fingerprint = unknown_fingerprint()
+        return made
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what answers, so that answers are shared with other runs."""
+        return not self.fingerprint.startswith(_UNKNOWN)
 
     def describe(self) -> dict[str, Any]:
         """What the run record says of this model: plain JSON, never a secret."""
@@ -67,12 +83,19 @@ class Pacing:
 class RemoteModel(Model):
     """A model behind a network. One method: `answer`.
 
-    price: what its tokens cost, None where that is not known. names_cost: its replies say what they cost.
+    names_cost: its replies say what they cost. dearest: the most that one said, for estimates. batched: it is used
+    at the price of a batch. resumes: what is stopped goes on at the provider; the next command gets the answers, and pays.
     """
 
     pacing: Pacing = Pacing()
-    price: Price | None = None
     names_cost: bool = False
+    dearest: float | None = None
+    batched: bool = False
+    resumes: bool = False
+
+    def most_tokens(self, request: Request) -> int | None:
+        """How many tokens may be written in answer to a request; None where nothing limits them."""
+        return request.max_tokens if isinstance(request, Generate) else 1
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""
@@ -111,6 +134,11 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
     ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def unknown_fingerprint() -> str:
+    """The fingerprint of a model of which nobody can know whether it answers as another does: equal to no other."""
+    return f"{_UNKNOWN}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:

@@ -20,6 +20,9 @@ BUILT_IN: dict[str, str] = {
     "vectara": "evalwright.models.judges.vectara:VectaraModel",
 }
 
+OPEN_ARGUMENTS = frozenset({"lm", "lm_eval"})
+"""Backends whose arguments are those of a foreign class, which may mean anything."""
+
 EXAMPLES: dict[str, tuple[str, str]] = {
     "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.registry import Registry
-from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.core.secrets import MASKED, digested_arguments, remember_within
+from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import providers as table
 
@@ -95,18 +96,48 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     provider, rest, revision = parse_name(name)
     backend = _BACKENDS.get(provider)
     given = dict(arguments or {})
+    _take_secrets(name, given)
     if revision is not None:
         given["revision"] = revision
-    _check_arguments(provider, backend, given)
+    parameters = inspect.signature(backend).parameters
+    named = None if "fingerprint" in parameters else given.pop("fingerprint", None)
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        _check_arguments(provider, given)
     made = backend(rest, **given)
     made.name = name
+    if named is not None:
+        if not str(named).strip():
+            raise ConfigurationError(
+                "fingerprint must name what answers, for example -M fingerprint=weights-of-may."
+            )
+        if made.is_known:
+            raise ConfigurationError(
+                f"'{made.name}' has a fingerprint of its own, made of all that can change its answers: leave out fingerprint."
+            )
+        facts = {"backend": provider, "name": rest, "arguments": digested_arguments(given)}
+        made.fingerprint = fingerprint_of({**facts, "named": str(named)})
     return made
 
 
-def _check_arguments(provider: str, backend: Callable[..., Model], given: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(backend).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
+def _take_secrets(name: str, given: Mapping[str, Any]) -> None:
+    """Remember the secrets in a name and arguments, so that they are masked in all that is written. Raises ConfigurationError."""
+    for place, value in {"": name, **given}.items():
+        remember_within(value, place)
+        if MASKED in _leaves(value) or f"//{MASKED}@" in str(value):
+            what = f"its argument {place}" if place else "its name"
+            raise ConfigurationError(
+                f"The model '{name}' comes from a record, in which {what} has {MASKED} in place of a secret. Give the secret again, on "
+                f"the command line: --model, -M or -R."
+            )
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list) else [value]
+
+
+def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
     known = _BACKENDS.options(provider)
     for name in given:
         if name == "revision" and name not in known:

@@ -20,6 +20,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, BinaryIO, NamedTuple
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected, RequestError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import (
@@ -34,6 +35,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.files import file_state
 
 Subject = tuple[str, Any, str]
 """What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON, continuation."""
@@ -76,6 +78,7 @@ class ReplayModel(LocalModel):
         repeated: dict[bytes, int] = {}
         try:
             with self._path.open("rb") as file:
+                self._state = file_state(self._path)
                 for number, line in enumerate(file, 1):
                     digest.update(line)
                     if line.strip():
@@ -100,7 +103,7 @@ class ReplayModel(LocalModel):
     def _row(self, line: bytes, number: int) -> list[_Recorded]:
         where = f"{self._path}, row {number}"
         try:
-            row = json.loads(line)
+            row = from_json(line)
         except ValueError as error:
             raise ConfigurationError(f"{where} is not valid JSON: {error}.") from None
         try:
@@ -152,10 +155,10 @@ class ReplayModel(LocalModel):
         offset, slot = place
         self._file.seek(offset)
         try:
-            found = list(_recorded(json.loads(self._file.readline())))[slot]
+            found = list(_recorded(from_json(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
             found = None
-        if found is None or found.subject != subject:
+        if found is None or found.subject != subject or file_state(self._path) != self._state:
             raise ModelError(f"{self._path.name} has changed since it was opened. Run again.")
         return found.response
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -80,7 +79,9 @@ class _Scripted(Model):
     ) -> None:
         self.name = name
         self.abilities = frozenset(abilities)
-        self.fingerprint = fingerprint_of({"scripted": name, "script": _script_identity(answers, version)})
+        script = _script_identity(answers, version)
+        if script is not None:
+            self.fingerprint = fingerprint_of({"scripted": name, "script": script})
         self.latency = latency
         self.asked = 0
         self.requests: list[Request] | None = [] if record else None
@@ -240,7 +241,7 @@ def _script_identity(answers: Answers, version: str | None) -> Any:
     if isinstance(answers, Mapping):
         return sorted((repr(key), repr(value)) for key, value in answers.items())
     # What a function or the order of the requests would answer cannot be known, so nothing is shared.
-    return uuid.uuid4().hex
+    return None
 
 
 def last_text(prompt: Prompt) -> str:

@@ -8,48 +8,40 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from typing import Any
 
 from evalwright.analysis.board import Board
+from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports.columns import ScoreColumn, as_of, score_columns
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.text import inert
-
-_FORMULA = re.compile("[=+@＝＋－＠-]|['\"]?\\s*[=+@-]")
-"""How a cell begins that a spreadsheet would take for a formula."""
+from evalwright.reports.text import inert, inert_cell
 
 
 def board_csv(board: Board) -> str:
     """A row per model under one row of names; lines end with a line feed.
 
-    A text that a spreadsheet would run as a formula begins with an apostrophe.
+    A text that a spreadsheet would run as a formula has an apostrophe before it.
     """
     columns = score_columns(board)
     header = ["rank_best", "rank_worst", "tied", "model", "label", "run", "date"]
     for column in columns:
         header += [column.name, f"{column.name} low", f"{column.name} high"]
     machines = any(row.hardware for row in board.rows)
-    header += ["items", "asked", "failed", "cost", *(["hardware"] if machines else [])]
+    header += ["items", "asked", "failed", *NO_ANSWER, "cost", *(["hardware"] if machines else [])]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([text_cell(name.replace(" ", "_")) for name in header])
+    writer.writerow([inert_cell(name.replace(" ", "_")) for name in header])
     for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True)):
         cells: list[Any] = [*(row.ranks or ("", "")), row.letters]
-        cells += [text_cell(text) for text in (row.model, label, row.run, row.date)]
+        cells += [inert_cell(text) for text in (row.model, label, row.run, row.date)]
         for column in columns:
             found = column.estimates[i]
             cells += map(_number, (found.value, found.low, found.high) if found else (None, None, None))
-        cells += [row.n, row.n_asked, row.n_failed, _number(row.cost)]
-        cells += [text_cell(row.hardware)] if machines else []
+        outcomes = [row.outcomes.get(outcome, 0) for outcome in NO_ANSWER]
+        cells += [row.n, row.n_asked, row.n_failed, *outcomes, _number(row.cost)]
+        cells += [inert_cell(row.hardware)] if machines else []
         writer.writerow(cells)
     return out.getvalue()
-
-
-def text_cell(text: str) -> str:
-    """Untrusted text as a cell that stays text in every spreadsheet."""
-    shown = inert(text)
-    return f"'{shown}" if _FORMULA.match(shown) else shown
 
 
 def _number(x: float | None) -> str:
@@ -88,6 +80,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 "items": row.n,
                 "asked": row.n_asked,
                 "failed": row.n_failed,
+                "outcomes": dict(row.outcomes),
                 "cost": row.cost,
                 **({"hardware": row.hardware} if row.hardware else {}),
                 **({"page": pages[i]} if pages else {}),

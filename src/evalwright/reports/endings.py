@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from evalwright.core.errors import RunError
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.words import counted
+from evalwright.core.errors import Failure, RunError
+from evalwright.core.outcomes import CUT, FILTERED, NO_ANSWER, REFUSED
+from evalwright.runs.results import unscored
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -28,17 +25,69 @@ ADVICE = {
     "connection failed": f"Check the network and the base URL. {AGAIN}",
     "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
     "bad reply": f"The server's response does not follow its API; check that the base URL is right. {AGAIN}",
-    "empty reply": f"The model returned no text, often because reasoning used up its token limit: raise it. {AGAIN}",
+    "empty reply": "The model returned no text, often because reasoning used up its token limit: raise it. "
+    "Where such replies were paid, only --resend-empty sends the same request again.",
     "authentication failed": f"Check the key and its permissions. {AGAIN}",
     "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
     "the model does not know. Change the task or the model's arguments.",
     "model error": "The local model raised an error. Read the message; a smaller batch or another device may help.",
+    CUT: "The model reached its token limit before any answer text, often while it was reasoning, or ended after its reasoning. "
+    "Raise the limit (-M max_tokens=N, or the task's answer.max_tokens), or let it reason less.",
+    FILTERED: "The provider's filter stopped these requests or replies. Change its settings where the provider lets you, or count "
+    "them as wrong in the task (score_as_empty).",
+    REFUSED: "The model refused, in a field of the reply made for it. To count them as wrong, say so in the task (score_as_empty).",
+    "judge: timed out": f"Give the judge more time (-R ROLE.timeout=SECONDS). {AGAIN}",
+    "judge: empty reply": "The judge returned no text, often because reasoning used up its token limit: raise the scorer's "
+    "max_tokens, or let the judge reason less (-R), then `evalwright score` the run.",
+    "judge: request rejected": "The judge's provider does not accept the request, often because it is too long or has a setting "
+    "that the judge does not know. Change the judge's arguments (-R) or the scorer's options; the model's answers are stored.",
+    "judge: authentication failed": f"Check the judge's key and its permissions. {AGAIN}",
+    f"judge: {CUT}": "The judge reached its token limit before any verdict. Raise the scorer's max_tokens, or let the judge reason "
+    "less (-R), then `evalwright score` the run.",
+    f"judge: {FILTERED}": "The filter of the judge's provider stopped the question to the judge. Use another judge (--role), then "
+    "`evalwright score` the run.",
+    f"judge: {REFUSED}": "The judge refused to answer. Use another judge (--role), then `evalwright score` the run.",
+    "judge: bad verdict": "The judge's verdict could not be read. Use another judge (--role), then `evalwright score` the run.",
     "cancelled": f"The run was stopped before these were answered. {AGAIN}",
     "strategy error": "The task's strategy raised an error on these samples. Read the message and fix the task.",
     "scorer error": "The scorer raised an error on these answers. Fix it, then `evalwright score` the run: no answer is "
     "requested again.",
 }
-"""What a person can do, by `Failure.kind`."""
+"""What a person can do, by `Failure.label`: the kind, and whether it is the judge's."""
+
+CLOSING = {
+    CUT: "Those cut need a higher token limit (-M max_tokens=N).",
+    FILTERED: "Those filtered need other settings of the provider's filter.",
+    REFUSED: "Those refused are the model's decision.",
+}
+"""The same in the last line of a command, where most of it fits."""
+
+
+def unscored_sentences(runs: Sequence[Run]) -> str:
+    """How many samples have no score, which, why, and what to do; "" where all have one."""
+    tasks = [task for run in runs for task in run.tasks]
+    failed, total = sum(task.n_failed for task in tasks), sum(task.n_samples for task in tasks)
+    labels = {label for task in tasks for label, n in task.failures.items() if n}
+    if not failed and not labels:
+        return ""
+    without = [outcome for outcome in NO_ANSWER if outcome in labels]
+    if not failed:
+        n = sum(n for task in tasks for n in task.failures.values())
+        said = [f"{n:,} draws failed, but every sample has a score from its other draws."]
+    elif without:
+        said = [
+            f"{failed:,} of {total:,} samples have no score: {unscored(tasks)}. They are counted separately, not as wrong."
+        ]
+    else:
+        said = [f"{failed:,} of {total:,} samples failed; they are counted separately and not scored."]
+    said += [CLOSING[outcome] for outcome in without]
+    if without and not all(task["definition"].get("dialect") for run in runs for task in run.data["tasks"]):
+        said.append(
+            f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
+        )
+    if labels - {*without}:
+        said.append("Run the same command again to send only what failed.")
+    return " ".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +110,14 @@ def failure_notes(run: Run) -> list[FailureNote]:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     imported = "imported" in run.data["configuration"]
     return [
-        FailureNote(kind, n, IMPORTED if imported else ADVICE.get(kind, AGAIN), examples.get(kind, ""))
+        FailureNote(kind, n, IMPORTED if imported else _advice(kind), examples.get(kind, ""))
         for kind, n in ordered
     ]
+
+
+def _advice(label: str) -> str:
+    """What to do; a judge's failure without words of its own is mended as a model's is, but at the judge."""
+    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
@@ -78,10 +132,10 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
         if row is None:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
-        for failure in failures:
-            if failure and failure["kind"] in missing:
-                missing.discard(failure["kind"])
-                found[failure["kind"]] = str(failure["message"])
+        for failure in (Failure(**one) for one in failures if one):
+            if failure.label in missing:
+                missing.discard(failure.label)
+                found[failure.label] = failure.message
     return found
 
 

@@ -68,7 +68,7 @@ def _speed(found: Mapping[str, Any]) -> Iterator[str]:
         if rate := _number(throughput, f"{key}_per_second"):
             yield f"{numbers.rate(rate)} {words}"
     if not throughput and (rate := _number(found, "samples_per_second")):
-        yield f"{numbers.rate(rate)} samples, all from the store"
+        yield f"{numbers.rate(rate)} samples, no new answer"
     if load := _number(found, "load_seconds"):
         yield f"loaded in {numbers.duration(load)}"
 

@@ -12,27 +12,16 @@ from collections.abc import Sequence
 
 from evalwright.analysis.judge_validation.drawing import SheetRow
 from evalwright.reports.html import fill_page
-from evalwright.reports.text import inert_lines
+from evalwright.reports.text import inert_cell
 
 COLUMNS = (
-    "row",
-    "task",
-    "id",
-    "draw",
-    "input",
-    "choices",
-    "context",
-    "reference",
-    "answer",
-    "label",
-    "labeller",
-)
+    "row", "task", "id", "draw", "input", "choices", "context", "reference", "answer", "label", "labeller",
+)  # fmt: skip
 LONGEST_CELL = 32_000
 """Characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
 
 _FILLED_IN = ("label", "labeller")
 _ONLY_WHERE_USED = ("choices", "context")
-_FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 
 
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
@@ -50,12 +39,12 @@ def sheet_csv(rows: Sequence[SheetRow]) -> str:
 
 def cell(text: str) -> str:
     """A cell that no spreadsheet runs or cuts: an apostrophe stands before what it would take for a formula."""
-    shown = inert_lines(text)
+    shown = inert_cell(text, lines=True)
     if len(shown) > LONGEST_CELL:
         shown = (
             f"{shown[:LONGEST_CELL]} ... [{len(shown) - LONGEST_CELL:,} more characters: label on the page]"
         )
-    return f"'{shown}" if shown.lstrip(" ").startswith(_FORMULA) else shown
+    return shown
 
 
 Choice = tuple[str, str, str]

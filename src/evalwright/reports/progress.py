@@ -124,7 +124,7 @@ def _bars(file: TextIO) -> Bars:
         column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
         return TextColumn(f"{{task.fields[{field}]}}", style, markup=False, table_column=column)
 
-    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    console = Console(file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False)
     columns = (text("label", "bold", 1), BarColumn(20, table_column=Column(width=20)), text("said", "", 3))
     return Bars(
         *columns, console=console, refresh_per_second=4, transient=True, expand=True,
@@ -170,7 +170,7 @@ def _rule(state: Progress) -> str:
 
 def usage_parts(counts: Counts) -> list[str]:
     """The cost where it is known, requests sent and answered from the store, and tokens."""
-    parts = [] if counts.cost is None else [numbers.money(counts.cost)]
+    parts = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
     parts.append(f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the store")
     used = counts.usage.input_tokens + counts.usage.output_tokens
     return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts

@@ -263,7 +263,7 @@ def _print_coloured(lines: Sequence[Sequence[Segment]], file: TextIO) -> None:
     from rich.console import Console
     from rich.text import Text as RichText
 
-    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    console = Console(file=getattr(file, "styled", file), markup=False, highlight=False, emoji=False)
     text = RichText(no_wrap=True, end="", overflow="ignore")
     for line in lines:
         for part, tone in line:

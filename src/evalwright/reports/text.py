@@ -14,6 +14,9 @@ _ACTIVE = re.compile(
 """What acts instead of being seen: terminal controls, bidirectional overrides, invisible characters, lone surrogates.
 Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them."""
 
+_FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
+"""Where a spreadsheet would begin a formula, whichever character separates its cells."""
+
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
 """A command or a name between backticks in a sentence. None holds a character that could act within Markdown code."""
 
@@ -34,6 +37,28 @@ def inert_lines(text: str) -> str:
     """The text with every character that acts shown as its escape; its lines and tabs stay."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(inert(part) for part in line.split("\t")) for line in lines)
+
+
+def inert_cell(text: str, *, lines: bool = False) -> str:
+    """Untrusted text as a cell that stays text in every spreadsheet: an apostrophe stands before what would be a formula.
+
+    lines: its line breaks and tabs stay.
+    """
+    return _FORMULA.sub(r"\1'\2", inert_lines(text) if lines else inert(text))
+
+
+def json_escaped(document: str) -> str:
+    """A JSON document with its lines, and every other character that acts as JSON's own escape: it reads as the same."""
+
+    def escaped(match: re.Match[str]) -> str:
+        units = match.group().encode("utf-16-be", "surrogatepass").hex()
+        return (
+            "\n"
+            if match.group() == "\n"
+            else "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+        )
+
+    return _ACTIVE.sub(escaped, document)
 
 
 def _escape(match: re.Match[str]) -> str:

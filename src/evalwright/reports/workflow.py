@@ -19,13 +19,17 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed."""
+    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed.
+
+    trusted: the person lets the file set what only a person decides.
+    """
 
     config: str
     options: tuple[str, ...]
     published: tuple[str, ...]
     secrets: tuple[str, ...] = ()
     plots: bool = False
+    trusted: bool = False
 
 
 def workflow(made: Publication) -> str:
@@ -51,7 +55,8 @@ def workflow(made: Publication) -> str:
     texts = {
         "@PATH@": f"'{path}'",
         "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
-        "@CONFIG@": shlex.quote(made.config),
+        "@CONFIG@": shlex.quote(made.config)
+        + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else ""),
         "@OPTIONS@": shlex.join(made.options),
         "@PUBLISHED@": shlex.join(made.published),
         "        @KEYS@\n": f"        env:\n{keys}" if keys else "",

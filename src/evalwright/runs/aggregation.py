@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
+from evalwright.core.outcomes import OUTCOMES
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
@@ -96,6 +97,7 @@ class TaskTally:
         self.scores = {name: ScoreColumn() for name in scorers}
         self.slices = {key: SliceValues() for key in slices}
         self.failures: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
 
     def add(self, record: SampleRecord) -> None:
         """Count one record in."""
@@ -119,10 +121,11 @@ class TaskTally:
                 scores.add_none(FAILED if failed else undecided)
             else:
                 scores.add(row, score.value, score.parts, score.item, score.label)
+        self.outcomes[record.outcome] += 1
         if record.failure is not None:
-            self.failures[record.failure.kind] += 1
+            self.failures[record.failure.label] += 1
         for failure in record.score_failures.values():
-            self.failures[failure.kind] += 1
+            self.failures[failure.label] += 1
 
     def table(self) -> ScoreTable:
         """The scores by hashed id, as they are read again for comparisons."""
@@ -163,9 +166,21 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
+        outcomes: dict[str, int] = {
+            outcome: self.outcomes[outcome] for outcome in OUTCOMES if self.outcomes[outcome]
+        }
         n_failed, n_undecided = self._n_missing(order, first)
         return TaskResult(
-            name, version, len(first), n_failed, whole, slices, failures, tuple(left_out), n_undecided
+            name,
+            version,
+            len(first),
+            n_failed,
+            whole,
+            slices,
+            failures,
+            tuple(left_out),
+            n_undecided,
+            outcomes,
         )
 
     def _n_missing(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:

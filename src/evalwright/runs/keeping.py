@@ -14,6 +14,7 @@ from pathlib import Path
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
+from evalwright.tasks.files import place_of
 
 _WHAT = ("identity", "model", "roles", "tasks", "groups")
 """The parts of a record that say what was asked and found."""
@@ -40,7 +41,7 @@ def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
 def keep_runs(runs: Sequence[Run], folder: Path) -> None:
     """Copy the runs into the folder, those that are not there already. What else lies there stays. Raises RunError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place_of(folder).mkdir(parents=True, exist_ok=True)
         for run in runs:
             if run.folder.resolve().parent != folder.resolve():
                 _copy(run, folder / run.folder.resolve().name)

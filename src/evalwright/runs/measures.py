@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -120,6 +121,14 @@ def matrices(
         item_scores(run, {task: found[row].scorer for task, found in results.items()}, slices)
         for row, run in enumerate(runs)
     ]
+    for task, found in results.items():
+        for run, metric, one in zip(runs, found, scores, strict=True):
+            values = one[task].values
+            if metric.kind in BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
+                raise RunError(
+                    f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
+                    "have: it was changed, or another program wrote it."
+                )
     return [
         make_matrix(task, found, [one[task] for one in scores], slices) for task, found in results.items()
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,3 +35,27 @@ class ProgressReporter(Protocol):
     def update(self, progress: Progress) -> None: ...
 
     def say(self, sentence: str) -> None: ...
+
+
+class Unfailing:
+    """A reporter whose errors do not reach the run: after the first, which is logged, it is told nothing more."""
+
+    def __init__(self, reporter: ProgressReporter) -> None:
+        self._reporter: ProgressReporter | None = reporter
+
+    def update(self, progress: Progress) -> None:
+        self._tell(lambda reporter: reporter.update(progress))
+
+    def say(self, sentence: str) -> None:
+        self._tell(lambda reporter: reporter.say(sentence))
+
+    def _tell(self, what: Callable[[ProgressReporter], None]) -> None:
+        if self._reporter is None:
+            return
+        try:
+            what(self._reporter)
+        except Exception as error:
+            self._reporter = None
+            logging.getLogger("evalwright").warning(
+                "Progress is not shown: %s: %s", type(error).__name__, error
+            )

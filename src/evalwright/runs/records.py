@@ -19,6 +19,7 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
         "index": record.index,
         "id": sample.id,
         "draw": record.draw,
+        "outcome": record.outcome,
         "input": sample.input,
         "targets": list(sample.targets),
     }

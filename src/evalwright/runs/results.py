@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from evalwright.core.outcomes import NO_ANSWER, WORDS
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
@@ -53,7 +55,8 @@ Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
 class TaskResult:
     """What a run found on one task.
 
-    n_samples: samples asked; n_failed: those without an answer or score, by kind in `failures`.
+    n_samples: samples asked; n_failed: those without an answer or score; failures: how many answers and scores failed, by kind
+    ("judge: " before those of judges). outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`).
     slices_left_out: slice keys with too many values to show. n_undecided: samples that rules left undecided.
     """
 
@@ -66,6 +69,7 @@ class TaskResult:
     failures: Mapping[str, int] = field(default_factory=dict)
     slices_left_out: tuple[str, ...] = ()
     n_undecided: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def main(self) -> MetricResult | None:
@@ -79,6 +83,7 @@ class TaskResult:
             "version": self.version,
             "n_samples": self.n_samples,
             "n_failed": self.n_failed,
+            "outcomes": dict(self.outcomes),
             "failures": dict(self.failures),
             "metrics": [metric.as_dict() for metric in self.metrics],
             "slices": {
@@ -111,7 +116,29 @@ class TaskResult:
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
             n_undecided=data.get("n_undecided", 0),
+            outcomes=data.get("outcomes", {}),
         )
+
+
+def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: bool = False) -> str:
+    """Why samples have no score: "40 cut before any answer, 20 filtered by the provider, 3 failed".
+
+    "" where all have one, and where requests or scorers failed and nothing else, unless failed_alone. empty: say, too, which
+    replies without an answer have the score of an empty one.
+    """
+    counts = dict.fromkeys(NO_ANSWER, 0)
+    failed = 0
+    for task in tasks:
+        failed += task.n_failed
+        for outcome in NO_ANSWER:
+            counts[outcome] += task.failures.get(outcome, 0)
+    failed -= sum(counts.values())
+    parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in counts.items() if n]
+    parts += [f"{failed:,} failed"] if failed > 0 and (parts or failed_alone) else []
+    for outcome in NO_ANSWER if empty else ():
+        scored = sum(task.outcomes.get(outcome, 0) - task.failures.get(outcome, 0) for task in tasks)
+        parts += [f"{scored:,} {WORDS[outcome]} and scored as empty"] if scored > 0 else []
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
 from evalwright.core.errors import RunError
+from evalwright.core.private import open_private
 from evalwright.runs.reader import Run
 
 if TYPE_CHECKING:
@@ -361,7 +362,8 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:
-            with temporary.open("wb") as out:
+            temporary.unlink(missing_ok=True)
+            with open_private(temporary, "xb") as out:
                 np.savez(out, **arrays)
             temporary.replace(file)
         finally:

@@ -19,10 +19,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
+from evalwright.core.private import open_private, private_folder
 from evalwright.core.samples import SampleRecord
+from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.records import record_row
-from evalwright.tasks.files import write_text
+from evalwright.tasks.files import place_of, write_bytes
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
@@ -50,9 +53,11 @@ class RunWriter:
 
     def _open(self) -> IO[bytes]:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(place_of(self.folder))
             _sweep(self.folder)
-            return self._partial.open("w+b", buffering=1 << 18)
+            self._partial.unlink(missing_ok=True)
+            self._sorted.unlink(missing_ok=True)
+            return open_private(self._partial, "x+b", buffering=1 << 18)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -74,11 +79,13 @@ class RunWriter:
             if (self.folder / RUN_FILE).exists():
                 # The old record speaks of the old samples, so the new ones stand beside them until a record names them.
                 beside = self._sorted.replace(self.folder / f"samples.{os.getpid()}.jsonl")
-                write_json(self.folder / RUN_FILE, {**run, "samples": {**samples, "file": beside.name}})
+                write_json(
+                    self.folder / RUN_FILE, {**run, "samples": {**samples, "file": beside.name}}, private=True
+                )
                 beside.replace(self.folder / SAMPLES_FILE)
             else:
                 self._sorted.replace(self.folder / SAMPLES_FILE)
-            write_json(self.folder / RUN_FILE, {**run, "samples": samples})
+            write_json(self.folder / RUN_FILE, {**run, "samples": samples}, private=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         self.discard()
@@ -91,7 +98,7 @@ class RunWriter:
         # An array of places takes a fifth of the memory of a sorted list.
         order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
-        with self._sorted.open("wb", buffering=1 << 18) as out:
+        with open_private(self._sorted, "xb", buffering=1 << 18) as out:
             for row in order:
                 start = self._starts[row]
                 self._file.seek(start)
@@ -124,7 +131,7 @@ def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
     if read_plan(folder).get("identity") == plan["identity"]:
         return
     try:
-        write_json(folder / PLAN_FILE, plan)
+        write_json(folder / PLAN_FILE, plan, private=True)
     except OSError as error:
         raise _unwritable(folder, error) from error
 
@@ -138,7 +145,7 @@ def drop_plan(folder: Path) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """The rules with which a run was begun; empty where there are none."""
     try:
-        found = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
+        found = from_json((folder / PLAN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -162,17 +169,22 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Mapping[str, Any], *, private: bool = False) -> None:
     """Write JSON so that the file is either the old or the new one, whole."""
-    write_text(path, to_json(data, indent=2) + "\n")
+    write_bytes(path, (to_json(data, indent=2) + "\n").encode("utf-8", "backslashreplace"), private=private)
 
 
 def to_json(data: Any, **options: Any) -> str:
-    """JSON that every reader takes, whatever a task's metadata or a model's numbers are.
+    """JSON that every reader takes, whatever a task's metadata or a model's numbers are, without any known secret.
 
     nan becomes null; an infinity becomes the number 1e999, which reads as one; dates and the like become text.
     """
     settings: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default": str, **options}
+    text = _json(data, settings)
+    return _json(masked(data), settings) if holds_secret(text) else text
+
+
+def _json(data: Any, settings: Mapping[str, Any]) -> str:
     try:
         return json.dumps(data, **settings)
     except ValueError:
@@ -198,6 +210,9 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 def _unwritable(folder: Path, error: OSError) -> RunError:
     reason = error.strerror or str(error)
+    if error.errno == errno.ELOOP:
+        real = Path(os.path.realpath(folder)).parent
+        return RunError(f"The run folder '{folder}' is not written: {reason}: --out '{real}'.")
     advice = "free some space or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return RunError(
         f"The run folder '{folder}' cannot be written: {reason}. "

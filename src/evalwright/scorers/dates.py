@@ -120,11 +120,11 @@ def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     )
     for form in (*(_FORMS if hinted else ()), *((_YEAR,) if years else ())):
         for match in form.finditer(text):
+            if len(found) >= _MOST:
+                break
             readings = _readings(match)
             if readings and not any(one.start < match.end() and match.start() < one.end for one in found):
                 found.append(Found(readings, *match.span()))
-            if len(found) == _MOST:
-                break
     return _joined(sorted(found, key=lambda one: one.start))
 
 
@@ -246,14 +246,15 @@ def _answering(found: Sequence[Found], said: Said, asked: set[str]) -> tuple[Fou
     """
     text = said.text
     edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
+    same = len({one.readings for one in found}) == 1
     scores, alone = [], []
-    for one in found:
+    for one in found[:1] if same else found:
         start = max(edge for edge in edges if edge <= one.start)
         end = min(edge for edge in edges if edge >= one.end)
         tokens = read(text[start : one.start] + " " + text[one.end : end]).tokens
         scores.append(len({token[:4] for token in tokens} & asked))
         alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
-    if len({one.readings for one in found}) == 1:
+    if same:
         return found[0], scores[0] > 0 or alone[0] or said.marked
     bold = [one for one in found if len(said.bold) == 1 and text[one.start : one.end] in said.bold[0]]
     if len(bold) == 1:

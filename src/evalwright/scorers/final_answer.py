@@ -11,7 +11,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.locate import last_box
+from evalwright.scorers.text.locate import last_box, placed_box
 
 _KINDS = ("choice", "math", "number", "text")
 _NUMBER = re.compile(r"[-−+]?\s?[$€£]?\s?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\d.]))?")
@@ -22,8 +22,7 @@ _MARK = re.compile(
     r"(?:final answer|correct answer|correct option|correct choice|answer)\**\s*(?:is|=|:|：)(?:\s*:)?\**[ \t]*",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"(?m)^\s*####[ \t]*(?P<rest>\S.*)$")
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_HASHES = re.compile(r"(?m)^[^\S\n]*####[ \t]*(?P<rest>\S.*)$")
 _MOST_CHARACTERS = 200_000
 _QUOTES = "\"'`*“”‘’ \t"
 
@@ -140,10 +139,8 @@ def _conclusion(reply: str) -> Conclusion:
     """What stands after the last mark of a reply; without one, its last line that is not empty."""
     reply = reply[-_MOST_CHARACTERS:]
     found: list[tuple[int, Conclusion]] = []
-    for box in reversed(list(_BOX.finditer(reply))[-20:]):
-        if (content := last_box(reply[box.start() :])) is not None:
-            found.append((box.start(), Conclusion(content, "the last \\boxed{}", True)))
-            break
+    if box := placed_box(reply):
+        found.append((box[0], Conclusion(box[1], "the last \\boxed{}", True)))
     if hashes := list(_HASHES.finditer(reply)):
         found.append(
             (hashes[-1].start(), Conclusion(hashes[-1]["rest"].strip(), "the last line after ####", True))

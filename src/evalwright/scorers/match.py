@@ -63,6 +63,8 @@ _SOUNDS = (("sch", "sh"), ("tch", "ch"), ("ph", "f"), ("ck", "k"), ("kh", "k"), 
 """Letters that transliterations and slips exchange."""
 _MOST_MENTIONS = 30
 """A reply that names the target more often is not read further."""
+_MOST_GIVEN = 12
+"""Words before a name that may be given names."""
 
 
 class Reading(NamedTuple):
@@ -84,8 +86,8 @@ class Reading(NamedTuple):
 
 
 def read(text: str) -> Reading:
-    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not". Not to be changed: short ones are kept."""
-    return _kept_reading(text) if len(text) <= _MOST_KEPT else _reading(text)
+    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not". Not to be changed: it is kept."""
+    return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
 
 
 def _reading(text: str) -> Reading:
@@ -102,6 +104,7 @@ def _reading(text: str) -> Reading:
 
 
 _kept_reading = lru_cache(maxsize=1024)(_reading)  # a scorer reads the same sentence once for every option
+_kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
 _MOST_KEPT = 1000
 
 
@@ -336,7 +339,7 @@ def _with_given_names(
     full = full or whole == " ".join(target.tokens)
     first = start
     while (
-        first > 0
+        first > max(0, start - _MOST_GIVEN)
         and not (full and reading.tokens[first - 1] in PARTICLES)
         and _is_name_word(reading, first - 1)
         and _touch(reading, first - 1)

@@ -55,7 +55,7 @@ _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。�
 _DEMONYM = re.compile(
     r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
 )
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 3
+_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN, _MOST_ARTICLES = 12, 60, 3, 8
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -97,6 +97,7 @@ class Names:
         self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
         self.former = not (_FORMER | _RENAMED).isdisjoint(asked)
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
+        self.longest = max(map(len, self.whole), default=0)
         self.common = any(target.text[:1].islower() for target in targets)
         self.restarts = self.cues.turns | words("sure", language)
         self.no_names = (
@@ -225,9 +226,11 @@ class Names:
         """Whether a text is a target and nothing else."""
         text = without_tag(text)
         tokens = self._read(text).tokens
+        if "?" in text or len(tokens) > self.longest + _MOST_ARTICLES:
+            return False
         while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.whole:
             tokens = tokens[1:]
-        return "?" not in text and (" ".join(tokens) in self.whole or "".join(tokens) in self.whole)
+        return " ".join(tokens) in self.whole or "".join(tokens) in self.whole
 
     # -- one sentence
 

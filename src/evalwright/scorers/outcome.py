@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.outcomes import CONTENT_FILTER
+from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import word_count
@@ -81,12 +83,17 @@ def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequ
     text = answer.text.strip()
     if last is not None and separate_reasoning(last).unclosed:
         return Outcome(UNCLOSED, "its reasoning has no end")
+    if finish in (CONTENT_FILTER, REFUSAL_FIELD):
+        who = (
+            "the provider's filter stopped it"
+            if finish == CONTENT_FILTER
+            else "in the reply's field for refusals"
+        )
+        return Outcome(REFUSED, who)
     if not text:
         if finish == "length" and answer.reasoning:
             return Outcome(UNCLOSED, "it was still reasoning at the limit of its length")
         return Outcome(EMPTY, f"no text{f' (finish reason {finish})' if finish else ''}")
-    if finish == "content_filter":
-        return Outcome(REFUSED, "the provider's filter stopped it")
     refusal = refusal_in(text, refusals)
     if refusal:
         return Outcome(REFUSED, refusal)

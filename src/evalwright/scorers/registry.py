@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from evalwright import bounded
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.core.tasks import Outcome, Scorer
+from evalwright.core.tasks import Scored, Scorer
 
-ScorerFunction = Callable[..., Outcome | Awaitable[Outcome]]
+ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -75,7 +76,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def without_roles(alone: Callable[..., Outcome]) -> Callable[[Function], Function]:
+def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
     """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
 
     def attach(function: Function) -> Function:
@@ -119,15 +120,49 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     able: frozenset[Ability] = getattr(function, "able", frozenset())
     if not roles:
         function = getattr(function, "without_roles", function)
+    bound = partial(function, **given) if given else function
+    ours = function.__module__.startswith("evalwright.") and not inspect.iscoroutinefunction(function)
     return Scorer(
         name=name or kind,
         kind=kind,
         options=given,
-        function=partial(function, **given) if given else function,
+        function=_limited(bound, kind, given) if ours else bound,
         asks=inspect.iscoroutinefunction(function),
         roles=roles,
         able=able,
     )
+
+
+LONG = 20_000
+"""Characters from which on an answer is scored in the process with limits."""
+SECONDS = 10.0
+"""Processor time that scoring one such answer may take."""
+
+
+def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> ScorerFunction:
+    """A scorer of ours whose work ends also on a text that was made to be slow to read."""
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        if len(answer.text) <= LONG:
+            outcome: Scored = function(sample, answer)
+            return outcome
+        try:
+            outcome = bounded.call(_alone, kind, dict(options), sample, answer, seconds=SECONDS)
+        except bounded.LimitExceeded as error:
+            raise ScoringError(
+                f"The scorer '{kind}' gave up on an answer of {len(answer.text):,} characters: {error}."
+            ) from None
+        return outcome
+
+    return score
+
+
+def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer) -> Scored:
+    function = registry.get(kind)
+    if not _roles(registry.options(kind), options):
+        function = getattr(function, "without_roles", function)
+    outcome: Any = function(sample, answer, **options)
+    return outcome  # type: ignore[no-any-return]
 
 
 def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str | None) -> Scorer:
@@ -141,11 +176,11 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
         )
     first, second = bind(kind, options), bind(second_kind, wanted)
 
-    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Outcome:
-        found = await _outcome(first, sample, answer, ask)
+    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        found = await _scored(first, sample, answer, ask)
         if not isinstance(found, Undecided):
             return found
-        other = await _outcome(second, sample, answer, ask)
+        other = await _scored(second, sample, answer, ask)
         if not isinstance(other, Score):
             return found
         said = f"{second.kind}: {other.explanation or other.label}; rules: {found.explanation}"
@@ -162,7 +197,7 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
     )
 
 
-async def _outcome(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Outcome:
+async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:
     made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
     return await made if inspect.isawaitable(made) else made
 

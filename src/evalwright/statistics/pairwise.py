@@ -99,7 +99,12 @@ def common_differences(scores: F64, codes: I64 | None = None, span: float = math
         for name in names:
             found[name][row, others] = here[name]
             found[name][others, row] = turned[name]
-    np.fill_diagonal(found["n"], np.count_nonzero(~np.isnan(scores), axis=1))
+    has = ~np.isnan(scores)
+    alone = has.sum(axis=1)
+    units = alone if codes is None else np.array([len(np.unique(codes[one])) for one in has])
+    for name in names:  # a model against itself
+        own = {"n": alone, "ties": alone, "units": units, "worth": units, "freedom": units - 1}.get(name, 0.0)
+        np.fill_diagonal(found[name], own)
     counts = None
     if not math.isnan(span):
         sums = found["better"] / span, found["worse"] / span, found["squares"] / span**2, found["ties"]

@@ -230,7 +230,7 @@ def assembled(
     pairs = np.triu_indices(models, 1)
     p_value = found.p_values()
     score = _normal_score(p_value[pairs])
-    alike = (found.error == 0) & (found.units > 1)
+    alike = (found.error == 0) & (found.units > 1) & ~np.eye(models, dtype=bool)
     extra = _largest_of_independent(int(np.count_nonzero(alike)) // 2, draws, rng)
     largest, own, exceeded = _largest(deviations, score, extra, models)
     own_extra = [_largest_of_independent(int(count), draws, rng) for count in alike.sum(axis=1)]
@@ -239,6 +239,8 @@ def assembled(
     shares = _two_sided(np.quantile(own, level, axis=0))
     low, high = found.limits(_two_sided(np.full((models, 1), critical)))
     own_low, own_high = found.limits(shares[:, None])
+    for own_answer in (p_value, low, high, own_low, own_high):
+        np.fill_diagonal(own_answer, np.nan)
     adjusted = np.full((models, models), np.nan)
     adjusted[pairs] = _step_down(p_value[pairs], score, exceeded, draws)
     return SimultaneousDifferences(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.outcomes import ANSWERED, outcome_of
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Generate, Message, Prompt
 from evalwright.core.responses import Response
@@ -78,6 +79,8 @@ class Conversation:
         messages: tuple[Message, ...] = opening
         responses = [await ask(TARGET, self.sampling.request(messages, draw))]
         for question in self.turns(sample):
+            if outcome_of(responses[-1]) != ANSWERED:
+                break  # there is nothing to go on from
             reply = separate_reasoning(responses[-1]).answer
             messages = (*messages, Message("assistant", reply), Message("user", question))
             responses.append(await ask(TARGET, self.sampling.request(messages, draw)))

@@ -1,17 +1,20 @@
-"""The jinja2 environment of task files. Imported only where a template needs it."""
+"""The jinja2 environment of task files, and where a template is rendered: here where its work cannot grow, else in the process
+of `evalwright.bounded`. Imported only where a template needs it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
-from jinja2 import StrictUndefined, UndefinedError
-from jinja2.exceptions import SecurityError
+from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as no_object
 
-from evalwright.tasks.template_limits import MAX_LENGTH, MAX_STEPS, TemplateError
+from evalwright import bounded
+from evalwright.tasks.linear_templates import LONGEST, is_linear
+from evalwright.tasks.template_limits import MAX_LENGTH, TemplateError
 from evalwright.tasks.transforms import FILTERS
 
 
@@ -38,13 +41,11 @@ def _missing(message: str | None = None, *, name: str | None = None) -> Template
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """No file, no import, no attribute that begins with an underscore; and bounded work.
+    """No file, no import, no attribute that begins with an underscore.
 
     `x.name` of a mapping is its item first, as columns are what a task file is about. A null cannot be put into text by
-    accident. `steps` counts what `range` gave in this rendering.
+    accident.
     """
-
-    intercepted_binops = frozenset(("*", "**", "%"))
 
     def __init__(self) -> None:
         super().__init__(
@@ -54,14 +55,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=_finalize,
             cache_size=0,
         )
-        self.steps = 0
-        self.globals["range"] = self._range
         self.globals["zip"] = zip
         for name in ("lipsum", "cycler", "joiner"):
             self.globals.pop(name, None)
         self.filters.update(FILTERS)
-        for name in ("center", "slice", "batch", "xmlattr", "urlize", "pprint"):
-            self.filters.pop(name, None)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`."""
@@ -69,38 +66,100 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return obj[attribute]
         return super().getattr(obj, attribute)
 
-    def call(self, context: Any, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Calls with huge numbers could fill the memory ("x".ljust(10 ** 10))."""
-        for value in (*args, *kwargs.values()):
-            if isinstance(value, int) and abs(value) > MAX_STEPS:
-                raise TemplateError(f"a number over {MAX_STEPS:,} in a call")
-        return super().call(context, obj, *args, **kwargs)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """`*`, `**` and `%`, as long as the outcome stays small."""
-        if operator == "**" and isinstance(right, int) and abs(right) > 64:
-            raise TemplateError("an exponent over 64")
-        if operator == "*":
-            for value, count in ((left, right), (right, left)):
-                if (
-                    isinstance(value, str | list | tuple)
-                    and isinstance(count, int)
-                    and len(value) * count > MAX_LENGTH
-                ):
-                    raise TemplateError(f"a repetition over {MAX_LENGTH:,} characters")
-        if operator == "%" and isinstance(left, str):
-            raise TemplateError("the operator % on text is not allowed; write {{ }} or ~")
-        return super().call_binop(context, operator, left, right)
-
-    def _range(self, *bounds: int) -> range:
-        numbers = range(*bounds)
-        self.steps += len(numbers)
-        if self.steps > MAX_STEPS:
-            raise SecurityError(f"its ranges give more than {MAX_STEPS:,} numbers")
-        return numbers
-
 
 def _finalize(value: Any) -> Any:
     if value is None:
         raise TemplateError("it puts a null into text; write {{ column or '' }} where it may be empty")
     return value
+
+
+ENVIRONMENT = Sandbox()
+
+
+def renderer(source: str, *, expression: bool = False) -> Callable[[Mapping[str, Any]], Any]:
+    """A function that renders a template to text, or gives the value of an expression. Raises TemplateError."""
+    needed: set[str] | None = None
+    if len(source) <= LONGEST:
+        try:
+            tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
+            if is_linear(tree):
+                return _compiled(source, expression)
+            # Not `meta.find_undeclared_variables`: it works out what is constant, here, without any limit.
+            needed = {name.name for name in tree.find_all(nodes.Name)}
+        except Exception as error:
+            raise problem(error, source) from None
+
+    def render(context: Mapping[str, Any]) -> Any:
+        sent = context if needed is None else {name: context[name] for name in needed if name in context}
+        return _apart(source, expression, sent)
+
+    _apart(source, expression, None)
+    return render
+
+
+def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> Any:
+    """Compiled, and rendered where there is a context, in the process."""
+    try:
+        found, message, missing = bounded.call(_answered, source, expression, context, key=source)
+    except (bounded.LimitExceeded, bounded.Raised) as error:
+        raise problem(error, source) from None
+    if message:
+        raise TemplateError(message, missing)
+    return found
+
+
+def _answered(source: str, expression: bool, context: Mapping[str, Any] | None) -> tuple[Any, str, str]:
+    """(value, "", ""), or (None, what is wrong, the name that is missing)."""
+    try:
+        render = _compiled(source, expression)
+        return None if context is None else render(context), "", ""
+    except TemplateError as error:
+        return None, str(error), error.missing
+
+
+@lru_cache(maxsize=4096)
+def _compiled(source: str, expression: bool) -> Callable[[Mapping[str, Any]], Any]:
+    try:
+        if expression:
+            evaluate = ENVIRONMENT.compile_expression(source, undefined_to_none=False)
+        else:
+            template = ENVIRONMENT.from_string(source)
+    except Exception as error:
+        raise problem(error, source) from None
+
+    def value(context: Mapping[str, Any]) -> Any:
+        found = evaluate(dict(context))
+        if isinstance(found, Undefined):
+            str(found)  # raises the error that says which name is missing
+        return found
+
+    def text(context: Mapping[str, Any]) -> str:
+        out: list[str] = []
+        length = 0
+        for piece in template.root_render_func(template.new_context(dict(context))):
+            out.append(piece)
+            length += len(piece)
+            if length > MAX_LENGTH:
+                raise TemplateError(f"it gives more than {MAX_LENGTH:,} characters")
+        return "".join(out)
+
+    work = value if expression else text
+
+    def render(context: Mapping[str, Any]) -> Any:
+        try:
+            return work(context)
+        except (MemoryError, RecursionError):
+            raise  # for the process to say
+        except Exception as error:
+            raise problem(error, source) from None
+
+    return render
+
+
+def problem(error: Exception, source: str) -> TemplateError:
+    """What went wrong with a template, for a person."""
+    if isinstance(error, TemplateError):
+        return error
+    message = str(error).strip().rstrip(".") or type(error).__name__
+    shown = source if len(source) <= 60 else source[:57] + "..."
+    return TemplateError(f"the template {shown!r} cannot be used: {message}")

@@ -40,6 +40,11 @@ def shot_template(file: schema.TaskFile) -> str:
 def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool) -> Form:
     """Messages or one text. chat: whether the model takes messages."""
     if file.answer.mode in ("perplexity", "classify"):
+        if wanted == "chat":
+            raise document.error(
+                ("answer", "mode"),
+                f"--format chat has no effect on '{file.answer.mode}', which reads a text. Leave it out.",
+            )
         return "text"
     if is_conversation(file):
         if "text" in (wanted, file.prompt.format):

@@ -66,6 +66,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         description=file.description,
         draws=file.answer.draws,
         slices=tuple(file.slices),
+        score_as_empty=tuple(file.score_as_empty or ()),
         metadata=plain(file.metadata),
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",
@@ -95,6 +96,13 @@ class _Data:
 
     def load(self) -> tuple[FileSamples, FileSamples | None]:
         """The samples and the pool, if there are shots."""
+        samples, pool = self._loaded()
+        for one in (samples, pool):
+            if one is not None:
+                one.keep()
+        return samples, pool
+
+    def _loaded(self) -> tuple[FileSamples, FileSamples | None]:
         file, shots = self.file, self.file.prompt.few_shot
         own: tuple[KeyPath, ...] = (("dataset",), ("where",), ("sample",))
         if shots is None or shots.count == 0:
@@ -102,7 +110,8 @@ class _Data:
         if shots.dataset is None and shots.where is None:
             samples = self._opened(file.dataset, file.where, file.sample, own, self._check)
             self._draw_from(samples, shots)
-            self._check_own_pool(samples)
+            if not samples.known:
+                self._check_own_pool(samples)
             return samples, samples
         at: KeyPath = ("prompt", "few_shot")
         places = (
@@ -113,7 +122,7 @@ class _Data:
         dataset, sample = shots.dataset or file.dataset, shots.sample or file.sample
         pool = self._opened(dataset, shots.where, sample, places, self.renderer.shot)
         self._draw_from(pool, shots)
-        return self._opened(file.dataset, file.where, file.sample, own, self._check), pool
+        return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
     def _check(self, sample: Sample) -> None:
         check_sample(self.file.answer.mode, sample)
@@ -129,8 +138,9 @@ class _Data:
         sample: schema.Sample,
         places: Sequence[KeyPath],
         check: Callable[[Sample], object],
+        pool: FileSamples | None = None,
     ) -> FileSamples:
-        """places: where the three are written."""
+        """places: where the three are written. pool: of the shots, which must suffice for each sample."""
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
         return load_samples(
@@ -140,6 +150,12 @@ class _Data:
             check=check,
             duplicates=dataset.duplicates,
             recipe=plain(recipe),
+            task=lambda: [
+                places,
+                self.renderer.form,
+                plain(self.file.model_dump()),
+                pool.content_hash if pool else "",
+            ],
             empty=self.document.at(where_at if where else dataset_at),
         )
 

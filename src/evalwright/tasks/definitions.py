@@ -50,7 +50,7 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
         at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
         if not isinstance(name, str):
             raise document.error(at, f"`include` is a file name or a list of them, not {kind_of(name)}.")
-        target = document.folder(at) / name
+        target = document.allowed(at, document.folder(at) / name)
         if target.resolve() in chain:
             raise document.error(at, f"'{name}' includes this file in turn; includes cannot be circular.")
         if not target.is_file():
@@ -72,6 +72,7 @@ def merge(base: Document, over: Document) -> Document:
         places,
         files,
         {**base.bases, **over.bases},
+        over.trust if over.trust.folders else base.trust,
     )
 
 
@@ -113,7 +114,7 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     at: KeyPath = ("for_each",)
     rows: Sequence[Any]
     if (table := table_file(document)) is not None:
-        rows = _table(document, table)
+        rows = _table(document, document.allowed((*at, "table"), table))
     elif isinstance(each, Mapping):
         for name, values in each.items():
             if not isinstance(values, list):

@@ -6,7 +6,7 @@ is imported only when one of its tasks, or a finished run of one, appears.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -122,6 +122,23 @@ def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
     """The dialect of a task's definition; None for a task of ours, and for results that were only imported."""
     name = definition.get("dialect")
     return dialect(name) if isinstance(name, str) and is_dialect(name) else None
+
+
+def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collection[str]) -> None:
+    """Raise ConfigurationError for a setting that holds for none of the tasks.
+
+    settings: `dialect` of a configuration. used: those that `load_tasks` told of.
+    """
+    if any(dialect_of(task.definition) is not None for task in tasks):
+        return
+    for key in settings.keys() - used:
+        value = settings[key]
+        more = ", or task files there that read files elsewhere" if key == "trust" else ""
+        raise ConfigurationError(
+            f"--{key.replace('_', '-')} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value} has no effect: it is "
+            f"for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
+            f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
+        )
 
 
 def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

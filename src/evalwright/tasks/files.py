@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import open_private
+from evalwright.core.secrets import mask
 
 
-def write_bytes(path: Path, data: bytes) -> bool:
+def place_of(path: Path) -> Path:
+    """Where a file or a folder that was named really is. Raises OSError where a link leads it elsewhere.
+
+    Who brought a folder may have put links into it, so a name within the working folder stays within it, and a name elsewhere
+    within the folder that was named; who wants to write where a link leads names that place.
+    """
+    real = Path(os.path.realpath(path))
+    own = Path.cwd() if not path.is_absolute() and ".." not in path.parts else path.parent
+    folder = Path(os.path.realpath(own))
+    if not real.is_relative_to(folder):
+        raise OSError(
+            errno.ELOOP, f"a link leads to '{real}', outside '{folder}'; name that place if it is meant"
+        )
+    if real.exists() and not (real.is_file() or real.is_dir()):
+        raise OSError(errno.EINVAL, "it is neither a file nor a folder")
+    return real
+
+
+def is_within(path: Path, *folders: Path) -> bool:
+    """Whether a path leads, links followed, to a place within one of the folders that is not hidden there (`.env`, `.git/`)."""
+    try:
+        found = path.resolve()
+        inner = [found.relative_to(one) for one in map(Path.resolve, folders) if found.is_relative_to(one)]
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return any(not any(part.startswith(".") for part in one.parts) for one in inner)
+
+
+def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     """Write a file so that it is either the old or the new one; False where it already says this.
 
-    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it. Raises OSError.
+    Missing folders are made. A file that was there keeps its permissions, and a link keeps leading to it (`place_of`).
+    private: a new one is for its owner alone. Raises OSError.
     """
-    target = Path(os.path.realpath(path))
+    target = place_of(path)
     if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("wb") as out:
+        with open_private(temporary, "xb") if private else temporary.open("xb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
@@ -32,9 +65,9 @@ def write_bytes(path: Path, data: bytes) -> bool:
     return True
 
 
-def write_text(path: Path, text: str) -> bool:
-    """As `write_bytes`, for text; a lone surrogate, which has no UTF-8 form, is escaped."""
-    return write_bytes(path, text.encode("utf-8", "backslashreplace"))
+def write_text(path: Path, text: str, *, private: bool = False) -> bool:
+    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is escaped."""
+    return write_bytes(path, mask(text).encode("utf-8", "backslashreplace"), private=private)
 
 
 def write_file(path: Path, data: bytes | str) -> bool:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.core.private import home_folder
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
 from evalwright.tasks.files import write_text
@@ -158,7 +160,7 @@ class _Cache:
         self._files: dict[str, Any] = {}
         self._changed = False
         with suppress(OSError, ValueError, LookupError, TypeError):
-            data = json.loads(self._path.read_text(encoding="utf-8"))
+            data = from_json(self._path.read_text(encoding="utf-8"))
             if data["version"] == _VERSION:
                 self._files = dict(data["files"])
 
@@ -186,15 +188,15 @@ class _Cache:
             return
         files = {path: known for path, known in self._files.items() if Path(path).exists()}
         with suppress(OSError):
-            write_text(self._path, json.dumps({"version": _VERSION, "files": files}))
+            write_text(self._path.resolve(), json.dumps({"version": _VERSION, "files": files}))
 
 
 def _cache_path() -> Path:
     """In $EVALWRIGHT_HOME, or a `.evalwright` that is there; else in the user's cache folder, so a listing leaves no trace."""
-    given = os.environ.get("EVALWRIGHT_HOME")
-    home = Path(given) if given else Path(".evalwright")
-    if (given and not home.exists()) or os.access(home, os.W_OK):
-        return home / "tasks.json"
+    with suppress(ConfigurationError):  # another user's is not used
+        home = home_folder()
+        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(home, os.W_OK):
+            return home / "tasks.json"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "evalwright" / "tasks.json"
 
@@ -205,12 +207,12 @@ def unchanged(stamps: Mapping[str, Stamp]) -> bool:
 
 
 def stamp(path: str) -> Stamp:
-    """Size and time of a file; empty where there is none."""
+    """Size and times of a file; empty where there is none."""
     try:
         status = Path(path).stat()
     except OSError:
         return []
-    return [status.st_size, status.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _described(path: str) -> tuple[Entry, list[Path]]:

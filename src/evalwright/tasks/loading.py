@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.tasks import dialects
-from evalwright.tasks.definitions import Definition, expand, with_includes
+from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.overrides import with_overrides
-from evalwright.tasks.yaml_files import Document, read_document, shown
+from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -24,15 +25,19 @@ def load_task(
     chat: bool = False,
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
+    num_fewshot: int | None = None,
+    trust: Sequence[str | Path] = (),
 ) -> Task:
     """The task of that name or file. Its data is read once and every row is checked.
 
     name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with `@task`, a path to a YAML
     file, or `file.yaml:member`. chat: whether the model under test takes messages. prompt_format: overrules the file's
-    own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. Raises UnknownName with the closest names,
+    own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. num_fewshot: shots in place of the file's own number. trust: folders whose task files may
+    read files anywhere. Raises UnknownName with the closest names,
     TaskError with file and line, DatasetError with file and row.
     """
-    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat}
+    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "num_fewshot": num_fewshot}
+    how["dialect"] = {"trust": tuple(trust)}
     return load_tasks(name_or_path, overrides=overrides, folders=folders, _only_one=True, **how)[0]
 
 
@@ -44,30 +49,43 @@ def load_tasks(
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
     dialect: Mapping[str, Any] | None = None,
+    num_fewshot: int | None = None,
+    used: set[str] | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
-    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks.
+    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
+    holds for task files of ours too: those in its folders may read files anywhere. used: told of the settings that a
+    task file of ours used.
     """
+    if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
+        raise TaskError(f"The number of shots must be a whole number of 0 or more, not {num_fewshot!r}.")
     if (foreign := dialects.named(str(name_or_path))) is not None:
         if overrides:
             raise TaskError(
                 f"The task '{name_or_path}' is another framework's, so its settings cannot be overridden: edit its file."
             )
         own, name = foreign
-        return own.load(name, dialect or {}, prompt_format=prompt_format, chat=chat)
+        shots = {} if num_fewshot is None else {"num_fewshot": num_fewshot}
+        return own.load(name, {**(dialect or {}), **shots}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
 
-    found = find_definitions(name_or_path, overrides=overrides, folders=folders, chat=chat)
+    trusted = (dialect or {}).get("trust", ())
+    trust = Trust(tuple(map(Path, [trusted] if isinstance(trusted, str) else trusted)))
+    found = find_definitions(name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust)
+    found = [with_shots(item, num_fewshot) for item in found]
     if _only_one and len(found) != 1:
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
-    return [
+    made = [
         item if isinstance(item, Task) else compile_task(item, prompt_format=prompt_format, chat=chat)
         for item in found
     ]
+    if trust.used and used is not None:
+        used.add("trust")
+    return made
 
 
 def find_definitions(
@@ -76,12 +94,13 @@ def find_definitions(
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
     chat: bool = False,
+    trust: Trust | None = None,
 ) -> list[Definition | Task]:
     """What a name stands for before its data is read: definitions, or Tasks where Python made them. Errors as `load_task`."""
     name = str(name_or_path)
     path, member = _as_path(name)
     if path is not None:
-        return list(_members(_expanded(read_document(path), overrides), member, shown(path)))
+        return list(_members(_expanded(read_document(path), overrides, trust), member, shown(path)))
     from evalwright.tasks import decorator
 
     registered = decorator.find(name)
@@ -93,7 +112,7 @@ def find_definitions(
             for entry in entries:
                 file = Path(entry.path)
                 one = name if name in entry.members and name not in entry.groups else None
-                out.extend(_members(_expanded(read_document(file), overrides), one, shown(file)))
+                out.extend(_members(_expanded(read_document(file), overrides, trust), one, shown(file)))
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
@@ -147,8 +166,32 @@ def _lists(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _expanded(document: Document, overrides: Mapping[str, Any] | None) -> list[Definition]:
-    whole = with_includes(document)
+def with_shots(found: Definition | Task, count: int | None) -> Definition | Task:
+    """The definition with another number of shots, from where it draws them. Raises TaskError where it draws none."""
+    if count is None:
+        return found
+    if isinstance(found, Task):
+        raise TaskError(
+            f"The task '{found.name}' is made in Python, so its shots cannot be set from outside: leave out --num-fewshot."
+        )
+    document = found.document
+    prompt = document.value.get("prompt")
+    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("few_shot"), Mapping):
+        if count == 0:
+            return found
+        raise TaskError(
+            f"The task '{found.name}' has no source of shots, so --num-fewshot {count} cannot be used. Add "
+            f"`few_shot: {{count: {count}, dataset: FILE}}` to its `prompt`, or name the file with "
+            f"-T prompt.few_shot.dataset.path=FILE."
+        )
+    value = merged(document.value, {"prompt": {"few_shot": {"count": count}}})
+    return replace(found, document=replace(document, value=value))
+
+
+def _expanded(
+    document: Document, overrides: Mapping[str, Any] | None, trust: Trust | None = None
+) -> list[Definition]:
+    whole = with_includes(replace(document, trust=trust) if trust else document)
     return expand(with_overrides(whole, overrides, Path.cwd()) if overrides else whole)
 
 

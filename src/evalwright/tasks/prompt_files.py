@@ -7,6 +7,7 @@ is read as a template, with `{{ article }}`.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,8 +42,10 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
 
 
 def _read(document: Document, name: str) -> str:
-    path = document.folder(_AT) / name
+    path = document.allowed(_AT, document.folder(_AT) / name)
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a file")
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise document.error(_AT, f"the prompt file '{name}' cannot be read: {error.strerror}.") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -13,6 +15,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
+from evalwright.tasks.datasets.checked import Check
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.datasets.rows import Row, Rows
 from evalwright.tasks.orders import shuffled
@@ -22,6 +25,11 @@ KNOWN_METADATA = ("domain", "language", "source", "created_at")
 """Metadata that a column of the same name gives without being asked for."""
 
 _COLUMNS = ("id", "input", "choices", "target", "aliases", "passages", "cluster")
+log = logging.getLogger("evalwright.tasks")
+
+_SAY_EVERY = 5.0
+"""Seconds between two sentences about a check that takes long."""
+
 Render = Callable[[Mapping[str, Any]], Any]
 
 
@@ -215,13 +223,24 @@ def _text(value: Any, what: str) -> str:
 class FileSamples:
     """The samples of a task (`core.tasks.SampleSource`), in file order. In memory: two numbers a row.
 
-    content_hash: of the rows, in order, and of how samples are made of them.
+    content_hash: of the rows, in order, and of how samples are made of them. known: they were checked by an earlier command.
     """
 
-    def __init__(self, rows: Rows, make: SampleMaker, content_hash: str) -> None:
+    def __init__(self, rows: Rows, make: SampleMaker, content_hash: str, check: Check | None) -> None:
         self._rows = rows
         self._make = make
+        self._check = check
         self.content_hash = content_hash
+
+    @property
+    def known(self) -> bool:
+        return self._check is None
+
+    def keep(self) -> None:
+        """Note that everything about these samples was checked and is right."""
+        if self._check is not None:
+            self._check.save(self.content_hash)
+            self._check = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -252,18 +271,24 @@ def load_samples(
     check: Callable[[Sample], object],
     duplicates: str,
     recipe: Any,
+    task: Callable[[], Any],
     empty: str,
 ) -> FileSamples:
-    """Scan, check and keep rows. Raises DatasetError at the first row that is wrong.
+    """Scan, check and keep rows, or take over what an earlier check kept. Raises DatasetError at the first row that is wrong.
 
     check: raises RowError where a sample does not suit the task. recipe: what besides the rows
-    makes the samples, as JSON. empty: the place to name where no row is left.
+    makes the samples, as JSON. task: what else `check` depends on, made as JSON. empty: the place to name where no row is left.
     """
+    remembered = Check(rows, lambda: [recipe, duplicates, task()])
+    if (content_hash := remembered.load()) is not None:
+        return FileSamples(rows, make, content_hash, None)
+    watch = _Watch(rows)
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
     hashes = array("q")
     # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
     skip = wanted.skipper() if all(source.checked for source in rows.sources) else None
     for row, line, where, keep in rows.scan(skip):
+        watch.look()
         if wanted and not wanted.wants(row, where):
             continue
         try:
@@ -280,9 +305,23 @@ def load_samples(
         raise DatasetError(f"{empty}: {reason} ({rows.label}).")
     for source in rows.sources:
         source.checked = True
-    samples = FileSamples(rows, make, digest.hexdigest())
+    samples = FileSamples(rows, make, digest.hexdigest(), remembered)
     _settle_duplicates(samples, rows, hashes, duplicates)
     return samples
+
+
+class _Watch:
+    """Says now and then how far a long check is."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._next = time.monotonic() + _SAY_EVERY
+
+    def look(self) -> None:
+        """A row is about to be checked."""
+        if self._rows.total % 1024 == 0 and time.monotonic() > self._next:
+            self._next += _SAY_EVERY
+            log.warning("%s: %s rows are checked so far.", self._rows.label, f"{self._rows.total:,}")
 
 
 def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str) -> None:

@@ -6,6 +6,7 @@ recorded definition have one shape. Strings that are templates are checked where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -65,6 +66,8 @@ class Dataset(Part):
             for name in ("revision", "config", "split"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"`{name}` can only be used with `hub`, not with `{given[0]}`")
+        elif not re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", self.hub or "", re.ASCII):
+            raise ValueError(f"`hub` is the id of a data set, such as 'owner/name', not '{self.hub}'")
         elif self.revision is None:
             raise ValueError(
                 "a dataset from the hub needs a `revision` (a commit), so that it stays the same"
@@ -224,6 +227,7 @@ class TaskFile(Part):
     answer: Answer = Field(default_factory=Answer)
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
+    score_as_empty: list[Literal["cut", "filtered", "refused"]] | None = None
     slices: Texts = Field(default_factory=lambda: ["domain", "language"])
     metadata: dict[str, Any] = Field(default_factory=dict)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-MAX_STEPS = 100_000
-"""How many numbers all `range` calls of one rendering may give together, and the largest number in a call."""
 MAX_LENGTH = 20_000_000
 """The most characters that one rendering may give."""
 

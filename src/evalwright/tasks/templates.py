@@ -2,20 +2,19 @@
 
 `text` gives a function that renders a string, `native` one that keeps the type where the whole value is one
 `{{ expression }}`, and `condition` one that gives true or false. Most templates only put columns into text; those are
-rendered without jinja2, and whatever is not that simple falls back to it, so both ways give the same. Limits keep a
-template from running away: ranges, repetition and the length of what it gives.
+rendered without jinja2, and whatever is not that simple falls back to it, so both ways give the same. A template whose work
+could grow beyond its row (loops in loops, arithmetic on texts, macros) is rendered in a process with limits of time and memory.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from evalwright.core.errors import closest
 from evalwright.core.samples import Passage
-from evalwright.tasks.template_limits import MAX_LENGTH
 from evalwright.tasks.template_limits import TemplateError as TemplateError
 
 Context = Mapping[str, Any]
@@ -95,10 +94,7 @@ def names(source: str) -> frozenset[str]:
     """The variables that a template reads."""
     from jinja2 import meta
 
-    try:
-        return frozenset(meta.find_undeclared_variables(_environment().parse(source)))
-    except Exception as error:
-        raise _problem(error, source) from None
+    return frozenset(meta.find_undeclared_variables(_tree(source)))
 
 
 def missing_column(name: str, columns: Mapping[str, Any]) -> str:
@@ -169,27 +165,9 @@ def _quick(
 
 @lru_cache(maxsize=4096)
 def _jinja_text(source: str) -> Callable[[Context], str]:
-    try:
-        template = _environment().from_string(source)
-    except Exception as error:
-        raise _problem(error, source) from None
-    produce = template.root_render_func
+    from evalwright.tasks._sandbox import renderer
 
-    def render(context: Context) -> str:
-        _environment().steps = 0
-        out: list[str] = []
-        length = 0
-        try:
-            for piece in produce(template.new_context(dict(context))):
-                out.append(piece)
-                length += len(piece)
-                if length > MAX_LENGTH:
-                    raise TemplateError(f"it gives more than {MAX_LENGTH:,} characters")
-        except Exception as error:
-            raise _problem(error, source) from None
-        return "".join(out)
-
-    return render
+    return renderer(source)
 
 
 @lru_cache(maxsize=4096)
@@ -198,24 +176,9 @@ def _jinja_native(source: str) -> Callable[[Context], Any]:
 
 
 def _compile_expression(expression: str) -> Callable[[Context], Any]:
-    from jinja2 import Undefined
+    from evalwright.tasks._sandbox import renderer
 
-    try:
-        evaluate = _environment().compile_expression(expression, undefined_to_none=False)
-    except Exception as error:
-        raise _problem(error, expression) from None
-
-    def run(context: Context) -> Any:
-        _environment().steps = 0
-        try:
-            value = evaluate(dict(context))
-            if isinstance(value, Undefined):
-                str(value)  # raises the error that says which name is missing
-        except Exception as error:
-            raise _problem(error, expression) from None
-        return value
-
-    return run
+    return renderer(expression, expression=True)
 
 
 def _is_one_expression(source: str) -> bool:
@@ -224,10 +187,7 @@ def _is_one_expression(source: str) -> bool:
         return False
     from jinja2 import nodes
 
-    try:
-        body = _environment().parse(stripped).body
-    except Exception as error:
-        raise _problem(error, source) from None
+    body = _tree(stripped).body
     return (
         len(body) == 1
         and isinstance(body[0], nodes.Output)
@@ -236,16 +196,10 @@ def _is_one_expression(source: str) -> bool:
     )
 
 
-def _problem(error: Exception, source: str) -> TemplateError:
-    if isinstance(error, TemplateError):
-        return error
-    message = str(error).strip().rstrip(".") or type(error).__name__
-    shown = source if len(source) <= 60 else source[:57] + "..."
-    return TemplateError(f"the template {shown!r} cannot be used: {message}")
+def _tree(source: str) -> Any:
+    from evalwright.tasks._sandbox import ENVIRONMENT, problem
 
-
-@cache
-def _environment() -> Any:
-    from evalwright.tasks._sandbox import Sandbox
-
-    return Sandbox()
+    try:
+        return ENVIRONMENT.parse(source)
+    except Exception as error:
+        raise problem(error, source) from None

@@ -8,6 +8,8 @@ Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import TaskError
+from evalwright.tasks.files import is_within
 
 if TYPE_CHECKING:
     import yaml
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
 KeyPath = tuple[str | int, ...]
 
 MAX_NODES = 2_000_000
+MAX_DEPTH = 100
 _PLACED_DEPTH = 6
+_DEEP_BLOCK = re.compile(rf"(?m)^(?:[ ]|[-?] ){{{MAX_DEPTH},}}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?")
 _WORDS = {
@@ -64,13 +69,21 @@ class Place:
         return f"{shown(self.file)}:{self.line}"
 
 
+@dataclass(slots=True)
+class Trust:
+    """Folders that a person trusts, and whether that let anything happen."""
+
+    folders: tuple[Path, ...] = ()
+    used: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A mapping and where each part of it was written.
 
     name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
     that was not read from a file has no places. files: every file that took part. bases: folders of what was put over the
-    file from elsewhere, by key.
+    file from elsewhere, by key. trust: whose task files may read files anywhere.
     """
 
     value: dict[str, Any]
@@ -79,6 +92,7 @@ class Document:
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     bases: Mapping[KeyPath, Path] = field(default_factory=dict)
+    trust: Trust = field(default_factory=lambda: Trust())
 
     def place(self, path: KeyPath) -> Place | None:
         """Where `path` was written, or the nearest thing around it."""
@@ -103,6 +117,27 @@ class Document:
                 return base
         place = self.place(path)
         return place.file.parent if place else self.base
+
+    def allowed(self, path: KeyPath, file: Path) -> Path:
+        """A file that is named at `path`, if this file may read it. Raises TaskError.
+
+        A task file reads what lies in its folder, the working folder and those of $EVALWRIGHT_TASKS, and nothing hidden there;
+        one in a folder that the person trusts reads what it wants, and so do overrides and Python.
+        """
+        place = self.place(path)
+        if place is None or any(path[:length] in self.bases for length in range(1, len(path) + 1)):
+            return file
+        folders = map(Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)))
+        if is_within(file, place.file.parent, Path.cwd(), *folders):
+            return file
+        if any(place.file.resolve().is_relative_to(folder.resolve()) for folder in self.trust.folders):
+            self.trust.used = True
+            return file
+        raise self.error(
+            path,
+            f"'{shown(file)}' is outside of this file's folder and the working folder (links followed), or hidden there, so it is "
+            f"not read. If you trust the task files in '{shown(place.file.parent)}', add --trust '{shown(place.file.parent)}'.",
+        )
 
     def error(self, path: KeyPath, message: str) -> TaskError:
         """A TaskError at that place."""
@@ -136,6 +171,8 @@ def read_document(path: Path) -> Document:
             f"write it as {escape} in double quotes."
         )
     try:
+        if too_deep(text):
+            raise RecursionError
         node = yaml.compose(text, Loader=_loader())
     except yaml.MarkedYAMLError as error:
         raise TaskError(_syntax_message(path, error)) from None
@@ -145,6 +182,12 @@ def read_document(path: Path) -> Document:
         raise TaskError(f"{shown(path)}: the file is nested too deeply.") from None
     if node is None:
         raise TaskError(f"{shown(path)}: the file is empty; a task file begins with `task: name`.")
+    if (
+        MAX_NODES < expanded_size(node) < math.inf
+    ):  # a handful of lines with aliases could stand for billions of values
+        raise TaskError(
+            f"{shown(path)}: the file has more than {MAX_NODES:,} values; keep rows in a data file."
+        )
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
@@ -152,6 +195,41 @@ def read_document(path: Path) -> Document:
             f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}."
         )
     return Document(value, shown(path), path.parent, builder.places, (path,))
+
+
+def too_deep(text: str) -> bool:
+    """Whether YAML is nested deeper than `MAX_DEPTH`: the parser would take its time, and end the program, over thousands."""
+    import yaml
+
+    if text.count("[") + text.count("{") <= MAX_DEPTH and not _DEEP_BLOCK.search(text):
+        return False
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                return True
+    except (yaml.YAMLError, ValueError):
+        pass  # reading it says what is wrong
+    return False
+
+
+def expanded_size(node: yaml.Node) -> float:
+    """How many values a file has once its aliases are written out; infinite where an alias is inside what it stands for."""
+    sizes: dict[int, float] = {}
+
+    def size(one: yaml.Node) -> float:
+        if id(one) not in sizes:
+            sizes[id(one)] = math.inf
+            value = () if isinstance(one.value, str) else one.value
+            parts = (part for each in value for part in (each if isinstance(each, tuple) else (each,)))
+            sizes[id(one)] = 1 + sum(map(size, parts))
+        return sizes[id(one)]
+
+    return size(node)
 
 
 def kind_of(value: object) -> str:
@@ -201,15 +279,10 @@ class _Builder:
         self.file = path
         self.places: dict[KeyPath, Place] = {}
         self._open: set[int] = set()
-        self._count = 0
 
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         import yaml
 
-        # Aliases are expanded here, so a handful of lines could stand for billions of nodes.
-        self._count += 1
-        if self._count > MAX_NODES:
-            raise self._error(node, f"the file has more than {MAX_NODES:,} values; keep rows in a data file")
         if len(path) < _PLACED_DEPTH and path not in self.places:
             self.places[path] = self._place(node)
         if isinstance(node, yaml.ScalarNode):

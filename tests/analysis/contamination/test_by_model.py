@@ -32,9 +32,7 @@ def reply(request: Request) -> Scripted:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _folder(own_folder: Path) -> None:
     rows = [{"id": question, "input": question, "target": "Ada"} for question in REPLIES]
     Path("books.yaml").write_text(json.dumps({"task": "books", "dataset": {"rows": rows}}))
     rows = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.analysis.contamination import corpus as corpus_module
@@ -36,7 +36,6 @@ def by_hand(question: str, documents: list[str], n: int) -> tuple[int, int, int]
     return len(grams), sum(count > 0 for count in times.values()), sum(times.values())
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     questions=st.lists(st.text("abc ", min_size=1, max_size=60), min_size=1, max_size=4),
     documents=st.lists(st.text("abc \n", min_size=1, max_size=300), min_size=1, max_size=3),
@@ -80,7 +79,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     line = "some words of a corpus that say nothing of interest at all to anybody here\n"
     question = "Which words of a corpus would say nothing at all here?"
     peaks = []
-    for times in (30_000, 240_000):
+    for times in (30_000, 90_000):
         (tmp_path / "big.txt").write_text(line * times)
         tracemalloc.start()
         scan_corpus([question], [tmp_path / "big.txt"])

@@ -41,13 +41,11 @@ TASK = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def folder(own_folder: Path) -> Path:
     write("rivers.jsonl", ROWS)
     write("shots.jsonl", [{**ROWS[0], "q": "Which river flows past here?", "n": 99}])
     Path("rivers.yaml").write_text(json.dumps(TASK))
-    return tmp_path
+    return own_folder
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:

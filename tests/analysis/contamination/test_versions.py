@@ -26,9 +26,7 @@ def write(name: str, rows: list[dict[str, Any]], **more: Any) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _folder(own_folder: Path) -> None:
     write("1.yaml", ROWS)
 
 

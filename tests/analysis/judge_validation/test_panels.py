@@ -19,16 +19,12 @@ from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
 from evalwright.tasks.loading import task_from_definition
-from support.command import evalwright as command
 from support.shown import terminal
+from support.typed import typed as command
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 N = 12
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def judge(values: Sequence[float], name: str) -> ScriptedModel:

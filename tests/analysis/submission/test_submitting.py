@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright import evaluate
@@ -19,14 +19,10 @@ from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
 from support.typed import typed
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 TASK = "factual-closed-book"
 Data = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def submission(path: str = "s.json") -> Data:
@@ -100,7 +96,7 @@ FIRST, METRIC = ("samples", 0), ("tasks", 0, "metrics", 0)
 SCORE = (*FIRST, "scores", "short-answer", "value")
 TAMPERED: dict[str, tuple[Callable[[Data], object], str]] = {
     "a score": (put(*SCORE, to=0.0), "wrong score"),
-    "a huge score": (put(*SCORE, to=10**400), "wrong score"),
+    "a huge score": (put(*SCORE, to=10**200), "wrong score"),
     "a text": (put("samples", 1, "responses", 0, "text", to="other"), "wrong answer, wrong score, wrong metric"),
     "an answer": (put("samples", 1, "answer", to="something else"), "wrong answer"),
     "a row twice": (put("samples", to=lambda rows: [*rows, rows[2]]), "doubled"),
@@ -184,7 +180,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_part_may_be_anything(draw: st.DataObject) -> None:
     data = submission("whole.json")

@@ -13,6 +13,8 @@ import pytest
 from support import sound_task
 from support.typed import typed
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 Row = dict[str, Any]
 Break = Callable[[dict[str, Any], list[Row]], object]
 
@@ -148,12 +150,6 @@ FAULTS = [
     Planted("a scorer for something else", set_task(scorers=["numeric"]), "numeric fails on the sample 'q00'", "q00", ("gold answers", "answers that ignore the question")),
     Planted("a placeholder for a target", no_target, "a placeholder in place of the target", "q05", ("texts",)),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def test_the_sound_task_has_no_fault_and_nothing_to_note(tmp_path: Path) -> None:

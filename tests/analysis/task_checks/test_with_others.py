@@ -20,9 +20,7 @@ from evalwright.tasks.loading import load_tasks, task_from_definition
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
@@ -102,7 +100,7 @@ def says(unread: int) -> ScriptedModel:
 @pytest.mark.parametrize(("unread", "verdict"), [(0, "ok"), (4, "ok"), (5, "fault"), (20, "fault")])
 def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> None:
     task = lettered()
-    (run,) = evaluate(task, says(unread), format="text")
+    (run,) = evaluate(task, says(unread))
     first, *examples = found(task, "extraction", run=run)
     share = mean_interval([0.0] * unread + [1.0] * (40 - unread))
     assert first.verdict == verdict

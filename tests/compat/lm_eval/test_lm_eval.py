@@ -34,10 +34,12 @@ def test_three_methods_run_five_kinds_of_task_and_nothing_twice(tmp_path: Path) 
     for mode in ("generate", "likelihood", "letter", "continuation", "perplexity"):
         assert f"capitals-{mode} (version 1): 2 samples" in first.stdout
     assert "14 sent, 0 from the store" in first.stdout
-    again = run(tmp_path, *command, "--name", "again")
+    assert "-M fingerprint=NAME" in first.stderr
+    assert "14 sent" in run(tmp_path, *command, "--name", "again").stdout
+    command += ["-M", "fingerprint=letters-1"]
+    assert "14 sent" in run(tmp_path, *command, "--name", "named").stdout
+    again = run(tmp_path, *command, "--name", "named-again")
     assert "0 sent, 14 from the store" in again.stdout
-    (tmp_path / "my_model.py").write_text((tmp_path / "my_model.py").read_text() + "\n# edited\n")
-    assert "14 sent" in run(tmp_path, *command, "--name", "edited").stdout
 
 
 def test_what_the_class_cannot_do_is_said_before_anything_is_asked(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -13,6 +11,7 @@ from evalwright.core.requests import Classify, Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
+from support.bounds import ends
 
 PREMISE = "The swing bridge at Harrowmere reopened on Tuesday. The repair cost 3.1 million crowns."
 
@@ -61,7 +60,6 @@ def test_any_script_is_read(premise: str, copied: str, foreign: str) -> None:
     assert supported(premise, foreign) < 0.5
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_gets_a_share(premise: str, hypothesis: str) -> None:
     assert 0 <= supported(premise, hypothesis) <= 1
@@ -69,10 +67,9 @@ def test_any_text_gets_a_share(premise: str, hypothesis: str) -> None:
 
 
 def test_long_texts_take_no_quadratic_time() -> None:
-    began = time.monotonic()
-    for part in ("e.g. ", "a", "1 2 3 ", "日", "Word"):
-        supported(part * 20_000, part * 20_000 + "x")
-    assert time.monotonic() - began < 10
+    with ends():
+        for part in ("e.g. ", "a", "1 2 3 ", "日", "Word"):
+            supported(part * 20_000, part * 20_000 + "x")
 
 
 def test_it_says_that_it_is_a_baseline() -> None:

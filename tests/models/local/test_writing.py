@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.requests import Generate
@@ -38,7 +38,6 @@ def metaspace() -> HubEncoder:
     return HubEncoder(PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>"))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_the_first_token_that_completes_a_stop_string_ends(data: st.DataObject) -> None:
     found: Any = data.draw(st.sampled_from([encoder("llama"), encoder("gpt2"), metaspace()]))

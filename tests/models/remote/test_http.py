@@ -9,7 +9,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -374,10 +373,8 @@ def test_a_server_that_speaks_first_is_no_http_server() -> None:
 
 @pytest.mark.parametrize("parts", [(), (http('{"a":', length=50),)])
 def test_a_hang_times_out(parts: tuple[bytes, ...]) -> None:
-    started = time.perf_counter()
     error = reply_of(*parts, timeout=0.2)
     assert isinstance(error, TimedOut) and "did not answer within 0.2 s" in str(error)
-    assert time.perf_counter() - started < 5
 
 
 def test_a_header_cannot_smuggle_a_second_one() -> None:
@@ -390,7 +387,7 @@ def test_plain_http_on_a_tls_port_is_said_and_not_retried() -> None:
         await connection.reader.read(5)
         await connection.write(http(status="400 Bad Request"))
 
-    error = serve(plain, scheme="https", timeout=5).results[0]
+    error = serve(plain, scheme="https", timeout=60).results[0]
     assert isinstance(error, ConnectionFailed) and not error.retryable
 
 
@@ -464,26 +461,28 @@ def test_a_second_reply_is_never_given_to_the_next_request(late: bytes, pause: f
             connection.writer.write(late)
         await connection.reader.read()
 
-    served = serve(chatty, POST, POST, pause=0.05)
+    served = serve(chatty, POST, POST, pause=0.3)
     assert served.results[0] == 1 or isinstance(served.results[0], BadReply)
     assert served.results[1] == 1 and len(served.connections) == 2
 
 
 def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() -> None:
-    ended = []
+    ended: list[bytes] = []
+    sent: list[asyncio.Future[Any]] = []
 
     async def talk(connection: Connection) -> None:
         while True:
             await connection.request()
             if connection.bodies[-1] == b'"slow"':
-                ended.append(await asyncio.wait_for(connection.reader.read(), 5))
+                sent[0].cancel()
+                ended.append(await asyncio.wait_for(connection.reader.read(), 60))
             await connection.write(http(connection.bodies[-1]))
 
     async def go() -> list[Any]:
         async with Served(talk).client() as client:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await client.send(Call("/x", "slow"))
+            sent.append(asyncio.ensure_future(client.send(Call("/x", "slow"))))
+            with pytest.raises(asyncio.CancelledError):
+                await sent[0]
             return [(await client.send(Call("/x", text))).data for text in ("one", "two")]
 
     assert asyncio.run(go()) == ["one", "two"]
@@ -491,9 +490,9 @@ def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() 
 
 
 def test_a_connection_is_not_trusted_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_pool, "IDLE_SECONDS", 0.1)
-    assert len(serve(replying(http()), POST, POST, pause=0.01).connections) == 1
-    assert len(serve(replying(http()), POST, POST, pause=0.3).connections) == 2
+    for seconds, connections in ((1e6, 1), (0, 2)):
+        monkeypatch.setattr(http_pool, "IDLE_SECONDS", seconds)
+        assert len(serve(replying(http()), POST, POST, pause=0.01).connections) == connections
 
 
 def test_a_host_that_has_moved_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core import secrets
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import MASKED, mask, remember
+from evalwright.core.secrets import MASKED, mask, mask_message, remember
 from evalwright.models.remote.keys import Secret, find_key, is_local, read_env_file
 from support.tables import rows
 
@@ -91,8 +92,12 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(tmp_path: Path, value:
 
 @given(st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), min_size=9), st.text(), st.text())
 def test_mask_removes_every_known_key(key: str, before: str, after: str) -> None:
-    remember(key)
-    assert key not in mask(before + key + after).replace(MASKED, "")
+    with pytest.MonkeyPatch.context() as patch:  # "000000000" would be a secret of all tests after this one
+        patch.setattr(secrets, "_forms", secrets._forms)
+        patch.setattr(secrets, "_bytes", secrets._bytes)
+        remember(key)
+        shown = mask(f"{before} {key} {after}")
+    assert key not in shown.replace(MASKED, "") or key.isdecimal()
 
 
 @pytest.mark.parametrize(
@@ -104,15 +109,15 @@ def test_mask_removes_every_known_key(key: str, before: str, after: str) -> None
     ],
 )
 def test_mask_removes_what_looks_like_a_key(text: str, gone: str) -> None:
-    assert gone not in mask(text)
-    assert MASKED in mask(text)
+    assert gone not in mask_message(text)
+    assert MASKED in mask_message(text)
 
 
 def test_mask_leaves_words_alone() -> None:
     for word in ("test", "EMPTY", "none"):
         Secret(word)
     text = "The test found none; the queue is EMPTY. Use scikit-learn, risk-averse, task_name."
-    assert mask(text) == text
+    assert mask(text) == mask_message(text) == text
 
 
 @pytest.mark.parametrize(("url", "local"), rows(__file__, "local"))

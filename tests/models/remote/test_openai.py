@@ -61,7 +61,7 @@ def test_fingerprints_follow_what_changes_answers() -> None:
         {"max_concurrency": 2},
         {"max_attempts": 1},
         {"api_key_env": "OTHER"},
-        {"headers": {"X-A": "b"}},
+        {"headers": {"X-Title": "b", "Authorization": "Bearer c", "X-Api-Key": "d"}},
         {"organisation": "o"},
         {"base_url": "http://u:pw@H/v1/"},
     ]
@@ -76,6 +76,8 @@ def test_fingerprints_follow_what_changes_answers() -> None:
         {"bos": "<s>"},
         {"context_length": 10},
         {"base_url": "http://h/v2"},
+        {"headers": {"X-Variant": "b"}},
+        {"headers": {"anthropic-beta": "b"}},
     ]
     made = [
         openai_model("m", **{"base_url": "http://h/v1", **arguments}).fingerprint
@@ -155,7 +157,8 @@ def test_every_fault_is_named(interface: str) -> None:
         faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
         async with OpenAIServer(faults=faults) as server:
             for kind, error, retryable, words in faults_by_kind:
-                model = model_at(server.url, interface=interface, timeout=0.4, extra_body={"user": kind})
+                timeout = 2 if kind == "hang" else 60
+                model = model_at(server.url, interface=interface, timeout=timeout, extra_body={"user": kind})
                 with pytest.raises(RequestError, match=words) as caught:
                     await model.answer(HELLO)
                 assert type(caught.value).__name__ == error, kind

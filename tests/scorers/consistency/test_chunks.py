@@ -39,7 +39,7 @@ def test_a_sentence_that_is_too_long_stands_alone() -> None:
 words = st.integers(1, 6).map(lambda n: "Aa" + " bb" * (n - 1) + ".")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(words, min_size=1, max_size=14), st.integers(1, 14), st.integers(0, 3))
 def test_every_sentence_is_there_and_chunks_go_on(parts: list[str], most: int, overlap: int) -> None:
     numbered = [part.replace("Aa", f"Aa{number}") for number, part in enumerate(parts)]

@@ -114,7 +114,7 @@ def test_what_cannot_be_used_is_no_score(reply: str, why: str) -> None:
         read(reply)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet='{}[]",:0123456789abcdefgrade check', max_size=200))
 def test_no_reply_raises_anything_else(reply: str) -> None:
     with pytest.raises(BadVerdict):
@@ -153,7 +153,6 @@ def test_material_cannot_close_its_own_tag() -> None:
         read_verdict(json.dumps(verdict(sentences=SUPPORTED[:1], grade=4)), ARTICLE, [hostile])
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.text(max_size=60),
     st.lists(st.text(max_size=30), max_size=4),

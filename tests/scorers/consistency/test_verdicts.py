@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +15,13 @@ from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 from support.verdict_judges import careful, chatty, gullible, thoughtful
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 ARTICLE = (
     "The Harrowmere bridge reopened on Tuesday. Its repair cost 3.1 million crowns, the harbour board said."
 )
 GOOD = "The Harrowmere bridge reopened on Tuesday. The repair cost 3.1 million crowns."
 BAD = "The Harrowmere bridge reopened on Sunday. The repair cost 3.1 million crowns."
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def judged(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from evalwright.core.samples import UNDECIDED, Answer, Passage, Sample, Score, U
 from evalwright.scorers.grounding.outcome import OUTCOMES, RIGHT, grounded_answer
 from evalwright.scorers.grounding.scorer import grounding, grounding_judged
 from evalwright.scorers.registry import bind
+from support.bounds import ends
 
 PASSAGES = (
     Passage(
@@ -226,10 +226,8 @@ def test_a_passage_cannot_either(words: str) -> None:
     ["[" * 4000, "[1]" * 1300, "passages 1 and " * 270, '"' * 4000, "'a " * 1300, "\ue000" * 4000, " " * 4000 + "x", "a¹" * 2000, "not in the " * 360, "1 June " * 570],
 )  # fmt: skip
 def test_no_answer_takes_long(bomb: str) -> None:
-    grounding(sample(), Answer("63 [3]"))
-    start = time.perf_counter()
-    grounding(sample(), Answer(bomb))
-    assert time.perf_counter() - start < 2.0
+    with ends():
+        grounding(sample(), Answer(bomb))
 
 
 @given(st.text(max_size=200), st.booleans())

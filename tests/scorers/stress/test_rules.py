@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright
@@ -24,6 +23,7 @@ from evalwright.scorers.stress.rules import (
     judge_by_rules,
     question_of,
 )
+from support.bounds import ends
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -106,7 +106,6 @@ def test_a_language_without_phrases_is_read_by_exact_rules_alone() -> None:
     assert label(question, "Die Schweiz hatte nie einen König Übü.") is None
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=200))
 def test_any_text_has_a_class_or_none(text: str) -> None:
     assert label(KING, text) in (*CLASSES, None)
@@ -115,8 +114,7 @@ def test_any_text_has_a_class_or_none(text: str) -> None:
 
 
 def test_hostile_lengths_take_no_time() -> None:
-    began = time.monotonic()
-    for part in ("not ", "no one but ", "(", "a", "나", "1,", "there is no king of ", "was not until "):
-        assert label(KING, part * (100_000 // len(part))) in (*CLASSES, None)
-        assert label(KING, part * (1900 // len(part))) in (*CLASSES, None)
-    assert time.monotonic() - began < 20
+    with ends():
+        for part in ("not ", "no one but ", "(", "a", "나", "1,", "there is no king of ", "was not until "):
+            assert label(KING, part * (100_000 // len(part))) in (*CLASSES, None)
+            assert label(KING, part * (1900 // len(part))) in (*CLASSES, None)

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +22,8 @@ from evalwright.scorers.stress.scorer import by_rules
 from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 QUESTION = "Which king of Switzerland opened the first tunnel under the Gotthard?"
 NEVER, LOUIS, UNSURE, GUESS = (
     "Switzerland has never had a king.",
@@ -30,12 +31,6 @@ NEVER, LOUIS, UNSURE, GUESS = (
     "The king opened the tunnel with a great ceremony.",
     "I'm not sure, but it might be Louis II.",
 )
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
 def drive(text: str, response: Response | None = None) -> Score | Undecided:

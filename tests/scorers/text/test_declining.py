@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
 from evalwright.scorers.text import declining
 from evalwright.scorers.text.declining import NO_INFORMATION, REFUSAL, declines, declining_clause
+from support.bounds import ends
 
 CASES: dict[str, list[dict[str, str]]] = {}
 for _line in Path(__file__).with_name("declining.jsonl").read_text(encoding="utf-8").splitlines():
@@ -78,9 +78,7 @@ def test_what_stands_beside_may_be_let_pass_or_ignored() -> None:
     "part", ["i do not ", "not in the ", "我无法", "요약 ", "özet ", "is not ", "a, ", "nicht kann ich "]
 )
 def test_hostile_repetition_takes_no_time(part: str) -> None:
-    began = time.monotonic()
-    for words in (40, 110):
-        declines(part * words)
-    declines(part * 20_000)
-    declining_clause(part * 20_000)
-    assert time.monotonic() - began < 10
+    with ends():
+        for words in (40, 110, 20_000):
+            declines(part * words)
+        declining_clause(part * 20_000)

@@ -23,6 +23,7 @@ from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
+from evalwright.evaluation.running import interruptible, run_blocking
 from evalwright.models.base import Model
 from evalwright.scorers.outcome import refusal_in
 from evalwright.tasks.orders import shuffled
@@ -99,7 +100,8 @@ def rewrite(task: Task, kinds: Sequence[Kind], model: Model | None, home: Path) 
         raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
         raise AbilityError(f"'{model.name}' cannot generate text, so it cannot rewrite questions.")
-    return asyncio.run(_rewrite_all(out, task, written, model, home))
+    made: Rewritten = run_blocking(lambda: _rewrite_all(out, task, written, model, home))
+    return made
 
 
 def shuffle(sample: Sample) -> Sample | None:
@@ -148,7 +150,11 @@ async def _rewrite_all(
                     return await _rewrite(sample, kind, door, "chat" in model.abilities)
 
             wanted = [(sample, kind) for sample in _originals(task) for kind in kinds]
-            found = await asyncio.gather(*(one(sample, kind) for sample, kind in wanted))
+
+            async def all_of_them() -> list[tuple[Sample | None, str]]:
+                return await asyncio.gather(*(one(sample, kind) for sample, kind in wanted))
+
+            found = await interruptible(all_of_them(), engine)
     for (sample, kind), (rewritten, why) in zip(wanted, found, strict=True):
         out.take(sample, rewritten, kind, model.name, why)
     return out

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts, shown_answer
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
@@ -192,7 +193,7 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
 def _read(path: Path, name: str) -> LabelSet:
     """The set in a file; `LabelSet.check` looks at its numbers."""
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

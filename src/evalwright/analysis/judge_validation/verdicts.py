@@ -83,8 +83,8 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
-    """A record's answer as people see it: the text, or the option that was chosen; None where there is none."""
-    if "answer" not in row:
+    """A record's answer as people see it: the text, or the option that was chosen; None where there is none, or none that counts."""
+    if "answer" not in row or "failure" in row:
         return None
     text, choice, choices = str(row["answer"]), row.get("choice"), row.get("choices", ())
     return str(choices[choice]) if not text and choice is not None and choice < len(choices) else text

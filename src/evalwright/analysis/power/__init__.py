@@ -12,13 +12,6 @@ from evalwright.analysis.power.settings import read_assumptions, read_prices
 from evalwright.models.remote.prices import Price
 
 __all__ = [
-    "Amount",
-    "DrawsForecast",
-    "Forecast",
-    "ModelForecast",
-    "Price",
-    "TaskForecast",
-    "plan",
-    "read_assumptions",
+    "Amount", "DrawsForecast", "Forecast", "ModelForecast", "Price", "TaskForecast", "plan", "read_assumptions",
     "read_prices",
-]
+]  # fmt: skip

@@ -31,10 +31,11 @@ from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, total, usage_of
 from evalwright.analysis.power.variances import variances_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
 from evalwright.engine.store import Store
-from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.planning import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
@@ -303,12 +304,14 @@ def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str
     for key, value in configuration.dialect.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [f"--{key.replace('_', '-')}", _typed(one)]
+    for key, value in configuration.overrides.items():
+        words += ["-T", f"{key}={_typed(value)}"]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
-    for key in ("seed", "format", "out", "home"):
+    for key in ("seed", "format", "out", "home", "num_fewshot"):
         value = getattr(configuration, key)
         if value != Configuration.__dataclass_fields__[key].default:
-            words += [f"--{key}", str(value)]
+            words += [f"--{key.replace('_', '-')}", str(value)]
     return shlex.join(words)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.planning import Objects, make_plans
+from evalwright.evaluation.effects import check_effects
+from evalwright.evaluation.planning import Objects, load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
@@ -18,7 +19,6 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.filtering import filtered, read_conditions
-from evalwright.tasks.loading import load_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,9 @@ def planned_models(configuration: Configuration, objects: Objects) -> list[Plann
                     f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
                 )
         out.append(PlannedModel(spec, model, loaded[chat]))
+    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    every = [task for one in out for task in one.tasks]
+    check_effects(configuration, [one.model for one in out], roles, every, objects.tasks)
     names = [one.model.name for one in out]
     if len(set(names)) != len(names):
         raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")
@@ -129,13 +132,7 @@ def planned_models(configuration: Configuration, objects: Objects) -> list[Plann
 
 
 def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out: list[Task] = []
-    for name in configuration.tasks:
-        if name in objects.tasks:
-            out.append(objects.tasks[name])
-        else:
-            form, dialect = configuration.format, dict(configuration.dialect)
-            out += load_tasks(name, prompt_format=form, chat=chat, dialect=dialect)
+    out = load_all(configuration, chat, objects)
     out = list(filtered(out, read_conditions(configuration.where)).tasks)
     for task in out:
         if not len(task.samples):

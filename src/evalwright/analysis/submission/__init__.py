@@ -11,11 +11,5 @@ from evalwright.analysis.submission.files import Submission, make_submission, re
 from evalwright.analysis.submission.verifying import Problem, Verification, verify_submission
 
 __all__ = [
-    "Problem",
-    "Submission",
-    "Verification",
-    "add_submission",
-    "make_submission",
-    "read_submission",
-    "verify_submission",
-]
+    "Problem", "Submission", "Verification", "add_submission", "make_submission", "read_submission", "verify_submission",
+]  # fmt: skip

@@ -17,10 +17,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
-from evalwright.core.text import mask
+from evalwright.core.secrets import holds_secret, key_in, mask_message, remember_environment
+from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_bytes
@@ -61,17 +63,25 @@ class Submission:
 # -- writing ------------------------------------------------------------------------------------------------------------
 
 
-def make_submission(run: Run, path: Path) -> Submission:
-    """Write a run as one file. Raises RunError where it cannot be one: failed samples, tasks that others do not have."""
+def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Submission:
+    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none that is known here.
+
+    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
+    """
     run.verify()
     _check_fit(run)
+    remember_environment()
+    remember_environment(read_env_file(Path(".env")))
     content = {
         "format": FORMAT,
         "version": VERSION,
         "evalwright": __version__,
-        "run": _run_part(run),
+        "run": _without_key(_run_part(run), "run.json", allow_key_like),
         "tasks": [_task_part(task) for task in run.data["tasks"]],
-        "samples": [_row(record) for record in run.samples()],
+        "samples": [
+            _without_key(_row(record), f"Line {number} of samples.jsonl", allow_key_like)
+            for number, record in enumerate(run.samples(), 1)
+        ],
     }
     # As it will be read: so the hash is of the same values.
     data = json.loads(to_json(content))
@@ -84,6 +94,20 @@ def make_submission(run: Run, path: Path) -> Submission:
     except OSError as error:
         raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
     return Submission(path, data, True)
+
+
+def _without_key(part: dict[str, Any], place: str, allow_key_like: bool) -> dict[str, Any]:
+    """A part of the file itself. Raises RunError where it has a key."""
+    text = json.dumps(part, ensure_ascii=False, default=str)
+    if holds_secret(text):
+        raise RunError(
+            f"{place} has one of your keys in it: nothing was written. Make the run again; responses are masked now."
+        )
+    if not allow_key_like and (found := key_in(text)):
+        raise RunError(
+            f"{place} has a text with the form of a key ('{found}...'): nothing was written. If it is none, add --allow-key-like."
+        )
+    return part
 
 
 def _check_fit(run: Run) -> None:
@@ -154,12 +178,12 @@ def _clean(value: Any) -> Any:
     # hf//home/me/model, onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(rest):
         return f"{provider}/{_last(rest)}"
-    return mask(value)
+    return mask_message(value)
 
 
 def _last(path: str) -> str:
     """The last part of a path of either kind of system."""
-    return mask(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
+    return mask_message(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
 
 
 def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,7 +259,7 @@ def read_submission(path: Path) -> Submission:
     except OSError as error:
         raise RunError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     try:
-        data = json.loads(text)
+        data = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
         intact = isinstance(data, dict) and data.get("sha256") == _hash(data)
     except (ValueError, RecursionError) as error:

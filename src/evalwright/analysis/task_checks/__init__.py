@@ -12,11 +12,5 @@ from evalwright.analysis.task_checks.findings import Finding
 from evalwright.analysis.task_checks.material import PLACEHOLDER, preview
 
 __all__ = [
-    "PLACEHOLDER",
-    "Examined",
-    "Finding",
-    "check_constants",
-    "check_task",
-    "examine",
-    "preview",
-]
+    "PLACEHOLDER", "Examined", "Finding", "check_constants", "check_task", "examine", "preview",
+]  # fmt: skip

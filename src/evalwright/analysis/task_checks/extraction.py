@@ -46,7 +46,7 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     failed = cut = 0
     for record in run.samples():
         answer, name = record.answer, record.sample.id
-        if record.task != task or answer is None:
+        if record.task != task or answer is None or record.failure is not None:
             failed += record.task == task
             continue
         is_read = _is_read(record.sample, answer, scorer)

@@ -6,6 +6,7 @@ with the package. `test` puts three questions to each model, as there; any other
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import click
 from evalwright.compat.programs import Evalwright, Importer, Imports, option, record_of, scoring_option
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
+from evalwright.tasks.files import write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -91,6 +93,7 @@ IMPORTER = Importer(
 @click.option(
     "--config", metavar="FILE", help=f"Where the suites are. Default: {FILE}, else a small example."
 )
+@click.option("--trust-file", metavar="FILE", help="The file of suites, read and trusted: see docs/trust.md.")
 @click.option(
     "--output_dir", "--output-dir", default="output", show_default=True, metavar="DIR", help="For the board."
 )
@@ -104,6 +107,7 @@ def hhem_leaderboard(
     evalwright: Evalwright,
     eval_name: str,
     config: str | None,
+    trust_file: str | None,
     output_dir: str,
     into: str | None,
     allow_baseline_judge: bool,
@@ -123,9 +127,14 @@ def hhem_leaderboard(
         )
         path = _example()
     if eval_name == TEST:
-        return _smoke(path)
+        for option, given in (("--into", into), ("--allow-baseline-judge", allow_baseline_judge)):
+            if given:
+                raise ConfigurationError(
+                    f"{option} is about a leaderboard, which the suite '{TEST}' does not make: leave it out."
+                )
+        return _smoke(path, trust_file)
     more = ["--allow-baseline-judge"] if allow_baseline_judge else []
-    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more)
+    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more, trust_file)
 
 
 def _example() -> Path:
@@ -133,20 +142,20 @@ def _example() -> Path:
 
 
 def _write_example() -> int:
-    if Path(FILE).exists():
+    if os.path.lexists(FILE):
         raise ConfigurationError(f"{FILE} already exists; it is not overwritten.")
-    Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
+    write_file(Path(FILE), _example().read_bytes())
     click.echo(f"{FILE} is written: name your models in it, then run hhem-leaderboard --eval_name {TEST}.")
     return 0
 
 
-def _smoke(path: Path) -> int:
+def _smoke(path: Path, trust_file: str | None) -> int:
     """Three questions to each model of the suite."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
-    configuration = read_configuration(path, TEST)
+    configuration = read_configuration(path, TEST, trust_file)
     failed = False
     for spec in configuration.models:
         click.echo(spec.label or spec.model)
@@ -158,13 +167,19 @@ def _smoke(path: Path) -> int:
 
 
 def _evaluate(
-    evalwright: Evalwright, path: Path, suite: str, output: Path, into: str | None, more: list[str]
+    evalwright: Evalwright,
+    path: Path,
+    suite: str,
+    output: Path,
+    into: str | None,
+    more: list[str],
+    trust_file: str | None,
 ) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.planning import slug
 
-    configuration = read_configuration(path, suite)
+    configuration = read_configuration(path, suite, trust_file)
     # What is wrong with the suite is told before any request is sent.
     for role, spec in configuration.roles.items():
         if spec.model.startswith("baseline/") and not more:
@@ -172,7 +187,8 @@ def _evaluate(
                 f"The suite '{suite}' has '{spec.model}' in the role '{role}': a baseline, whose scores make no leaderboard. Name a "
                 f"trained judge in {path.name}, or add --allow-baseline-judge to try things out."
             )
-    code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite])
+    trust = [] if trust_file is None else ["--trust-file", trust_file]
+    code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite, *trust])
     several = len(configuration.models) > 1
     names = [f"{suite}-{slug(one.label or one.model)}" if several else suite for one in configuration.models]
     runs = [run for name in names if ((run := Path(configuration.out) / name) / "run.json").is_file()]

@@ -79,7 +79,6 @@ def export_hf_results(
         },
     }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         write_json(file, data)
     except OSError as error:
         raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error

@@ -8,27 +8,10 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 
-SUPPORTED = frozenset(
-    [
-        "consistent",
-        "correct",
-        "e",
-        "entail",
-        "entailed",
-        "entailing",
-        "entailment",
-        "entails",
-        "factual",
-        "faithful",
-        "grounded",
-        "implies",
-        "support",
-        "supported",
-        "supports",
-        "true",
-        "yes",
-    ]
-)
+SUPPORTED = frozenset([
+    "consistent", "correct", "e", "entail", "entailed", "entailing", "entailment", "entails", "factual", "faithful",
+    "grounded", "implies", "support", "supported", "supports", "true", "yes",
+])  # fmt: skip
 """Names of the class that says that the premise supports the hypothesis."""
 
 _OFFSET = (

@@ -71,6 +71,8 @@ class HhemModel(LocalJudge):
             "prompt": self._prompt,
             "foundation": foundation_of(self._source),
         }
+        if facts["foundation"] not in (None, *FOUNDATIONS):
+            facts["architecture"] = dict(self._architecture)
         self.settle(facts, dtype, device, batch_size, chunk, max_length)
 
     def check(self) -> None:

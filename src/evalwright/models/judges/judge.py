@@ -124,6 +124,9 @@ class LocalJudge(LocalModel):
             from evalwright.models.local.hf.batching import BatchRunner
 
             self._network = self._open()
+            for source in (self._source, getattr(self, "_tokenizer_source", None)):
+                if source is not None:
+                    source.require_unchanged()
             self._batcher = BatchRunner(
                 self._batch_size, self._network.budget if self._batch_size is None else 1 << 62
             )

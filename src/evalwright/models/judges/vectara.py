@@ -21,7 +21,7 @@ from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url
 from evalwright.models.remote.http_faults import bad_reply
-from evalwright.models.remote.keys import find_key, is_local, missing_key
+from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 
 OFFICIAL = "https://api.vectara.io"
 PATH = "/v2/evaluate_factual_consistency"
@@ -52,7 +52,7 @@ class VectaraModel(RemoteModel):
         name: str,
         *,
         base_url: str = OFFICIAL,
-        api_key_env: str = KEY,
+        api_key_env: str | None = None,
         language: str | None = None,
         cleaning: str = "hhem",
         timeout: float = 30.0,
@@ -69,10 +69,9 @@ class VectaraModel(RemoteModel):
             )
         self._language = language
         self._cleaning = arguments.one_of("cleaning", cleaning, ("hhem", "none"))
-        self._key_variable = api_key_env
-        # The usual key does not travel unencrypted over the internet unless its variable was named.
-        safe = self.base_url.startswith("https:") or is_local(self.base_url) or api_key_env != KEY
-        self._key = find_key(api_key_env) if safe else None
+        named = arguments.text("api_key_env", api_key_env)
+        self._variables = key_variables(self.base_url, named, (KEY,), self.base_url == OFFICIAL)
+        self._key = next(filter(None, map(find_key, self._variables)), None)
         paced = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
         self.pacing = replace(paced, start_concurrency=min(8, paced.max_concurrency))
         self.fingerprint = fingerprint_of(self._identity())
@@ -99,16 +98,14 @@ class VectaraModel(RemoteModel):
     def check(self) -> None:
         """Raise ConfigurationError where a key is needed and missing."""
         if self._key is None and not is_local(self.base_url):
-            raise ConfigurationError(
-                missing_key(self._key_variable, f"The model '{self.name}' at {self.base_url}")
-            )
+            raise ConfigurationError(self._missing_key())
 
     async def answer(self, request: Request) -> Response:
         """Send once."""
         if not isinstance(request, Classify):
             raise Rejected(f"'{self.name}' classifies pairs; it cannot do '{request.ability}'.")
         if self._key is None and not is_local(self.base_url):
-            raise AuthenticationFailed(missing_key(self._key_variable, f"The model '{self.name}'"))
+            raise AuthenticationFailed(self._missing_key())
         premise, hypothesis = request.premise, request.hypothesis
         if self._cleaning == "hhem":
             premise, hypothesis = clean_text(premise), clean_text(hypothesis)
@@ -124,6 +121,10 @@ class VectaraModel(RemoteModel):
     async def close(self) -> None:
         """Release connections."""
         await self._client.close()
+
+    def _missing_key(self) -> str:
+        what = f"The model '{self.name}' at {self.base_url}"
+        return missing_key(self._variables, (KEY,), what, self.base_url)
 
     def _read(self, reply: Reply) -> Response:
         score = reply.data.get("score") if isinstance(reply.data, dict) else None

@@ -1,6 +1,7 @@
 """Messages to text, by the model's own chat template: jinja2 in its immutable sandbox, with what such templates expect.
 
-Templates come with model files, so they are untrusted: the sandbox lets them neither change an object nor reach code.
+Templates come with model files, so they are untrusted: the sandbox lets them neither change an object nor reach code, and they
+are rendered in a process with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NoReturn
 
-from jinja2 import TemplateError, nodes
+from jinja2 import Template, TemplateError, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from evalwright import bounded
 from evalwright.core.errors import ConfigurationError, Rejected
 from evalwright.core.requests import Message
 
@@ -34,17 +37,12 @@ class ChatTemplate:
     """A compiled template. Raises ConfigurationError where the source is no jinja2 template."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
-        )
-        environment.filters["tojson"] = _to_json
-        environment.globals["raise_exception"] = _refuse
-        environment.globals["strftime_now"] = _now
-        try:
-            self._template = environment.from_string(source)
-        except TemplateError as error:
-            raise ConfigurationError(f"The chat template cannot be read: {error}") from None
+        self._source = source
         self._special_tokens = dict(special_tokens)
+        try:
+            bounded.call(_check, source)
+        except (bounded.LimitExceeded, bounded.Raised) as error:
+            raise ConfigurationError(f"The chat template cannot be read: {error}") from None
 
     def render(self, messages: tuple[Message, ...]) -> str:
         """The prompt up to where the model goes on: after the opening of its turn, or after an assistant's prefill.
@@ -52,18 +50,19 @@ class ChatTemplate:
         Raises Rejected with the template's own words where it does not take these messages.
         """
         prefill = messages[-1].content if messages and messages[-1].role == "assistant" else None
+        variables = {
+            "messages": [message.as_dict() for message in messages],
+            "add_generation_prompt": prefill is None,
+            "tools": None,
+            "documents": None,
+            **self._special_tokens,
+        }
         try:
-            text = self._template.render(
-                messages=[message.as_dict() for message in messages],
-                add_generation_prompt=prefill is None,
-                tools=None,
-                documents=None,
-                **self._special_tokens,
-            )
-        except TemplateError as error:
+            text: str = bounded.call(_rendered, self._source, variables, key=self._source)
+        except bounded.LimitExceeded as error:
+            raise Rejected(f"The model's chat template cannot be used on these messages: {error}.") from None
+        except bounded.Raised as error:
             raise Rejected(f"The model's chat template does not take these messages: {error}") from None
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise Rejected(f"The model's chat template failed on these messages: {error}") from None
         return text if prefill is None else _up_to(text, prefill)
 
 
@@ -76,6 +75,25 @@ def _up_to(text: str, prefill: str) -> str:
     if text[place : place + len(prefill.lstrip())] == prefill.lstrip():
         wanted = prefill.lstrip()
     return text[: place + len(wanted)]
+
+
+@lru_cache(maxsize=16)
+def _compiled(source: str) -> Template:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = _now
+    return environment.from_string(source)
+
+
+def _check(source: str) -> None:
+    _compiled(source)
+
+
+def _rendered(source: str, variables: Mapping[str, Any]) -> str:
+    return _compiled(source).render(variables)
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

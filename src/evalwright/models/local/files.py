@@ -13,7 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import home_folder, private_folder
 
 NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Endings of files in a model folder that change no answer."""
@@ -27,7 +29,7 @@ def read_json(path: Path | None, kind: type = dict) -> Any:
     if path is None or not path.is_file():
         return kind()
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The model's file '{path}' cannot be read as JSON: {error}.") from error
     if not isinstance(data, kind):
@@ -73,7 +75,7 @@ def parameter_count(folder: Path) -> int | None:
         try:
             with path.open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(min(size, 100_000_000)))
+                header = from_json(file.read(min(size, 100_000_000)))
         except (OSError, ValueError):
             return None
         total += sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
@@ -81,30 +83,45 @@ def parameter_count(folder: Path) -> int | None:
 
 
 def content_hash(folder: Path) -> str:
-    """A hash over the names and contents of the folder's files; training state, pictures and Markdown are left out."""
+    """A hash over the names and contents of the folder's files; training state, pictures and Markdown are left out.
+
+    Weights that an index names are hashed wherever they lie.
+    """
     whole = hashlib.blake2b(digest_size=16)
-    files = [path for path in folder.iterdir() if path.is_file() and _is_read(path.name)]
-    for path in sorted([*files, *folder.glob("additional_chat_templates/*.jinja")]):
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{file_hash(path)}\n".encode())
+    files = {path.name: path for path in folder.iterdir() if path.is_file() and _is_read(path.name)}
+    more = folder.glob("additional_chat_templates/*.jinja")
+    files |= {path.relative_to(folder).as_posix(): path for path in more}
+    for index in folder.glob("*.index.json"):
+        shards = read_json(index).get("weight_map")
+        named = {str(name) for name in shards.values()} if isinstance(shards, Mapping) else set()
+        files |= {name: folder / name for name in named if (folder / name).is_file()}
+    for name, path in sorted(files.items(), key=lambda pair: folder / pair[0]):
+        whole.update(f"{name}\0{file_hash(path)}\n".encode())
     return whole.hexdigest()
 
 
-def file_hash(path: Path) -> str:
-    """The BLAKE2b hash of one file; that of a large file is kept under `$EVALWRIGHT_HOME` by its path, size and time."""
+def file_state(path: Path) -> list[int]:
+    """What changes with a file's content: also where its size and time are put back, the time of its last change is not."""
     status = path.stat()
-    if status.st_size < _CACHED_FROM:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
+
+
+def file_hash(path: Path) -> str:
+    """The BLAKE2b hash of one file; that of a large file is kept in the home folder by its path and state."""
+    state = file_state(path)
+    if state[0] < _CACHED_FROM:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    key = [str(path.resolve()), status.st_size, status.st_mtime_ns]
-    home = Path(os.environ.get("EVALWRIGHT_HOME", ".evalwright")) / "hashes"
+    key = [str(path.resolve()), *state]
+    home = home_folder() / "hashes"
     note = home / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(note.read_text(encoding="utf-8"))
+        known = from_json(note.read_text(encoding="utf-8"))
         if known["key"] == key:
             return str(known["hash"])
     with path.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     # A file written a moment ago may change again within the clock's step, so it is not settled yet.
-    if time.time() - status.st_mtime > _SETTLED_AFTER:
+    if time.time() - max(state[1:3]) / 1e9 > _SETTLED_AFTER and file_state(path) == state:
         with suppress(OSError):
             _write_note(note, {"key": key, "hash": found})
     return found
@@ -115,7 +132,7 @@ def _is_read(name: str) -> bool:
 
 
 def _write_note(note: Path, data: Mapping[str, Any]) -> None:
-    note.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(note.parent)
     handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(data, file)

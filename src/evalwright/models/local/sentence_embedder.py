@@ -78,6 +78,7 @@ class SentenceEmbedder(LocalModel):
         self._network = load_network(
             self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
         )
+        self._source.require_unchanged()
 
     def unload(self) -> None:
         """Let go of both."""

@@ -12,30 +12,42 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    Rejected,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.exchange import Reply, largest_reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
-from evalwright.models.remote.http_faults import PromptFiltered
-from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key
+from evalwright.models.remote.keys import (
+    Secret,
+    find_key,
+    is_local,
+    key_variables,
+    missing_key,
+    read_env_file,
+)
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
-from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
+from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, is_at, may_have_keys, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, merged
+from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
@@ -46,6 +58,8 @@ class ApiModel(RemoteModel):
     Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
     the store need none.
     """
+
+    _unread = ""
 
     def __init__(
         self,
@@ -77,7 +91,9 @@ class ApiModel(RemoteModel):
         self.base_url, plain, self._login, shape = self._place(
             provider, written, arguments.text("base_url", base_url)
         )
-        self.official = _is_at(provider, self.base_url)
+        self.official = is_at(provider, self.base_url)
+        placed = base_url is not None or written.startswith(("http://", "https://"))
+        self._is_own = not placed or may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -104,7 +120,7 @@ class ApiModel(RemoteModel):
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
-                arguments.mapping("extra_body", extra_body),
+                arguments.extra_body(extra_body),
             ),
             stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key_source(),
@@ -119,12 +135,8 @@ class ApiModel(RemoteModel):
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
-        self.price = next(
-            filter(
-                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
-            ),
-            None,
-        )
+        prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+        self.price = next(filter(None, prices), None)
         self.client = self._make_client(self.pacing.timeout)
         self._key_missing = self._lacks_key()
 
@@ -135,13 +147,13 @@ class ApiModel(RemoteModel):
 
     @name.setter
     def name(self, written: str) -> None:
-        self._name = _CREDENTIALS.sub("//", written)
+        self._name = without_login(written)
 
     def describe(self) -> dict[str, Any]:
         """Endpoint, interface and arguments; headers by name only, never a key."""
         return {
             **super().describe(),
-            **self._identity(),
+            **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
@@ -154,34 +166,53 @@ class ApiModel(RemoteModel):
         if self.settings.stream and self.wire.decoding == "aws":
             require_botocore(f"A streamed answer of '{self.name}'")
         if self._key_missing:
+            raise ConfigurationError(self._missing_key())
+        if self._unread:
             raise ConfigurationError(
-                missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
+                f"The address {self._unread} in .env is not used, because a .env file gives keys only: '{self.name}' would be asked at "
+                f"{self.base_url}. Export {self._unread}, or name the address with -M base_url=ADDRESS."
             )
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate | Embed)
-        generates = isinstance(request, Generate)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        started = time.perf_counter()
+        call = self.wire.build(request, self.settings)
+        largest = largest_reply(limit_within(call.payload) if isinstance(request, Generate) else 0)
         try:
-            reply = await self.client.send(self.wire.build(request, self.settings))
+            reply = await self.client.send(replace(call, largest=largest))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
-        except PromptFiltered as filtered:
-            if not generates:
-                raise
-            seconds = time.perf_counter() - started
-            return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
+        except RequestError as error:
+            self._settle(error, request)
+            raise
+
+    def _settle(self, error: RequestError, request: Generate | Embed) -> None:
+        """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
+        if error.usage is None and error.reply is not None:
+            data, final = error.reply
+            with suppress(RequestError):
+                if final or self.wire.said(data, request, self.settings).finish:
+                    self.wire.settle(error, data, self.settings)
+        error.reply = None
+
+    def most_tokens(self, request: Request) -> int | None:
+        """The limit that is sent, wherever the format has it; thinking is counted in."""
+        if not isinstance(request, Generate):
+            return super().most_tokens(request)
+        try:
+            return limit_within(self.body(request))
+        except RequestError:
+            return 0  # it will not be sent
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
         if self._key_missing:
-            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+            raise AuthenticationFailed(self._missing_key())
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
@@ -201,7 +232,7 @@ class ApiModel(RemoteModel):
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
         """The response with what it cost, where a price is known and tokens were counted."""
-        if self.price is None or response.cost is not None:
+        if self.price is None or response.cost is not None or not response.counted:
             return response
         warn_if_old(self.price)
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
@@ -281,6 +312,7 @@ class ApiModel(RemoteModel):
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
+            "headers": changing_headers(self._headers) or None,
             **self._more_identity(),
         }
         return {
@@ -302,10 +334,18 @@ class ApiModel(RemoteModel):
         return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
 
     def _key_variables(self) -> tuple[str, ...]:
-        return (self._key_named,) if self._key_named else self.provider.key
+        return key_variables(self.base_url, self._key_named, self.provider.key, self._is_own)
+
+    def _missing_key(self) -> str:
+        what = f"The model '{self.name}' at {self.base_url}"
+        return missing_key(self._key_variables(), self.provider.key, what, self.base_url)
 
     def _lacks_key(self) -> bool:
-        wanted = bool(self._key_variables()) and self.provider.auth != "none" and self._credentials is None
+        wanted = (
+            bool(self._key_named or self.provider.key)
+            and self.provider.auth != "none"
+            and self._credentials is None
+        )
         return wanted and self._key is None and self._login is None and not is_local(self.base_url)
 
     def _find_key(self) -> Secret | None:
@@ -319,6 +359,8 @@ class ApiModel(RemoteModel):
         if self._key is not None or self._login is not None:
             return None
         if not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        if not self._is_own and not set(self._key_variables()) & set(self.provider.key):
             return None
         return login_of(self.provider.auth, self.base_url, self._variables)
 
@@ -358,7 +400,7 @@ class ApiModel(RemoteModel):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not name a model: add it after '#', "
+                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', "
                     f"for example {provider.name}/http://localhost:8000/v1#my-model."
                 )
             if base_url is not None:
@@ -369,7 +411,7 @@ class ApiModel(RemoteModel):
         login = None
         if "@" in parts.netloc:
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-            remember(unquote(password))
+            remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
         version = _API_VERSION.fullmatch(parts.query)
         if version and "api_version" in provider.variables:
@@ -403,9 +445,7 @@ class ApiModel(RemoteModel):
         """The row's base URL with its variables filled in, or the one that its own variable names."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
-
-        def value(match: re.Match[str]) -> str:
-            return set_to(match[1])
+        self._unread = provider.url_variable if provider.url_variable in read_env_file(Path(".env")) else ""
 
         def set_to(name: str) -> str:
             if name == "host" and provider.auth == "google":
@@ -425,19 +465,15 @@ class ApiModel(RemoteModel):
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
         # Some write a host with its scheme, which the row has already.
-        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+        return _PLACEHOLDER.sub(lambda found: set_to(found[1]), provider.base_url).replace(
+            "https://https://", "https://"
+        )
 
 
 def _formats(provider: Provider) -> tuple[str, ...]:
     """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
     more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *more)))
-
-
-def _is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
-    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
-    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
 
 
 def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:

@@ -5,16 +5,22 @@ A stream that ends before the answer is whole is a broken connection, never a sh
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConnectionFailed
 from evalwright.models.remote.exchange import Gatherer
 from evalwright.models.remote.http_faults import bad_reply, clean
 
 KINDS = {"sse": "text/event-stream", "aws": "application/vnd.amazon.eventstream"}
 """The content type of each way in which events stand in a stream."""
+
+
+_FRAME_HEAD = 12
+_LARGEST_FRAME = 25 << 20
+"""Bytes of a frame of Amazon's, which says its length before it comes; 24 MiB of payload are allowed."""
 
 
 async def gathered(
@@ -40,8 +46,8 @@ def _data(where: str, text: str) -> Any:
     if text.strip() == "[DONE]":
         return "[DONE]"
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return from_json(text)
+    except ValueError:
         raise bad_reply(where, "complete and valid JSON in each event", text) from None
 
 
@@ -79,18 +85,31 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 async def _amazon(where: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
-    """(event type, data) of Amazon's event stream, decoded by botocore."""
+    """(event type, data) of Amazon's event stream, decoded by botocore one whole frame at a time."""
     from botocore.eventstream import EventStreamBuffer, ParserError
 
-    buffer = EventStreamBuffer()
+    rest = bytearray()
     async for piece in pieces:
-        buffer.add_data(piece)
-        try:
-            messages = list(buffer)
-        except ParserError as error:
-            raise bad_reply(where, f"an event stream ({error})", b"") from None
-        for message in messages:
-            names = (
-                message.headers.get(f":{kind}") for kind in ("event-type", "exception-type", "error-code")
-            )
-            yield str(next(filter(None, names), "")), message.payload.decode("utf-8", "replace") or "{}"
+        rest += piece
+        # A frame begins with its length. botocore's own buffer is copied with every piece, so it gets whole frames only.
+        while len(rest) >= _FRAME_HEAD:
+            length = int.from_bytes(rest[:4])
+            if (
+                zlib.crc32(rest[:8]) != int.from_bytes(rest[8:12])
+                or not _FRAME_HEAD < length <= _LARGEST_FRAME
+            ):
+                raise bad_reply(where, "an event stream (the head of a frame is damaged)", b"")
+            if len(rest) < length:
+                break
+            decoder = EventStreamBuffer()
+            try:
+                decoder.add_data(bytes(rest[:length]))
+                messages = list(decoder)
+            except ParserError as error:
+                raise bad_reply(where, f"an event stream ({error})", b"") from None
+            del rest[:length]
+            for message in messages:
+                names = (
+                    message.headers.get(f":{kind}") for kind in ("event-type", "exception-type", "error-code")
+                )
+                yield str(next(filter(None, names), "")), message.payload.decode("utf-8", "replace") or "{}"

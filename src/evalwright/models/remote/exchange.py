@@ -36,7 +36,8 @@ class Call:
     path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body, or bytes that are one
     with their Content-Type in headers; None for none. headers: besides the client's own. gatherer: takes the events of a
     streamed answer; None where the reply is wanted in one piece.
-    decoding: how events stand in the stream, server-sent events or Amazon's frames.
+    decoding: how events stand in the stream, server-sent events or Amazon's frames. largest: bytes that the reply may have, where
+    what is asked for says how many it can need.
     """
 
     path: str
@@ -45,6 +46,18 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     gatherer: Gatherer | None = None
     decoding: Literal["sse", "aws"] = "sse"
+    largest: int | None = None
+
+
+SMALL_REPLY = 4 << 20
+"""Bytes that any reply may have."""
+BYTES_PER_TOKEN = 4096
+"""What one token may take in a reply, with its alternatives and an event of its own."""
+
+
+def largest_reply(tokens: int | None) -> int | None:
+    """Bytes that a reply of so many tokens may have; None where nobody said how many it may be."""
+    return None if tokens is None else SMALL_REPLY + tokens * BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)

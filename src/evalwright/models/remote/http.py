@@ -16,16 +16,18 @@ import time
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
-from evalwright.core.text import remember
+from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
-from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of
+from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of, usage_within
 from evalwright.models.remote.http_limits import parse_rate_limits
 from evalwright.models.remote.keys import is_local
 
@@ -103,14 +105,19 @@ class HttpClient:
                 try:
                     kind = reply.headers.get("Content-Type")
                     if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
-                        body = await self._read(reply)
+                        body = await self._read(reply, call.largest)
                         return self._understand(reply, kind, body, time.perf_counter() - started)
-                    data = await gathered(self.where, kind, self._pieces(reply), call.gatherer, call.decoding)
+                    pieces = self._pieces(reply, call.largest)
+                    data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
                     return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
                 finally:
                     reply.close()
         except Exception as error:
-            raise self._translate(error) from None
+            failed = self._translate(error)
+            if call.gatherer is not None and isinstance(failed, RequestError) and failed.reply is None:
+                with suppress(Exception):  # of a stream that is not whole something may be missing
+                    failed.reply = call.gatherer.result(), False
+            raise failed from None
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         """The lines of a file, read as they come, so that a large one takes no memory; raises as `send` does."""
@@ -123,7 +130,7 @@ class HttpClient:
                 reply = await pool.open(*self._request(Call(path, method="GET")))
             try:
                 if not 200 <= reply.status < 300:
-                    self._understand(reply, None, await self._read(reply), 0.0)
+                    self._understand(reply, None, await self._read(reply, None), 0.0)
                 pieces = self._pieces(reply, bounded=False)
                 while True:
                     with pool.timeouts.limit(self.timeout):
@@ -167,16 +174,27 @@ class HttpClient:
                 self._header_lines[key] = lines
         return method, url, lines, body
 
-    async def _read(self, reply: Opened) -> bytes:
+    async def _read(self, reply: Opened, largest: int | None) -> bytes:
         """The body, unpacked, refused as soon as it is too large."""
         content = reply.content
         if content.is_eof() and "Content-Encoding" not in reply.headers:
             body: bytes = content.read_nowait(-1)
-            self._check_size(len(body))
+            self._check_size(len(body), largest)
             return body
-        return b"".join([piece async for piece in self._pieces(reply)])
+        pieces: list[bytes] = []
+        try:
+            async for piece in self._pieces(reply, largest):
+                pieces.append(piece)  # noqa: PERF401  # what came before an error is kept
+        except Exception as error:
+            failed = self._translate(error)
+            if isinstance(failed, RequestError):
+                failed.reply = usage_within(b"".join(pieces)), True
+            raise failed from None
+        return b"".join(pieces)
 
-    async def _pieces(self, reply: Opened, *, bounded: bool = True) -> AsyncIterator[bytes]:
+    async def _pieces(
+        self, reply: Opened, largest: int | None = None, *, bounded: bool = True
+    ) -> AsyncIterator[bytes]:
         """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
@@ -193,18 +211,26 @@ class HttpClient:
                         piece, unpacker = unpacker.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
                     size += len(part)
-                    self._check_size(size)
+                    self._check_size(size, largest)
                 yield part
         if not whole:
             raise ConnectionFailed(f"{self.where} sent a compressed reply that ends early.")
 
-    def _check_size(self, size: int) -> None:
-        if size > self._largest_reply:
+    def _check_size(self, size: int, largest: int | None = None) -> None:
+        most = self._largest_reply if largest is None else min(largest, self._largest_reply)
+        if size > most:
             raise Rejected(
-                f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
+                f"{self.where} sent a reply of more than {most} bytes; it was dropped.", taken=True
             )
 
     def _understand(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
+        try:
+            return self._understood(reply, kind, body, seconds)
+        except RequestError as error:
+            error.reply = usage_within(body), True
+            raise
+
+    def _understood(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
         status, limits = reply.status, parse_rate_limits(reply.raw_headers)
         if not 200 <= status < 300:
             headers = reply.headers
@@ -213,8 +239,8 @@ class HttpClient:
         if kind is not None and "json" not in kind.lower():
             raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
         try:
-            data = json.loads(body.decode("utf-8"))
-        except (ValueError, RecursionError):
+            data = from_json(body.decode("utf-8"))
+        except ValueError:
             raise bad_reply(self.where, "complete and valid JSON", body, status) from None
         return Reply(data, seconds, limits)
 
@@ -228,7 +254,8 @@ class HttpClient:
                 return error
             case aiohttp.ConnectionTimeoutError():
                 return TimedOut(
-                    f"{self.where} did not accept the connection within {self._connect_timeout:g} s."
+                    f"{self.where} did not accept the connection within {self._connect_timeout:g} s.",
+                    taken=False,
                 )
             case TimeoutError():
                 return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
@@ -237,7 +264,9 @@ class HttpClient:
                     f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
                 )
             case aiohttp.ClientHttpProxyError():
-                return ConnectionFailed(f"The proxy on the way to {self.where} refused ({error.status}).")
+                return ConnectionFailed(
+                    f"The proxy on the way to {self.where} refused ({error.status}).", taken=False
+                )
             case aiohttp.ClientResponseError() | HttpProcessingError():
                 return bad_reply(self.where, "HTTP", error.message)
             case zlib.error():
@@ -250,11 +279,14 @@ class HttpClient:
                 return Rejected(f"The request to {self.where} could not be sent: {clean(str(error), 200)}")
             case OSError(errno=errno.EMFILE | errno.ENFILE):
                 return ConnectionFailed(
-                    f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'."
+                    f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'.",
+                    taken=False,
                 )
             case aiohttp.ClientConnectorError():
                 self._pool().forget_addresses()
-                return ConnectionFailed(f"No connection to {self.where}: {_reason(error.os_error)}.")
+                return ConnectionFailed(
+                    f"No connection to {self.where}: {_reason(error.os_error)}.", taken=False
+                )
             case aiohttp.ClientError() | OSError():
                 return ConnectionFailed(f"The connection to {self.where} broke before a response arrived.")
         return error

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import (
     AuthenticationFailed,
     BadReply,
@@ -20,8 +23,9 @@ from evalwright.core.errors import (
     RequestError,
     TimedOut,
 )
+from evalwright.core.outcomes import FILTERED
 from evalwright.core.responses import RateLimits
-from evalwright.core.text import mask
+from evalwright.core.secrets import mask_message
 from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
 
 SHOWN = 80
@@ -30,18 +34,26 @@ _MESSAGE = 300
 
 _OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
 """424 is what Amazon says where the model behind it failed."""
-_FILTERED = frozenset({"content_filter", "ResponsibleAIPolicyViolation"})
-_NO_CREDIT = frozenset(
-    {
-        "insufficient_quota",
-        "insufficient_user_quota",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "exceeded_current_quota_error",
-    }
+_UNSURE = frozenset({424, 502, 504, 520, 524})
+"""What a gateway says where the server behind it may have done the work, and may bill it."""
+_FILTERED = frozenset({
+    "content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed",
+    "DataInspectionFailed", "1301",
+})  # fmt: skip
+"""By OpenAI, Azure, OpenRouter, Alibaba and Zhipu."""
+_FILTERED_WORDS = re.compile(
+    "content filtering policy|Content Exists Risk|Content violates usage guidelines|violating our usage policy|"
+    "your input was flagged",
+    re.IGNORECASE,
 )
+"""Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other things as well."""
+_NO_CREDIT = frozenset({
+    "insufficient_quota", "insufficient_user_quota", "billing_hard_limit_reached", "billing_not_active",
+    "exceeded_current_quota_error",
+})  # fmt: skip
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
+_USAGE = ("usage", "usageMetadata", "metrics")
 _PER_DAY = "quota per day"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
@@ -53,16 +65,19 @@ class OutOfCredit(AuthenticationFailed):
     kind: ClassVar[str] = "out of credit"
 
 
-class PromptFiltered(Rejected):
-    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model, not a fault."""
+class Filtered(Rejected):
+    """The provider's filter stopped the request: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
 
-    kind: ClassVar[str] = "prompt filtered"
+    kind: ClassVar[str] = FILTERED
+    taken = True
+    prompt_only: ClassVar[bool] = True
 
 
 class CertificateRefused(ConnectionFailed):
     """The server's certificate cannot be trusted: sending again does not help."""
 
     retryable: ClassVar[bool] = False
+    taken = False
 
 
 def fault_of(
@@ -76,8 +91,8 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
     try:
-        data = json.loads(body) if body else None
-    except (ValueError, RecursionError):
+        data = from_json(body) if body else None
+    except ValueError:
         data = None
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
@@ -93,7 +108,7 @@ def fault_of(
         where,
         status,
         words,
-        codes=_codes(data),
+        codes=codes_of(data),
         key_source=key_source,
         retry_after=retry_after,
         rate_limits=rate_limits,
@@ -112,23 +127,26 @@ def error_for(
 ) -> RequestError:
     """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
-    kind, opening = _kind_of(402 if no_credit else status, codes)
+    filtered = 400 <= status < 500 and (codes & _FILTERED or _FILTERED_WORDS.search(words))
+    kind, opening = _kind_of(498 if filtered else 402 if no_credit else status, codes)
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:
         message += f": {said}"
     if said[-1:] not in (".", "!", "?"):
         message += "."
-    if kind is AuthenticationFailed and key_source:
-        message += f" The key came from {key_source}."
+    if kind is AuthenticationFailed:
+        no_key = "No key was sent: name the one for this server with -M api_key_env=VARIABLE."
+        message += f" The key came from {key_source}." if key_source else f" {no_key}"
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
-    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits)
+    unsure = True if status in _UNSURE else None
+    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits, taken=unsure)
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
-    if status == 498 or (status == 400 and codes & _FILTERED):
-        return PromptFiltered, "stopped the prompt by its content filter"
+    if status == 498:
+        return Filtered, "stopped the request by its content filter"
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
     if status == 429 and _PER_DAY in codes:
@@ -183,15 +201,21 @@ def _loading(data: Any) -> float | None:
     return max(0.0, float(seconds))
 
 
-def _codes(data: Any) -> frozenset[str]:
-    error = data.get("error", data) if isinstance(data, Mapping) else None
+def codes_of(data: Any) -> frozenset[str]:
+    """The codes in an error body, in any of the places that providers use."""
+    error = (data.get("error") or data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    inner = error.get("innererror")
-    levels = (error, inner) if isinstance(inner, Mapping) else (error,)
-    found = {
-        value for level in levels for name in ("code", "type") if isinstance(value := level.get(name), str)
-    }
+    # Azure's inference says in a completion, with the status of an error, that its filter stopped it.
+    choices = error.get("choices")
+    further = (
+        error.get("innererror"),
+        error.get("metadata"),
+        *(choices if isinstance(choices, list) else ()),
+    )
+    levels = [error, *(level for level in further if isinstance(level, Mapping))]
+    names = ("code", "type", "error_type", "finish_reason")
+    found = {value for level in levels for name in names if isinstance(value := level.get(name), str)}
     for detail in google_details(error):
         found.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():
@@ -221,9 +245,9 @@ def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -
     error = data.get("error")
     if not error:
         return None
-    code = error.get("code") if isinstance(error, Mapping) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
-    return error_for(where, status, server_message(data), codes=_codes(data), key_source=key_source)
+    code, codes = error.get("code") if isinstance(error, Mapping) else None, codes_of(data)
+    status = code if isinstance(code, int) and 400 <= code < 600 else 400 if codes & _FILTERED else 500
+    return error_for(where, status, server_message(data), codes=codes, key_source=key_source)
 
 
 def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = None) -> BadReply:
@@ -234,9 +258,21 @@ def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = 
     return BadReply(f"{where} sent a reply that is not {expected}; {what}", status=status)
 
 
+def usage_within(body: bytes) -> dict[str, Any]:
+    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they are whole themselves."""
+    text, found = body.decode("utf-8", "replace"), dict[str, Any]()
+    for name in _USAGE:
+        place = text.rfind(f'"{name}"')
+        start = text.find("{", place) if place >= 0 else -1
+        if start >= 0 and text[place + len(name) + 2 : start].strip() == ":":
+            with suppress(ValueError, RecursionError):
+                found[name] = json.JSONDecoder().raw_decode(text, start)[0]
+    return found
+
+
 def clean(text: str, limit: int) -> str:
     """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep that cheap.
-    masked = mask(text[: 20 * limit])
+    masked = mask_message(text[: 20 * limit])
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in masked).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

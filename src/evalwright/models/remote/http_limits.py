@@ -20,13 +20,16 @@ from evalwright.core.responses import RateLimits
 
 _NUMBERS = ("limit", "remaining", "reset")
 _UNITS = ("requests", "tokens")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|d|h|m|s)")
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]+)?)(ms|us|µs|ns|d|h|m|s)")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_INTEGER = re.compile(r"\s*(\d+)")
-_DRAFT = re.compile(r"\b(limit|remaining|reset|r|t|q)\s*=\s*(\d+)")
+_INTEGER = re.compile(r"\s*([0-9]{1,15})(?![0-9])")
+_DRAFT = re.compile(r"\b(limit|remaining|reset|r|t|q)\s*=\s*([0-9]{1,15})(?![0-9])")
 _DRAFT_NAMES = {"r": "remaining", "t": "reset", "q": "limit"}
 _EPOCH = 1e9
 """A reset above this is a point in time (Unix seconds), not a duration."""
+
+_LONGEST_WINDOW = 32 * 86400.0
+"""Seconds; no limit is counted over a longer time, so a reset beyond it says nothing."""
 
 
 def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None = None) -> RateLimits | None:
@@ -40,9 +43,12 @@ def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None 
         value = raw.decode("latin-1").strip()
         if not kind:
             for key, digits in _DRAFT.findall(value):
-                windows[unit].setdefault(window, {})[_DRAFT_NAMES.get(key, key)] = float(digits)
+                name = _DRAFT_NAMES.get(key, key)
+                told = _window(float(digits)) if name == "reset" else float(digits)
+                if told is not None:
+                    windows[unit].setdefault(window, {})[name] = told
             continue
-        number = parse_reset(value, moment) if kind == "reset" else _first_integer(value)
+        number = _window(parse_reset(value, moment)) if kind == "reset" else _first_integer(value)
         if number is not None:
             windows[unit].setdefault(window, {})[kind] = number
     requests, tokens = (_tightest(windows[unit].values()) for unit in _UNITS)
@@ -83,6 +89,10 @@ def _first_integer(value: str) -> float | None:
     return float(match.group(1)) if match else None
 
 
+def _window(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and seconds <= _LONGEST_WINDOW else None
+
+
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
@@ -117,7 +127,7 @@ def _until(value: str, now: float) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -139,7 +149,7 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     if seconds is not None:
         return seconds
     moment = time.time() if now is None else now
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError):
         moment = parsedate_to_datetime(headers.get("date", "")).timestamp()
     return _until(value.strip(), moment)
 

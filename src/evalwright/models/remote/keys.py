@@ -1,19 +1,24 @@
-"""API keys: found in the environment or a `.env` file, shown nowhere.
+"""API keys: found in the environment or a `.env` file, bound to hosts, shown nowhere.
+
+A provider's key is sent to the provider's own hosts. To any other server only a key that the person names for it goes: by
+`api_key_env`, or by its host in their trust file. A `.env` file gives values to such variables and is read for nothing else.
 
 A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
-`core.text.mask`, which removes it from any text before a person or a file sees it.
+`core.secrets.mask`, which removes it from any text before a person or a file sees it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.text import MASKED, remember
+from evalwright.core.secrets import MASKED, remember
+from evalwright.models.trust import trust_path, trusted
 
 
 class Secret:
@@ -65,8 +70,28 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
     return secret
 
 
-def missing_key(variable: str, what: str) -> str:
-    """The sentence for a key that is not there."""
+def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool) -> tuple[str, ...]:
+    """The variables that may hold the key for a URL. named: by the person; own: the provider's, for its own hosts (is_own).
+
+    For another host these are those of the provider's that the trust file has for it, else all that it has.
+    """
+    if named:
+        return (named,)
+    if is_own:
+        return tuple(own)
+    bound = trusted().keys.get((urlsplit(url).hostname or "").lower(), ())
+    return tuple(variable for variable in own if variable in bound) or bound
+
+
+def missing_key(variables: Sequence[str], own: Sequence[str], what: str, url: str = "") -> str:
+    """The sentence for a key that is not there. variables: from `key_variables`; own: the provider's."""
+    if not variables:
+        variable, host = (own or ("VARIABLE",))[0], urlsplit(url).hostname
+        return (
+            f"{what}: a provider's key is only sent to the provider's own hosts, not to {host}. If the key in {variable} is meant "
+            f'for it, add -M api_key_env={variable}; for every run, write "{host}" = ["{variable}"] under [keys] of {trust_path()}.'
+        )
+    variable = variables[0]
     return (
         f"{what} needs an API key: set the environment variable {variable}, or write a line {variable}=... "
         f"into a file named .env in the working folder."

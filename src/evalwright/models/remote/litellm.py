@@ -29,14 +29,14 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.text import remember
+from evalwright.core.secrets import is_secret, masked_arguments, remember_environment, remember_within
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
-from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for
+from evalwright.models.remote.http_faults import Filtered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
-from evalwright.models.remote.keys import find_key, is_local, missing_key
+from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.prices import price_of
 from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
@@ -46,8 +46,13 @@ _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
 )
 _CHANGING = re.compile(r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*")
-_SECRET = re.compile(r"(API_?KEY|_TOKEN|SECRET|PASSWORD|_KEY)$", re.IGNORECASE)
-_MAY_HOLD_SECRETS = re.compile(r"HEADERS$|CREDENTIAL|ACCESS_KEY", re.IGNORECASE)
+_MAY_HOLD_SECRETS = (
+    "headers",
+    "extra_headers",
+    "default_headers",
+    "litellm_params",
+    "litellm_credential_name",
+)
 
 
 class LiteLLMModel(RemoteModel):
@@ -72,7 +77,8 @@ class LiteLLMModel(RemoteModel):
                 "The base URL of a litellm model cannot contain a login: use api_key_env."
             )
         self._key_named = arguments.text("api_key_env", api_key_env)
-        self._key = find_key(self._key_named) if self._key_named else None
+        named = key_variables(self.base_url or "", self._key_named, (), self.base_url is None)
+        self._key = next(filter(None, map(find_key, named)), None)
         self._local = self.base_url is not None and is_local(self.base_url)
         self._extra = _checked(arguments.mapping("extra", extra))
         provider, _, rest = self.model.partition("/")
@@ -97,14 +103,27 @@ class LiteLLMModel(RemoteModel):
         names = ("max_tokens", "temperature", "top_p", "seed")
         told: dict[str, Any] = {name: getattr(self._settings, name) for name in names}
         told |= {"refuses": sorted(self._settings.refuses) or None, "extra": self._extra or None}
+        told["environment"] = self._environment() or None
         where = {"provider": "litellm", "base_url": self.base_url, "model": self.model}
         return {**where, "arguments": given(told)}
+
+    def _environment(self) -> dict[str, str]:
+        """The variables that lead the library to another server or version of an interface, where they are set."""
+        provider = self.model.partition("/")[0].upper().replace("-", "_")
+        names = [f"{provider}_{end}" for end in ("API_BASE", "BASE_URL", "API_VERSION", "ENDPOINT")]
+        found = (
+            {name: os.environ[name] for name in names if os.environ.get(name)}
+            if self.base_url is None
+            else {}
+        )
+        remember_within(found)
+        return found
 
     def describe(self) -> dict[str, Any]:
         """Model, address and arguments, never a key."""
         price = {"price": self.price.as_dict()} if self.price else {}
         key = self._key.source if self._key else "found by litellm"
-        return {**super().describe(), **self._identity(), **price, "key": key}
+        return {**super().describe(), **masked_arguments(self._identity()), **price, "key": key}
 
     def check(self) -> None:
         """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a missing key."""
@@ -118,25 +137,26 @@ class LiteLLMModel(RemoteModel):
             ) from None
         if self._key is not None or self._local:
             return
+        if self.base_url is not None and not self._key_named:
+            # The library would send the provider's key from the environment.
+            words = missing_key((), (), f"The model '{self.name}'", self.base_url)
+            raise ConfigurationError(words)
         found = [] if self._key_named else library.validate_environment(model=self.model)["missing_keys"]
         missing = [self._key_named] if self._key_named else found
         # Litellm looks into the environment only; a key may also stand in `.env`.
         self._key = find_key(missing[0]) if len(missing) == 1 else None
         if missing and self._key is None:
-            raise ConfigurationError(missing_key(str(missing[0]), f"The model '{self.name}'"))
+            raise ConfigurationError(missing_key([str(missing[0])], (), f"The model '{self.name}'"))
 
     async def answer(self, request: Request) -> Response:
-        """Send one request. A prompt that the provider's filter stops is an answer without text."""
+        """Send one request."""
         if not isinstance(request, Generate):
             raise Rejected(f"'{self.name}' cannot do '{request.ability}'; it can do: chat, generate.")
         library, started = _library(), time.perf_counter()
         try:
             made = await library.acompletion(**self._arguments(request))
         except Exception as error:
-            failed = self._translate(error)
-            if isinstance(failed, PromptFiltered):
-                return Response(finish_reason="content_filter", latency=time.perf_counter() - started)
-            raise failed from None
+            raise self._translate(error) from None
         hidden = getattr(made, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
         reply = Reply(made.model_dump(warnings=False), time.perf_counter() - started, limits)
@@ -144,7 +164,7 @@ class LiteLLMModel(RemoteModel):
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))
-        return replace(found, cost=self.price.cost(found.usage)) if self.price else found
+        return replace(found, cost=self.price.cost(found.usage)) if self.price and found.counted else found
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""
@@ -163,7 +183,7 @@ class LiteLLMModel(RemoteModel):
         told = sampling(request, self._settings)
         # Local servers want no key, but the clients below insist on one.
         fields = {
-            "api_base": self.base_url, "api_key": self._key.reveal() if self._key else "none" if self._local else None,
+            "api_base": self.base_url, "api_key": self._key.reveal() if self._key else "none" if self.base_url else None,
             "max_tokens": told.max_tokens, "temperature": told.temperature, "top_p": told.top_p,
             "stop": list(told.stop) or None, "seed": told.seed,
         }  # fmt: skip
@@ -180,7 +200,7 @@ class LiteLLMModel(RemoteModel):
         if kind == "APIConnectionError":
             return ConnectionFailed(f"No connection to {where}: {words}")
         if kind == "ContentPolicyViolationError":
-            return PromptFiltered(f"{where} stopped the prompt by its content filter: {words}")
+            return Filtered(f"{where} stopped the prompt by its content filter: {words}")
         status = getattr(error, "status_code", None)
         if status is None:
             return Rejected(f"litellm could not send the request to {where}: {kind}: {words}")
@@ -207,7 +227,7 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
             why = "has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name"
         elif _CHANGING.fullmatch(name):
             why = "cannot be given: it would change what a single answer is"
-        elif _SECRET.search(name) or _MAY_HOLD_SECRETS.search(name):
+        elif is_secret(name) or name in _MAY_HOLD_SECRETS:
             why = "may contain a key, which would be written to the record: set it in the environment"
         else:
             continue
@@ -244,8 +264,5 @@ def _library() -> Any:
     library.suppress_debug_info = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Its messages may repeat any key that it finds in the environment.
-    for name, value in os.environ.items():
-        if _SECRET.search(name):
-            remember(value)
+    remember_environment()  # its messages may repeat any key that it finds there
     return library

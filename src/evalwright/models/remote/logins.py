@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
-from evalwright.core.text import remember
+from evalwright.core.secrets import remember
 from evalwright.models.remote.http_faults import clean
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)

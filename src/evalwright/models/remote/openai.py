@@ -9,7 +9,7 @@ vllm/my-model   -M interface=completions -M echo=true       a server on this mac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar
@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, Rejected, RequestError
 from evalwright.core.requests import Ability, LogLikelihood, Request, RollingLogLikelihood
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
 from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     Echo,
     NoEcho,
@@ -30,6 +31,7 @@ from evalwright.models.remote.openai_echo import (
     split_pair,
 )
 from evalwright.models.remote.providers import Provider
+from evalwright.models.remote.wire.openai_text import reply_usage
 
 _PROBE_TIMEOUT = 10.0
 
@@ -79,23 +81,38 @@ class OpenAIModel(ApiModel):
 
     async def _scored(self, request: LogLikelihood | RollingLogLikelihood) -> Response:
         self.ready()
+        replies: list[Reply | None] = []
+        try:
+            return self._priced(await self._sent_all(request, replies))
+        except RequestError as error:
+            # Of a sending without a reply only an estimate is known, which is of the whole request.
+            if not (replies and replies[-1] is None and error.taken):
+                used = sum((reply_usage(reply.data) for reply in replies if reply is not None), Usage())
+                error.usage = used if used.input_tokens or used.output_tokens else None
+            raise
+
+    async def _echoed(self, text: str, replies: list[Reply | None]) -> Reply:
+        replies.append(None)
+        replies[-1] = reply = await self.client.send(echo_call(text, self.settings))
+        return reply
+
+    async def _sent_all(
+        self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
+    ) -> Response:
+        """Send each window that is wanted, and give back what came of it, until the response is there."""
         if isinstance(request, LogLikelihood):
             text, boundary = split_pair(request, self.settings)
             if boundary == len(text):
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             if not boundary and self._bos:
                 text, boundary = self._bos + text, len(self._bos)
-            reply = await self.client.send(echo_call(text, self.settings))
-            return self._priced(read_pair(reply, text, boundary, self.settings))
-        return self._priced(await self._sent_all(rolling(request.text, self._context_length, self._bos)))
-
-    async def _sent_all(self, windows: Generator[str, Echo | Rejected, Response]) -> Response:
-        """Send each window that is wanted, and give back what came of it, until the response is there."""
+            return read_pair(await self._echoed(text, replies), text, boundary, self.settings)
+        windows = rolling(request.text, self._context_length, self._bos)
         try:
             text = next(windows)
             while True:
                 try:
-                    reply = await self.client.send(echo_call(text, self.settings))
+                    reply = await self._echoed(text, replies)
                     got: Echo | Rejected = read_echo(reply, text, self.settings), reply
                 except Rejected as error:
                     got = error

@@ -23,7 +23,7 @@ from typing import Any
 from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Call, Reply
+from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.wire.format import Settings, not_documented
 from evalwright.models.remote.wire.openai_text import first_choice, read_usage, text_of
 
@@ -65,7 +65,8 @@ def echo_call(text: str, settings: Settings) -> Call:
         "logprobs": 1,
         "echo": True,
     }
-    return Call("/completions", {**body, **settings.extra_body})
+    # One token echoed for each character at most, and one generated.
+    return Call("/completions", {**body, **settings.extra_body}, largest=largest_reply(len(text) + 1))
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:

@@ -48,6 +48,7 @@ async def _ended(client: HttpClient, polling: Polling, reply: Reply, settings: S
             reply = await client.send(call)
         except RequestError as error:
             if not error.retryable:
+                error.taken = True  # the job was made, whatever becomes of it
                 raise
             pause = max(pause, min(error.retry_after or 0.0, LONGEST_PAUSE))
     return replace(reply, seconds=time.perf_counter() - started)

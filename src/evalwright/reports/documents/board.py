@@ -118,7 +118,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
-                failed_cell(row.n_failed),
+                failed_cell(row.n_failed, row.unscored),
                 cost,
                 doc.Cell(row.hardware, name=True),
                 row.date,

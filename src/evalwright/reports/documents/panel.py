@@ -11,13 +11,8 @@ from evalwright.reports import numbers
 from evalwright.statistics import Estimate
 
 _PAIR_COLUMNS = (
-    "Judges*",
-    "Same verdict>",
-    "Cohen's kappa>",
-    "Gwet's AC1>",
-    "Only first : only second>",
-    "Answers>",
-)
+    "Judges*", "Same verdict>", "Cohen's kappa>", "Gwet's AC1>", "Only first : only second>", "Answers>",
+)  # fmt: skip
 
 
 def agreement_document(found: PanelAgreement) -> doc.Document:

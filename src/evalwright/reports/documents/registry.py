@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
+from evalwright.reports.documents.run import failed_cell
 
 _MOST_VALUES = 40
 
@@ -46,7 +47,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
                 doc.Cell(run["label"], name=True),
                 run.get("hardware", numbers.NOTHING) if hardware else "",
                 *scores,
-                numbers.count(run.get("n_failed", 0)),
+                failed_cell(run.get("n_failed", 0), run.get("unscored", "")),
                 run["date"],
             )
         )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -13,6 +14,7 @@ from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, fin
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
+from evalwright.runs.results import unscored
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 
@@ -55,7 +57,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
                 doc.Cell(run.label, name=True),
                 ", ".join(scores) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,
-                failed_cell(run.n_failed),
+                failed_cell(run.n_failed, unscored(run.tasks)),
                 inert(run.data["started"])[:10],
             )
         )
@@ -64,9 +66,9 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
     )
 
 
-def failed_cell(n: int) -> doc.Cell:
+def failed_cell(n: int, why: str = "") -> doc.Cell:
     """A count of failures, which stands out where there are any."""
-    return doc.Cell(numbers.count(n), "warn" if n else "quiet")
+    return doc.Cell(numbers.count(n), "warn" if n else "quiet", note=why)
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
@@ -95,6 +97,8 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
     data = run.data
     configuration = data["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
+    if (shots := run.data["configuration"].get("num_fewshot")) is not None:
+        yield "Prompts", numbers.counted(shots, "shot")
     yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
     for role, other in data.get("roles", {}).items():
         yield f"Role {role}", str(other.get("name", ""))
@@ -108,27 +112,28 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
-    failed = f", {numbers.count(task.n_failed)} failed" if task.n_failed else ""
+    failed = f", {words}" if (words := unscored([task], failed_alone=True, empty=True)) else ""
     failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
     samples = numbers.counted(task.n_samples, "sample")
     yield doc.Heading(f"{task.name} (version {task.version}): {samples}{failed}")
     if not task.metrics:
         yield doc.Note("No metric.", "quiet")
         return
-    yield _metrics(task.metrics)
-    yield from _bounds(task.metrics[0])
+    what = "unscored" if any(outcome in task.failures for outcome in NO_ANSWER) else "failed"
+    yield _metrics(task.metrics, what)
+    yield from _bounds(task.metrics[0], what)
     for key, by_value in task.slices.items() if most_slices else ():
         yield from _slices(task.name, key, by_value, most_slices, slice_metrics)
     if task.slices_left_out and most_slices:
         yield doc.Note(f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet")
 
 
-def _bounds(metric: MetricResult) -> Iterator[doc.Note]:
-    """What failed items could have changed."""
+def _bounds(metric: MetricResult, failed: str) -> Iterator[doc.Note]:
+    """What items without a score could have changed. failed: what they are called."""
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
         n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
-        what = "failed" if not undecided else "undecided" if n == undecided else "failed or undecided"
+        what = failed if not undecided else "undecided" if n == undecided else f"{failed} or undecided"
         each = numbers.plural(n, "it", "all of them")
         yield doc.Note(
             f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: it would be "
@@ -137,13 +142,13 @@ def _bounds(metric: MetricResult) -> Iterator[doc.Note]:
         )
 
 
-def _metrics(metrics: Sequence[MetricResult]) -> doc.Table:
+def _metrics(metrics: Sequence[MetricResult], failed: str = "failed") -> doc.Table:
     columns = doc.columns("Metric*", "Value [interval]", "Items>", "Interval by~")
     rows = [
         (
             metric.label,
             doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
-            numbers.items(one.n, one.n_failed, one.n_clusters, one.n_undecided),
+            numbers.items(one.n, one.n_failed, one.n_clusters, one.n_undecided, failed),
             metric.estimate.method
             if math.isnan(metric.estimate.value)
             else f"{100 * metric.estimate.level:g}% {metric.estimate.method}",
@@ -237,5 +242,13 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{numbers.count(used.get(f'{side}_tokens', 0))} {'in' if side == 'input' else 'out'}{some}"
         )
     yield "Tokens", ", ".join(sides) if used else "none reported"
+    guessed = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
-        yield "Cost", numbers.money(usage["cost"])
+        words = (
+            f", with an estimate for {numbers.counted(guessed, 'request')} without a bill" if guessed else ""
+        )
+        yield "Paid by this command", numbers.money(usage["cost"]) + words
+    if (cost := usage.get("answers", {}).get("cost")) is not None:
+        unknown = usage["answers"].get("unpriced", 0)
+        words = f", without {numbers.counted(unknown, 'answer')} of unknown cost" if unknown else ""
+        yield "Cost of the answers", numbers.money(cost) + words

@@ -1,104 +1,122 @@
-"""Runs a program that a model wrote in a process of its own that is shut in before it starts: see `_jail` for what it cannot do."""
+"""Runs programs that models wrote where they can do nothing but compute, and judges them from outside.
+
+A program runs in a process of its own. Tests run in another such process and call the program's functions by messages, so that it knows neither the
+tests nor what they expect, and cannot touch what judges it; the verdict comes from the tests' process alone. A program that reads and writes text is
+given the text, and what it wrote is for the caller to compare. Processes come from `_jail` (see there for what they cannot do), or from the container
+that $EVALWRIGHT_SANDBOX names: a setting of the person's, which no task file has.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
-import selectors
-import signal
-import subprocess
-import sys
-import tempfile
+import select
 import time
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from evalwright.core.errors import Party, ScoringError
+from evalwright.core.errors import ScoringError
+from evalwright.scorers.code import containers
+from evalwright.scorers.code.jailed import the_jail
+from evalwright.scorers.code.processes import HEADER, NoSandbox, Process, collect, relay
 
-_JAIL = Path(__file__).with_name("_jail.py")
-_MOST_BYTES = 65_536
-
-
-class NoSandbox(ScoringError):
-    """This machine cannot shut a program in, so none is run."""
-
-    party: Party = "sandbox"
+VARIABLE = "EVALWRIGHT_SANDBOX"
+_TO_START = 60.0
+"""Seconds in which a process must be ready; not counted as the program's."""
 
 
 class Outcome(NamedTuple):
-    """What became of a program, and why in its own words."""
+    """What became of a program, and why."""
 
     label: Literal["passed", "failed", "timed out", "ended early"]
     why: str = ""
 
 
-def run(program: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Outcome:
-    """Run a program to its end. "passed" only where it came to its last line.
+class Output(NamedTuple):
+    """What a program wrote; `outcome` is "passed" where it came to a good end."""
 
-    seconds: of wall time, beside one for starting; processor time is bounded a little above it. megabytes: of address space.
-    Blocks for that long at the most. Raises NoSandbox where the system has not what it takes.
+    text: str
+    outcome: Outcome
+
+
+def run(
+    program: str,
+    tests: str = "",
+    *,
+    before: str = "",
+    entry_point: str = "",
+    seconds: float = 10.0,
+    megabytes: int = 1024,
+) -> Outcome:
+    """Load a program and run `tests`, which call it. "passed" only where the tests came to their end.
+
+    before: Python that the tests may use too, theirs and not the program's. entry_point: a name that is always the program's.
+    seconds: of wall time. megabytes: of address space, for each of the two processes. Raises NoSandbox where the system has not
+    what it takes, and ScoringError where the tests are not Python or need what cannot be sent to another process.
     """
-    if sys.platform != "linux":
-        raise NoSandbox("Programs that models write are run only on Linux, where they can be sandboxed.")
-    word = secrets.token_hex(16)
-    job = json.dumps({"program": program, "word": word, "seconds": int(seconds) + 3, "megabytes": megabytes})
-    with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
-        jail = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", str(_JAIL)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
-            start_new_session=True,
-        )
-        try:
-            said = _exchange(jail, job.encode("utf-8", "surrogatepass"), time.monotonic() + seconds + 1.0)
-        finally:
-            jail.kill()
-            ended_by = -jail.wait()
-            for stream in (jail.stdin, jail.stdout):
-                if stream is not None:
-                    stream.close()
-    if said is None or ended_by == signal.SIGXCPU:
-        return Outcome("timed out", f"after {seconds:g} seconds")
-    return _read(said, word)
-
-
-def _exchange(jail: subprocess.Popen[bytes], job: bytes, deadline: float) -> bytes | None:
-    """Hand the job over and take the answer; None where it did not come in time."""
-    assert jail.stdin is not None and jail.stdout is not None
+    judge = {"role": "tests", "tests": tests, "before": before, "entry_point": entry_point}
+    started: list[Process] = []
     try:
-        jail.stdin.write(job)
-        jail.stdin.close()
-    except BrokenPipeError:
-        return b""
-    said = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(jail.stdout, selectors.EVENT_READ)
-        while len(said) < _MOST_BYTES:
-            left = deadline - time.monotonic()
-            if left <= 0 or not selector.select(left):
-                return None
-            piece = os.read(jail.stdout.fileno(), _MOST_BYTES)
-            if not piece:
-                break
-            said += piece
-    return said
+        for job in (judge, {"role": "program", "source": program}):
+            started.append(_start(job, seconds, megabytes))  # noqa: PERF401 - what was started is ended where the next fails
+        verdict = relay(started[0], started[1], time.monotonic() + seconds)
+    finally:
+        for process in started:
+            process.end()
+    if verdict is None:
+        return Outcome("timed out", f"after {seconds:g} seconds")
+    label, why = verdict.get("label"), str(verdict.get("why", ""))[:300]
+    if label == "untestable":
+        raise ScoringError(f"This sample's tests cannot be run: {why}.")
+    if label == "passed" or label == "failed":
+        return Outcome(label, why)
+    return Outcome("ended early", why or "it ended, or was ended at a limit, before its last test")
 
 
-def _read(said: bytes, word: str) -> Outcome:
-    """The line that has the word in it; a program that ended otherwise has none."""
-    for line in said.splitlines():
+def run_script(source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Output:
+    """Run a program that reads `text` as its standard input. seconds, megabytes, errors: as for `run`."""
+    process = _start({"role": "script", "source": source}, seconds, megabytes)
+    try:
+        process.outgoing += text.encode("utf-8", "surrogateescape")
+        deadline = time.monotonic() + seconds
+        how, written, errors = collect(process, deadline)
+        status = process.wait(deadline) if how == "ended" else None
+    finally:
+        process.end()
+    said = errors.decode("utf-8", "replace").strip()[-300:]
+    if how == "long":
+        outcome = Outcome("failed", "it wrote more than 16 MiB")
+    elif status is None:
+        outcome = Outcome("timed out", f"after {seconds:g} seconds")
+    elif status < 0:
+        outcome = Outcome("ended early", said or f"it was ended by the signal {-status}")
+    else:
+        outcome = (
+            Outcome("failed", said or f"it ended with the exit status {status}")
+            if status
+            else Outcome("passed")
+        )
+    return Output(written.decode("utf-8", "replace"), outcome)
+
+
+def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
+    """A process that is ready and has its job. Raises NoSandbox."""
+    chosen = os.environ.get(VARIABLE, "").strip()
+    process: Process
+    if chosen and chosen != "jail":
+        process = containers.start(chosen, seconds, megabytes)
+    else:
+        jail = the_jail()
         try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict) and found.get("word") == word:
-            if found["outcome"] == "no sandbox":
-                raise NoSandbox(f"This system cannot sandbox a program, so none is run: {found['why']}.")
-            if found["outcome"] == "passed":
-                return Outcome("passed")
-            return Outcome("failed", str(found["why"]))
-    return Outcome("ended early", "it ended, or was ended at a limit, before its last line")
+            process = jail.start(seconds, megabytes)
+        except OSError:
+            process = the_jail(stale=jail).start(seconds, megabytes)
+    assert process.stdout is not None
+    ready = select.poll()
+    ready.register(process.stdout, select.POLLIN)
+    if not ready.poll(_TO_START * 1000) or os.read(process.stdout, 1) != b"!":
+        why = process.missing()
+        process.end()
+        raise NoSandbox(f"No sandbox for a program could be started, so it is not run: {why}.")
+    body = json.dumps(job).encode()
+    process.outgoing += HEADER.pack(b"j", len(body)) + body
+    return process

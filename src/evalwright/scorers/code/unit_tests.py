@@ -1,58 +1,134 @@
-"""Does the program in an answer pass its tests? Each runs in a sandbox of its own."""
+"""Does the program in an answer pass its tests? Each runs in a sandbox of its own, apart from what judges it."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
+from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.code.sandbox import run
+from evalwright.scorers.code.sandbox import Outcome, run, run_script
+from evalwright.scorers.registry import checked
 
-_BLOCK = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_LANGUAGES = ("", "py", "python", "python3")
+_LONGEST_FENCE = 200
 _AT_ONCE = 4
 """Programs that run side by side in one process of ours."""
 
 
-async def unit_tests(
-    sample: Sample, answer: Answer, ask: Ask, *, seconds: float = 10.0, megabytes: int = 1024
-) -> Score:
-    """1.0 where the answer's program comes to the end of its tests, else 0.0.
+def _check_options(options: Mapping[str, Any]) -> None:
+    seconds, total, megabytes = options["seconds"], options["total_seconds"], options["megabytes"]
+    if not (0 < seconds <= 600 and 0 < total <= 3600 and 64 <= megabytes <= 16_384):
+        raise ConfigurationError(
+            "The scorer 'unit-tests' needs seconds above 0 and at most 600, total_seconds above 0 and at most 3600, and 64 to "
+            "16384 megabytes."
+        )
 
-    Reads the metadata `tests` (program text that raises where the program is wrong), `before` (what the answer goes on from, or what
-    its program may use) and `entry_point` (the function that is asked for). The program is the last block of code that defines
-    the entry point, else the last block, else the whole answer; without a definition it is taken as what follows `before`.
-    seconds, megabytes: what a program may use. No model is asked. Labels "passed", "failed", "timed out", "ended early",
-    "not_attempted". Raises ScoringError without tests, and where this machine cannot shut programs in.
+
+@checked(_check_options)
+async def unit_tests(
+    sample: Sample,
+    answer: Answer,
+    ask: Ask,
+    *,
+    seconds: float = 10.0,
+    total_seconds: float = 60.0,
+    megabytes: int = 1024,
+) -> Score:
+    """1.0 where the answer's program passes all its tests, else 0.0.
+
+    Reads the metadata `tests` (program text that calls the answer's functions and raises where they are wrong), or `cases`: mappings of
+    `arguments` and `result` (of the function `entry_point`), or of `input` and `output` (of a program that reads and writes text; white
+    space at the ends of lines and of the text does not count). Further `before` (what the answer goes on from, or what its program may use)
+    and `entry_point` (the function that is asked for). The program is the last block of code that defines the entry point, else the
+    last block, else the whole answer; without a definition it is taken as what follows `before`. seconds: for the tests, or for each
+    case that is text. total_seconds: for all of these. megabytes: of memory. No model is asked. Labels "passed", "failed", "timed out",
+    "ended early", "not_attempted". Raises ScoringError without tests, where they cannot be run, and where this machine cannot sandbox programs.
     """
-    if seconds <= 0 or megabytes < 64:
-        raise ConfigurationError("The scorer 'unit-tests' needs seconds above 0 and at least 64 megabytes.")
-    tests = sample.metadata.get("tests")
-    if not isinstance(tests, str) or not tests.strip():
-        raise ScoringError(f"The sample '{sample.id}' has no tests in its metadata.")
+    before = str(sample.metadata.get("before") or "")
+    entry_point = str(sample.metadata.get("entry_point") or "")
+    tests, cases = _tests(sample, entry_point)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    before = str(sample.metadata.get("before") or "")
-    program = f"{assembled(answer.text, before, str(sample.metadata.get('entry_point') or ''))}\n\n{tests}\n"
+    program = assembled(answer.text, before, entry_point)
+
+    def judged() -> Outcome:
+        if cases:
+            return _all_cases(program, cases, seconds, total_seconds, megabytes)
+        return run(
+            program, tests, before=before, entry_point=entry_point, seconds=seconds, megabytes=megabytes
+        )
+
     async with _turns():
-        outcome = await asyncio.to_thread(run, program, seconds=seconds, megabytes=megabytes)
+        outcome = await asyncio.to_thread(judged)
     return Score(
         float(outcome.label == "passed"), outcome.label, outcome.why or "it came to the end of its tests"
     )
 
 
+def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
+    """The sample's tests as a program, or its cases as texts to read and to write."""
+    tests, cases = sample.metadata.get("tests"), sample.metadata.get("cases")
+    if isinstance(tests, str) and tests.strip():
+        return tests, []
+    rows = cases if isinstance(cases, list) else []
+    if not rows or not all(isinstance(case, Mapping) for case in rows):
+        raise ScoringError(
+            f"The sample '{sample.id}' has no tests in its metadata: neither `tests`, a program, nor `cases`, a list of mappings."
+        )
+    if all(isinstance(case.get("input"), str) and isinstance(case.get("output"), str) for case in rows):
+        return "", [(case["input"], case["output"]) for case in rows]
+    if entry_point.isidentifier() and all(
+        isinstance(case.get("arguments"), list) and "result" in case for case in rows
+    ):
+        pairs = [(case["arguments"], case["result"]) for case in rows]
+        return (
+            f"for arguments, result in {pairs!r}:\n    assert {entry_point}(*arguments) == result, arguments\n",
+            [],
+        )
+    raise ScoringError(
+        f"The sample '{sample.id}' has cases that are neither all `input` and `output`, two texts, nor all `arguments`, a list, and "
+        "`result`, with an `entry_point`."
+    )
+
+
+def _all_cases(
+    program: str, cases: list[tuple[str, str]], seconds: float, total_seconds: float, megabytes: int
+) -> Outcome:
+    """The first case that the program does not pass, else "passed"."""
+    deadline = time.monotonic() + total_seconds
+    for number, (text, wanted) in enumerate(cases, 1):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return Outcome("timed out", f"after {total_seconds:g} seconds in all, before case {number}")
+        found = run_script(program, text, seconds=min(seconds, left), megabytes=megabytes)
+        if found.outcome.label != "passed":
+            return Outcome(found.outcome.label, f"case {number} of {len(cases)}: {found.outcome.why}")
+        if _lines(found.text) != _lines(wanted):
+            return Outcome("failed", f"case {number} of {len(cases)}: another output")
+    return Outcome("passed")
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
 def assembled(text: str, before: str, entry_point: str) -> str:
     """The program that an answer stands for, with what was there before it."""
-    blocks = [found.group(1) for found in _BLOCK.finditer(text)]
+    blocks = _blocks(text)
     definition = (
-        re.compile(rf"(?m)^\s*(?:async\s+)?(?:def|class)\s+{re.escape(entry_point)}\b")
+        re.compile(rf"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(entry_point)}\b")
         if entry_point
         else None
     )
-    whole = [block for block in blocks if definition is None or definition.search(block)]
-    code = whole[-1] if whole else blocks[-1] if blocks else text
+    code = blocks[-1] if blocks else text
+    if definition is not None:
+        code = next((block for block in reversed(blocks) if definition.search(block)), code)
     if not before or definition is None or definition.search(code):
         return f"{before}\n{code}"
     first = code.lstrip("\r\n")
@@ -60,6 +136,24 @@ def assembled(text: str, before: str, entry_point: str) -> str:
         # The white space that the answer began with was the first line's indentation.
         first = "    " + first
     return before.rstrip() + "\n" + first
+
+
+def _blocks(text: str) -> list[str]:
+    """What stands between three backticks with a name of Python, or none, at their line's end, and the next three or the text's end."""
+    blocks, at, line_end = [], 0, -1
+    while (at := text.find("```", at)) >= 0:
+        at += 3
+        if line_end < at:
+            line_end = text.find("\n", at)
+            if line_end < 0:
+                break
+        if line_end - at > _LONGEST_FENCE or text[at:line_end].strip().lower() not in _LANGUAGES:
+            continue
+        close = text.find("```", line_end)
+        close = len(text) if close < 0 else close
+        blocks.append(text[line_end + 1 : close])
+        at = close + 3
+    return blocks
 
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()

@@ -18,8 +18,8 @@ Settings = Mapping[str, Any]
 Check = Callable[[str, Settings], bool]
 
 _SENTENCE_END = re.compile(r"[.!?。！？]+[\"'”’)\]]*(?=\s|$)")
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
-_BULLET = re.compile(r"(?m)^\s*(?:\*(?!\*)|-).*\S")
+_FENCE = re.compile(r"^```\w*\s*|(?<!\s)\s*```$")
+_BULLET = re.compile(r"(?m)^[^\S\n]*(?:\*(?!\*)|-).*\S")
 _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 

@@ -33,9 +33,9 @@ def speaks(text: str, code: str) -> bool:
 def _script_of(text: str) -> str:
     """The script of most letters; "JAPANESE" where kana are among Chinese characters, "" without letters."""
     counts: Counter[str] = Counter()
-    for char in text:
+    for char, often in Counter(text).items():
         if char.isalpha():
-            counts[unicodedata.name(char, "").split(" ")[0]] += 1
+            counts[unicodedata.name(char, "").split(" ")[0]] += often
     kana = counts["HIRAGANA"] + counts["KATAKANA"]
     if kana and kana * 10 >= counts["CJK"]:
         counts["JAPANESE"] = kana + counts.pop("CJK", 0)

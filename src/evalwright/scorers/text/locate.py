@@ -40,7 +40,8 @@ _MARK = re.compile(
 )
 _TAG = re.compile(r"<(answer|final_answer|final)>([^<]{1,4000})</\1>", re.IGNORECASE)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
-_FENCE = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 _INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choice", "option", "value", "prediction", "label")  # fmt: skip
@@ -153,24 +154,26 @@ def lines(text: str) -> list[str]:
 
 
 def last_box(text: str) -> str | None:
-    """The content of the last `\\boxed{...}`, or None."""
-    for box in reversed(list(_BOX.finditer(text))[-20:]):
-        content = braced(text, box.end())
-        if content is not None:
-            return content.strip()
-    return None
+    """The content of the last `\\boxed{...}` that is closed, or None."""
+    found = placed_box(text)
+    return found[1] if found else None
 
 
-def braced(text: str, start: int) -> str | None:
-    """What stands between the brace at `start` and the one that closes it, or None where none does."""
-    depth = 0
-    for position in range(start, len(text)):
-        if text[position] == "{" and text[position - 1 : position] != "\\":
-            depth += 1
-        elif text[position] == "}" and text[position - 1 : position] != "\\":
-            depth -= 1
-            if depth == 0:
-                return text[start + 1 : position]
+def placed_box(text: str) -> tuple[int, str] | None:
+    """Where the last `\\boxed{...}` that is closed begins, and its content; or None."""
+    boxes = list(_BOX.finditer(text))
+    if not boxes:
+        return None
+    open_at: list[int] = []
+    closed: dict[int, int] = {}
+    for brace in _BRACE.finditer(text):
+        if brace.group() == "{":
+            open_at.append(brace.start())
+        elif open_at:
+            closed[open_at.pop()] = brace.start()
+    for box in reversed(boxes[-20:]):
+        if (end := closed.get(box.end())) is not None:
+            return box.start(), text[box.end() + 1 : end].strip()
     return None
 
 

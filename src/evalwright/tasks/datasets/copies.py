@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import pkgutil
 import re
 import tempfile
 from collections.abc import Iterator
@@ -16,23 +18,24 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
+from evalwright.core.private import home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1
 
-
-def home() -> Path:
-    """The folder of everything that is kept between runs: `$EVALWRIGHT_HOME`, else `.evalwright` here."""
-    return Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
+MOST_BYTES = 1 << 30
+MOST_TIMES = 300
+"""A copy that is larger than both this and this many times its file was made to fill a disk."""
 
 
 def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """The JSONL copy of a file. Raises DatasetError where the file is broken, at its row."""
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown(path)
-    return _made(name, lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)))
+    most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
+    return _made(name, lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)), most)
 
 
 def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
@@ -43,13 +46,13 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
 
 
-def _made(name: str, rows: Any) -> Path:
-    folder = home() / "datasets"
+def _made(name: str, rows: Any, most: float = math.inf) -> Path:
+    folder = home_folder() / "datasets"
     path = folder / name
     if path.exists():
         return path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
     except OSError as error:
         raise ConfigurationError(
@@ -58,8 +61,13 @@ def _made(name: str, rows: Any) -> Path:
         ) from None
     try:
         with os.fdopen(handle, "wb") as file:
+            written = 0
             for where, row in rows():
-                file.write(as_json(row, where))
+                written += file.write(as_json(row, where))
+                if written > most:
+                    raise DatasetError(
+                        f"{where}: the data so far are larger than {most:,} bytes, far more than their file."
+                    )
         Path(partial).replace(path)
     except OSError as error:
         raise ConfigurationError(f"Writing a copy of data to '{folder}' failed: {error.strerror}.") from None
@@ -79,13 +87,23 @@ def _hash_of_file(path: Path, *parts: str) -> str:
     return digest.hexdigest()
 
 
+def _is_here(repository: str) -> bool:
+    return Path(repository).exists()
+
+
 def _hub_rows(repository: str, revision: str, config: str | None, split: str) -> Iterator[tuple[str, Row]]:
     try:
         import datasets
     except ImportError:
         raise MissingExtra(f"The dataset '{repository}'", "hub", "datasets") from None
+    # A folder here of the same name is not the data set that is meant, and the library's own builders are none.
+    address = f"hf://datasets/{repository}" if _is_here(repository) else repository
+    if any(module.name == repository for module in pkgutil.iter_modules(datasets.packaged_modules.__path__)):
+        raise DatasetError(
+            f"'{repository}' is a format and no data set of the hub; name the files with `path`."
+        )
     try:
-        data = datasets.load_dataset(repository, config, split=split, revision=revision)
+        data = datasets.load_dataset(address, config, split=split, revision=revision)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DatasetError(

@@ -24,6 +24,9 @@ SUFFIXES = {
 """The format that a file's name says."""
 
 _CHUNK = 1 << 18
+_SMALL = 1 << 28
+_MOST_EXPANDED = 200
+"""How many times its own size a packed file may hold, where that is more than `_SMALL` bytes."""
 _LONGEST_CELL = 1 << 27
 
 
@@ -193,9 +196,16 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=1024):
+            most, size = max(_SMALL, _MOST_EXPANDED * path.stat().st_size), 0
+            for batch in file.iter_batches(batch_size=128):
                 for row in batch.to_pylist():
                     number += 1
+                    size += sum(len(cell) for cell in row.values() if isinstance(cell, (str, bytes, list)))
+                    if size > most:
+                        raise DatasetError(
+                            f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of rows, which is "
+                            f"{most // max(path.stat().st_size, 1):,} times its own size; if that is meant, write it as JSONL."
+                        )
                     yield number, row
     except (OSError, pyarrow.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")

@@ -6,6 +6,7 @@ import glob
 import json
 import re
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
     for index, name in enumerate(dataset.path or []):
         place = (*at, "path", index)
         pattern = document.folder(place) / name
+        fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+        document.allowed(place, Path(*fixed))
+        if ".." in pattern.parts[len(fixed) :]:
+            raise document.error(place, f"'{name}' has '..' after a pattern; name the folder instead.")
         if not glob.has_magic(name):
             if not pattern.is_file():
                 kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
@@ -41,7 +46,7 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
-        matches = [match for match in matches if match.is_file()]
+        matches = [document.allowed(place, match) for match in matches if match.is_file()]
         if not matches:
             raise document.error(place, f"no file matches '{shown(pattern)}'.")
         found.extend(matches)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import hashlib
 import json
 import os
 from array import array
@@ -40,6 +41,30 @@ class FileSource:
         self.checked = False
         self._handle: int | None = None
         self._stamp: tuple[int, int] | None = None
+        self._content = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes; 0 where there is no file any more."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def content(self) -> str:
+        """The hash of the file's content, computed once: while its lines are read, or now."""
+        if not self._content:
+            for _ in self._chunks():
+                pass
+        return self._content
+
+    def _chunks(self) -> Iterator[bytes]:
+        """The whole file. What is read later must be of the same state."""
+        digest = hashlib.blake2b(digest_size=16)
+        handle = self._open()
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            self._stamp = _stamp(handle)
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                yield chunk
+        self._content = digest.hexdigest()
 
     def read(self, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`. Raises DatasetError where the file changed since it was scanned."""
@@ -51,13 +76,20 @@ class FileSource:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Every line with the offset of its first byte."""
-        handle = self._open()
-        with os.fdopen(handle, "rb", buffering=_CHUNK) as file:
-            self._stamp = _stamp(handle)
-            offset = 0
-            for line in file:
-                yield offset, line
-                offset += len(line)
+        offset = 0
+        parts: list[bytes] = []
+        for chunk in self._chunks():
+            *whole, rest = chunk.split(b"\n")
+            for line in whole:
+                parts.append(line)
+                full = b"".join((*parts, b"\n"))
+                parts.clear()
+                yield offset, full
+                offset += len(full)
+            if rest:
+                parts.append(rest)
+        if parts:
+            yield offset, b"".join(parts)
 
     def _open(self) -> int:
         try:
@@ -98,7 +130,11 @@ class InlineSource:
         self.checked = False
         lines = [as_json(row, f"{label}, row {number}") for number, row in enumerate(rows, 1)]
         self._data = b"".join(lines)
+        self.size = len(self._data)
         self._lengths = [len(line) for line in lines]
+
+    def content(self) -> str:
+        return hashlib.blake2b(self._data, digest_size=16).hexdigest()
 
     def read(self, offset: int, length: int) -> bytes:
         return self._data[offset : offset + length]
@@ -184,6 +220,14 @@ class Rows:
             if offset + len(line) > target:
                 break
         return f"{source.label}, row {number:,}"
+
+    def places(self) -> tuple[array[int], array[int], Sequence[int]]:
+        """Where the kept rows are: offsets, lengths, and the first row of each source."""
+        return self._offsets, self._lengths, self._starts
+
+    def restore(self, offsets: array[int], lengths: array[int], starts: Sequence[int], total: int) -> None:
+        """Take over what `places` gave before, for the same sources."""
+        self._offsets, self._lengths, self._starts, self.total = offsets, lengths, list(starts), total
 
     def drop(self, indices: set[int]) -> None:
         """Take kept rows out again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
+from evalwright.core.secrets import MASKED
 from evalwright.models.registry import open_model
 
 
@@ -295,19 +295,6 @@ def test_a_class_is_made_its_own_way() -> None:
         Three.create_from_arg_string("size")
 
 
-def from_file(folder: Path, source: str) -> type:
-    """The class `Model` of a module in a file, as a plug-in would be."""
-    name = f"lm_file_{abs(hash(source))}"
-    path = folder / f"{name}.py"
-    path.write_text(source)
-    module = ModuleType(name)
-    module.__file__ = str(path)
-    sys.modules[name] = module
-    exec(compile(source, str(path), "exec"), module.__dict__)
-    found: type = module.Model
-    return found
-
-
 SOURCE = """
 from evalwright.compat.lm_eval import LM
 class Model(LM):
@@ -316,26 +303,56 @@ class Model(LM):
 """
 
 
-def test_the_fingerprint_follows_source_and_arguments(tmp_path: Path) -> None:
-    first, second = from_file(tmp_path, SOURCE % "one"), from_file(tmp_path, SOURCE % "two")
+def test_nothing_is_shared_until_the_class_or_the_user_names_what_answers() -> None:
+    def model(made: type, named: str | None = None, **arguments: Any) -> LMAdapter:
+        return LMAdapter("lm/x", made, arguments, fingerprint=named)
 
-    def fingerprint(made: type, **more: Any) -> str:
-        return LMAdapter("lm/x", made, more.pop("arguments", {}), **more).fingerprint
+    class Named(Three):
+        fingerprint = "weights of May"
 
-    assert fingerprint(first) == fingerprint(first)
-    assert fingerprint(first) != fingerprint(second)
-    assert fingerprint(first, fingerprint="mine") == fingerprint(second, fingerprint="mine")
-    assert fingerprint(Three, arguments={"size": 1}) != fingerprint(Three, arguments={"size": 2})
+    assert model(Three).fingerprint != model(Three).fingerprint
+    assert not model(Three).is_known
+    assert (
+        model(Named).fingerprint
+        == model(Three, "weights of May").fingerprint
+        != model(Three, "other").fingerprint
+    )
+    assert model(Named, size=1).fingerprint != model(Named, size=2).fingerprint
 
-    class WithKey(Three):
-        def __init__(self, api_key: str = "", max_tokens: int = 1) -> None:
+
+def test_every_argument_is_part_of_the_fingerprint_and_a_secret_as_a_digest() -> None:
+    class Takes(Three):
+        def __init__(
+            self, api_key: str = "", max_tokens: int = 1, add_bos_token: bool = False, think_end_token: str = "",
+            tokenized_requests: bool = False,
+        ) -> None:  # fmt: skip
             super().__init__()
 
-    one, other = ({"api_key": key, "max_tokens": 2} for key in ("sk-1", "sk-2"))
-    assert fingerprint(WithKey, arguments=one) == fingerprint(WithKey, arguments=other)
-    shown = LMAdapter("lm/x", WithKey, one).describe()
-    assert shown["arguments"] == {"max_tokens": 2}
-    assert "sk-1" not in str(shown)
+    base = {"api_key": "secret-of-one", "max_tokens": 2, "add_bos_token": False, "think_end_token": "</t>"}
+    changes: list[dict[str, Any]] = [
+        {}, {"api_key": "secret-of-two"}, {"max_tokens": 3}, {"add_bos_token": True}, {"think_end_token": "</s>"},
+        {"tokenized_requests": True},
+    ]  # fmt: skip
+    made = [LMAdapter("lm/x", Takes, {**base, **change}, fingerprint="f") for change in changes]
+    assert len({each.fingerprint for each in made}) == len(changes)
+    shown = made[0].describe()["arguments"]
+    assert shown == {**base, "api_key": MASKED}
+
+
+def test_a_size_of_batches_is_checked_and_handed_over() -> None:
+    class Batched(Three):
+        def __init__(self, batch_size: int | str = 1, **more: Any) -> None:
+            super().__init__()
+            self.batch_size = batch_size
+
+    model = LMAdapter("lm/x", Batched, {"batch_size": 3})
+    model.load()
+    assert model._lm.batch_size == 3
+    for wrong in ("banana", 0, True, "auto:x", -1, 1.5):
+        with pytest.raises(ConfigurationError, match="whole number of at least 1"):
+            LMAdapter("lm/x", Batched, {"batch_size": wrong})
+    with pytest.raises(UnknownName, match="Did you mean 'batch_size'"):
+        LMAdapter("lm/x", Batched, {"batchsize": 3})
 
 
 def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.runs.names import digest, doc_digest
@@ -56,7 +56,6 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(lines())
-@settings(max_examples=150, deadline=None)
 def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
     record = record_of("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
     stored = record_from(json.loads(to_json(record_row(record))))

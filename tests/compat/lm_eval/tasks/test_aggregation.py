@@ -8,7 +8,7 @@ import statistics
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.tasks import aggregation, labels
@@ -50,7 +50,6 @@ def test_the_error_of_a_mean_has_n_minus_one() -> None:
 
 @pytest.mark.filterwarnings("ignore:A single label")
 @given(LABELS)
-@settings(max_examples=60, deadline=None)
 def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     golds, predicted = zip(*pairs, strict=True)

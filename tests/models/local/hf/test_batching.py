@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import deque
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure
@@ -18,7 +19,12 @@ torch = pytest.importorskip("torch")
 from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory  # noqa: E402
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.fixture(autouse=True)
+def _nothing_to_collect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No memory is really short here, and a collection of all that torch brings takes its time."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
 @given(
     st.lists(st.integers(1, 50), max_size=25),
     st.one_of(st.none(), st.integers(1, 8)),
@@ -69,7 +75,6 @@ def test_which_errors_say_that_memory_ran_out() -> None:
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(1, 50), max_size=15),
     st.one_of(st.none(), st.integers(1, 8)),

@@ -24,7 +24,7 @@ def inputs_of(pairs: Sequence[Pair]) -> list[tuple[int, ...]]:
     return [(*context, *continuation[:-1]) for context, continuation in pairs]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(some_pairs)
 @example([([1], [2]), ([1], [2]), ([1, 2], [0]), ([1], [2, 0, 1])])
 def test_the_tree_holds_every_prefix_once(pairs: list[Pair]) -> None:
@@ -79,7 +79,7 @@ def executed(
     return reads, computed
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(some_pairs, some_limits, st.sampled_from([0, 8, 40]))
 def test_every_target_is_read_once_after_its_own_tokens(
     pairs: list[Pair], limits: CutLimits, pack: int

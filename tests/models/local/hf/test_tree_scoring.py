@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure, ModelError
@@ -161,7 +161,7 @@ def trees(draw: st.DrawFn) -> list[Pair]:
     return pairs + draw(st.lists(st.sampled_from(pairs), max_size=3))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(trees(), st.sampled_from(ARCHITECTURES), st.booleans(), st.sampled_from([64, 150, 2048]))
 def test_any_tree_scores_as_the_plain_way_does(
     scorers: dict[str, Scorers], pairs: list[Pair], kind: str, cascading: bool, tokens: int

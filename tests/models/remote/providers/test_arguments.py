@@ -137,4 +137,4 @@ def test_a_key_or_a_login_does_not_travel_unencrypted(monkeypatch: pytest.Monkey
     monkeypatch.setenv("BOX_KEY", "box-key-value")
     named = opened("anthropic/http://box.example.com/v1#m", api_key_env="BOX_KEY")
     assert named.describe()["key"] == "$BOX_KEY"
-    assert opened("anthropic/https://box.example.com/v1#m").describe()["key"] == "$ANTHROPIC_API_KEY"
+    assert opened("anthropic/https://box.example.com/v1#m").describe()["key"] == "none"

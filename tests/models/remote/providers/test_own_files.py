@@ -31,15 +31,13 @@ KEY = "sk-own-0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MINE_API_KEY", KEY)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EVALWRIGHT_PROVIDERS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(provider_table, "_added", dict(provider_table._added))
     monkeypatch.setattr(price_table, "_own", dict(price_table._own))
-    write_questions(tmp_path, 6)
+    write_questions(own_folder, 6)
     yield
     provider_table._read_variable.cache_clear()
 
@@ -203,12 +201,12 @@ def test_a_configuration_names_its_files(server: OpenAIServer, tmp_path: Path) -
     (folder / "suite.yaml").write_text(
         "plugins: mine.toml\ntasks: [questions.yaml]\nmodels: [mine/m1]\nname: s\n"
     )
-    done = typed("run", "--config", "suite/suite.yaml")
+    done = typed("run", "--config", "suite/suite.yaml", "--trust-file", "suite/suite.yaml")
     assert done.code == 0, done.err
     run = json.loads(Path("runs/s/run.json").read_text())
     assert run["configuration"]["plugins"] == ["suite/mine.toml"]
     assert run["usage"]["cost"] > 0
-    again = typed("run", "--config", "runs/s")
+    again = typed("run", "--config", "runs/s/run.json", "--trust-file", "runs/s/run.json")
     assert again.code == 0, again.err
 
 

@@ -21,15 +21,15 @@ from evalwright.compat.lm_eval.models.classes import (
     METHODS,
     abilities_of,
     check_arguments,
-    is_secret,
     own_method,
-    source_of,
 )
+from evalwright.compat.lm_eval.models.identity import IDLE, content_of, is_transformers
 from evalwright.compat.lm_eval.models.interface import Instance, RequestType
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of, stop_at
+from evalwright.core.secrets import digested_arguments, masked_arguments
+from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
 from evalwright.tasks.entry_points import offered
 
 _END = object()
@@ -41,7 +41,8 @@ class LMAdapter(LocalModel):
     """A model class behind our door. The class is instantiated in `load`, in the worker thread.
 
     chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
-    store; by default the source of the file that defines the class, and the arguments.
+    store, with the arguments. Without one nothing is shared between runs, but for the transformers backend of the package of that
+    release, of which is known what answers.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class LMAdapter(LocalModel):
         *,
         chat: bool | None = None,
         fingerprint: str | None = None,
-        identity: str | None = None,
+        release: str = "",
     ) -> None:
         self.name = name
+        self._release = release
         self._class = made
         self._arguments = dict(arguments)
         self._lm: Any = None
@@ -66,16 +68,34 @@ class LMAdapter(LocalModel):
             )
         check_arguments(name, made, self._arguments)
         own = fingerprint or getattr(made, "fingerprint", None)
-        self._shown = {key: value for key, value in self._arguments.items() if not is_secret(key)}
-        identity = str(own) if isinstance(own, str) and own else identity or source_of(made)
-        self.fingerprint = fingerprint_of(
-            {"lm": identity, "arguments": self._shown, "chat": "chat" in self.abilities}
-        )
+        named = str(own) if isinstance(own, str | int) and own else ""
+        self._own = {} if named else self._content()
+        if named or self._own:
+            self.fingerprint = fingerprint_of(self._identity(named))
+        else:
+            self.fingerprint = unknown_fingerprint()
+
+    def _content(self) -> dict[str, Any]:
+        """What names the weights, the tokenizer and the code that answer; empty where they cannot be known."""
+        found = content_of(self._arguments) if self._release and is_transformers(self._class) else None
+        return {} if found is None else {"release": self._release, "content": found}
+
+    def _identity(self, named: str) -> dict[str, Any]:
+        arguments = digested_arguments(self._arguments)
+        if not named:
+            known = {*IDLE, *self._own["content"], "revision"}
+            arguments = {key: value for key, value in arguments.items() if key not in known}
+        return {"lm": named or self._own, "arguments": arguments, "chat": "chat" in self.abilities}
 
     def describe(self) -> dict[str, Any]:
-        """With the class and its arguments; those that look like keys are left out."""
+        """With the class and its arguments; secrets are masked."""
         name = f"{self._class.__module__}.{self._class.__qualname__}"
-        return {**super().describe(), "class": name, "arguments": self._shown}
+        return {
+            **super().describe(),
+            "class": name,
+            "arguments": masked_arguments(self._arguments),
+            **self._own,
+        }
 
     def load(self) -> None:
         """Make the model. Raises ModelError with the class's own words where it cannot be made."""
@@ -87,6 +107,11 @@ class LMAdapter(LocalModel):
             raise
         except Exception as error:
             raise ModelError(f"The model '{self.name}' cannot be created: {_words(error)}") from error
+        if self._own and self._content() != self._own:
+            self.unload()
+            raise ModelError(
+                f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
+            )
 
     def unload(self) -> None:
         """Drop the model."""
@@ -291,11 +316,7 @@ def lm_eval_model(
         raise ConfigurationError(
             f"The backend '{name}' of lm_eval cannot be imported: {_words(error)}"
         ) from None
-    inside = str(made.__module__).startswith("lm_eval.")
-    identity = f"lm_eval {release} {name}" if inside else None
-    return LMAdapter(
-        f"lm_eval/{name}", made, arguments, chat=chat, fingerprint=fingerprint, identity=identity
-    )
+    return LMAdapter(f"lm_eval/{name}", made, arguments, chat=chat, fingerprint=fingerprint, release=release)
 
 
 def _settings(request: Generate) -> dict[str, Any]:

@@ -1,19 +1,17 @@
-"""What can be known of a class of lm-evaluation-harness's model interface without making one: abilities, source, arguments."""
+"""What can be known of a class of lm-evaluation-harness's model interface without making one: abilities and arguments."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
-import sys
 import textwrap
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.models.identity import PASSED_ON, check_batch_size, is_transformers
 from evalwright.compat.lm_eval.models.interface import RequestType
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, closest
 from evalwright.core.requests import Ability, Generate, LogLikelihood, RollingLogLikelihood
 
 INTERFACES = (lm_interface.__name__, "lm_eval.api.model")
@@ -24,8 +22,7 @@ METHODS: dict[type, tuple[RequestType, Ability]] = {
     RollingLogLikelihood: ("loglikelihood_rolling", "rolling"),
     Generate: ("generate_until", "generate"),
 }
-_SECRET = ("key", "token", "secret", "password", "auth")
-_NOT_SECRET = ("max_", "token_id", "tokenizer", "_toks", "tokens")
+_SEVERAL = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 def abilities_of(made: type, chat: bool | None = None) -> frozenset[Ability]:
@@ -37,23 +34,6 @@ def abilities_of(made: type, chat: bool | None = None) -> frozenset[Ability]:
     if _does_something(made, "apply_chat_template") if chat is None else chat:
         able.add("chat")
     return frozenset(able)
-
-
-def source_of(made: type) -> str:
-    """A hash of the files that define a class and its bases, up to the interface; one of its own where there is no file."""
-    digest = hashlib.blake2b(f"{made.__module__}.{made.__qualname__}".encode(), digest_size=16)
-    for base in made.__mro__:
-        if base in (object, lm_interface.LM, lm_interface.TemplateLM) or base.__module__ in (
-            "abc",
-            "builtins",
-        ):
-            continue
-        try:
-            digest.update(inspect.getsource(sys.modules[base.__module__]).encode())
-        except (KeyError, OSError, TypeError):
-            # What it would answer cannot be known, so nothing is shared.
-            return uuid.uuid4().hex
-    return digest.hexdigest()
 
 
 def _does_something(made: type, name: str) -> bool:
@@ -94,25 +74,36 @@ def _home(made: type, name: str) -> str:
 
 def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None:
     """Raise where the constructor does not take an argument or lacks one that it must have."""
+    if "batch_size" in arguments:
+        check_batch_size(name, arguments["batch_size"])
     if own_method(made, "create_from_arg_string") or own_method(made, "create_from_arg_obj"):
         return
     try:
         signature = inspect.signature(made)
     except (TypeError, ValueError):
         return
-    parameters = signature.parameters.values()
-    named = [item for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)]
-    known = [item.name for item in named]
-    unknown = [key for key in arguments if key not in known]
-    if unknown and not any(item.kind is item.VAR_KEYWORD for item in parameters):
-        hint = f"Known: {', '.join(known)}." if known else "It takes none."
-        raise UnknownName(f"argument of '{name}'", unknown[0], known, hint)
+    named = [item for item in signature.parameters.values() if item.kind not in _SEVERAL]
+    known, open_ended = _names(made)
+    for key in arguments:
+        if key not in known and (not open_ended or closest(key, known, 1)):
+            hint = f"Known: {', '.join(known)}." if known else "It takes none."
+            raise UnknownName(f"argument of '{name}'", key, known, hint)
     missing = [item.name for item in named if item.default is item.empty and item.name not in arguments]
     if missing:
         raise ConfigurationError(f"The model '{name}' needs the argument '{missing[0]}': -M {missing[0]}=...")
 
 
-def is_secret(key: str) -> bool:
-    """Whether an argument looks like a key, which is neither shown nor part of a fingerprint."""
-    low = key.lower()
-    return any(word in low for word in _SECRET) and not any(word in low for word in _NOT_SECRET)
+def _names(made: type) -> tuple[list[str], bool]:
+    """The arguments that a class and those under it take by name, and whether it takes others: what it hands on is not known."""
+    known: dict[str, None] = {}
+    for base in made.__mro__:
+        if "__init__" in base.__dict__ and base is not object:
+            parameters = list(inspect.signature(base).parameters.values())
+            known |= dict.fromkeys(item.name for item in parameters if item.kind not in _SEVERAL)
+            if not any(item.kind is item.VAR_KEYWORD for item in parameters):
+                break
+    if is_transformers(made):
+        return [*known, *PASSED_ON], False
+    return list(known), any(
+        item.kind is item.VAR_KEYWORD for item in inspect.signature(made).parameters.values()
+    )

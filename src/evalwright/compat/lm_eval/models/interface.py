@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
 
 RequestType = Literal["loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice"]
@@ -236,7 +237,6 @@ def register_model(*names: str) -> Callable[[Class], Class]:
 
 def parse_arguments(text: str) -> dict[str, Any]:
     """ "key=value,key=value" as a mapping; values that read as JSON (numbers, true, null) are what they read as."""
-    import json
 
     out: dict[str, Any] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
@@ -244,7 +244,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
         if not equals or not key.strip():
             raise ConfigurationError(f"'{part}' is not an argument of the form key=value.")
         try:
-            out[key.strip()] = json.loads(value)
+            out[key.strip()] = from_json(value)
         except ValueError:
             out[key.strip()] = {"True": True, "False": False, "None": None}.get(value, value)
     return out

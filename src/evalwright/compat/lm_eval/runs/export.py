@@ -28,6 +28,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json, write_json
+from evalwright.tasks.files import place_of, write_text
 
 _TRACKED = ("system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template")
 
@@ -37,7 +38,7 @@ def export_lm_eval(run: Run, out: Path) -> list[Path]:
     time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
     folder = out / file_safe(run.model)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        place_of(folder).mkdir(parents=True, exist_ok=True)
         tasks = {task["name"]: _Exported(task, folder, time) for task in run.data["tasks"]}
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
@@ -68,8 +69,10 @@ class _Exported:
         """Write the task's lines: all of the first filter, then all of the next, as their readers expect."""
         rows = Rows(self.task, self.metrics)
         parts = [self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))]
+        for path in (self.samples_file, *parts):
+            path.unlink(missing_ok=True)
         hashes: list[list[str]] = [[] for _ in parts]
-        outs = [part.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") for part in parts]
+        outs = [part.open("x", encoding="utf-8", newline="\n", errors="backslashreplace") for part in parts]
         failed: list[str] = []
         try:
             for _, draws in groupby(records, key=lambda record: record.index):
@@ -78,7 +81,7 @@ class _Exported:
                 if not lines:
                     failed.append(_line(rows.failed_line(several[0])))
                     continue
-                answered = next(record for record in several if record.answer)
+                answered = next(record for record in several if record.answer and record.failure is None)
                 if not self.count and answered.answer:
                     self.type = output_type(answered, answered.answer)
                 self.count += 1
@@ -91,12 +94,12 @@ class _Exported:
         self.hashes = digest("".join(text for part in hashes for text in part))
         self._join(parts)
         if failed:
-            self.failures_file.write_text("".join(failed), encoding="utf-8", errors="backslashreplace")
+            write_text(self.failures_file, "".join(failed))
             self.files.append(self.failures_file)
 
     def _join(self, parts: Sequence[Path]) -> None:
         if self.count:
-            with self.samples_file.open("wb") as whole:
+            with self.samples_file.open("xb") as whole:
                 for part in parts:
                     with part.open("rb") as lines:
                         while block := lines.read(1 << 20):

@@ -6,7 +6,6 @@ in them is trusted: what is not as expected is a sentence that names file and li
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import NO_FILTER, file_safe
 from evalwright.compat.recording import nothing_at, parsed, read_rows
 from evalwright.core.errors import RunError
@@ -172,7 +172,7 @@ class SampleLines:
                 rows = {}
                 for code, start in zip(places[::2], places[1::2], strict=True):
                     file.seek(start)
-                    rows[self.filters[code]] = json.loads(file.readline())
+                    rows[self.filters[code]] = from_json(file.readline())
                 yield doc, rows
 
 

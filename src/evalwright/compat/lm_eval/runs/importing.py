@@ -29,6 +29,7 @@ from evalwright.compat.recording import (
 )
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
+from evalwright.core.secrets import is_secret, masked_arguments
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.models.base import fingerprint_of
@@ -36,16 +37,11 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import hashed
 
-_SECRET = re.compile(r"(?:.*_)?(?:api_?key|token|password|secret|authorization)", re.IGNORECASE)
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
 _KEPT = (
-    "model_source",
-    "system_instruction",
-    "system_instruction_sha",
-    "fewshot_as_multiturn",
-    "chat_template",
+    "model_source", "system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template",
     "chat_template_sha",
-)
+)  # fmt: skip
 
 
 def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
@@ -237,9 +233,10 @@ def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration without what may be a key among the model's arguments."""
     given = config.get("model_args")
     if isinstance(given, dict):
-        kept: Any = {key: value for key, value in given.items() if not _SECRET.fullmatch(str(key))}
+        kept: Any = {key: value for key, value in given.items() if not is_secret(key)}
+        kept = masked_arguments(kept)
     elif isinstance(given, str):
-        kept = ",".join(p for p in given.split(",") if not _SECRET.fullmatch(p.partition("=")[0].strip()))
+        kept = ",".join(p for p in given.split(",") if not is_secret(p.partition("=")[0]))
     else:
         kept = given
     return {**config, "model_args": kept} if "model_args" in config else dict(config)

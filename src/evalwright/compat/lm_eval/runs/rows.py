@@ -65,7 +65,7 @@ class Rows:
 
     def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
         """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
-        answered = [record for record in draws if record.answer is not None]
+        answered = [record for record in draws if record.answer is not None and record.failure is None]
         if not answered or not any(record.scores for record in answered):
             return []
         whole = self._request(answered)

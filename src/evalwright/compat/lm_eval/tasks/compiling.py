@@ -20,10 +20,11 @@ from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
-from evalwright.compat.lm_eval.tasks.scoring import Scoring
+from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.shots import Shots
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
+from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
@@ -123,6 +124,7 @@ class TaskWork(ABC):
             },
             source=str(metadata.get("config_source", "")),
             order="file" if options.published else "shuffled",
+            score_as_empty=NO_ANSWER if options.published else (),
             found_metrics=self.metrics.specs,
         )
 
@@ -182,7 +184,7 @@ class Work(TaskWork):
             raise self.lacking[0]
         self.metrics.check()
         definition, options, count = self.definition, self.options, self.num_fewshot
-        splits = Splits(definition)
+        splits = Splits(definition, options)
         rows = splits.questions()
         if not len(rows):
             raise DatasetError(f"The task '{definition.name}' has no rows.")
@@ -240,6 +242,7 @@ def scoring_of(
 
     what: that row, for errors. Raises TaskError where it cannot be read.
     """
+    require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
     try:
         text, target = fields.text(row), fields.target(row)

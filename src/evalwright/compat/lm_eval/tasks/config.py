@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
@@ -96,7 +97,10 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task's settings with everything derived from them. findings: what is odd in the file, in sentences."""
+    """A task's settings with everything derived from them. findings: what is odd in the file, in sentences.
+
+    source: the task file, "" or another word where there is none.
+    """
 
     config: TaskConfig
     shots: FewShot
@@ -104,6 +108,12 @@ class Definition:
     pipelines: tuple[Pipeline, ...]
     generation: Mapping[str, Any]
     findings: tuple[str, ...]
+    source: str = ""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the task file."""
+        return Path(self.source).parent if self.source.endswith(("yaml", "yml")) else None
 
     @property
     def name(self) -> str:
@@ -136,6 +146,7 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
         pipelines_of(config.filter_list, name),
         _generation(config, findings),
         tuple(findings),
+        where,
     )
 
 

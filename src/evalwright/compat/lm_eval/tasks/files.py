@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import yaml
 
 from evalwright.core.errors import EvalwrightError, TaskError
+from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -62,9 +66,10 @@ _Loader.add_constructor(
 
 
 class Files:
-    """Reads task files; a file that many include is parsed once."""
+    """Reads task files; a file that many include is parsed once. may_include: whether a file may be included by others."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_include: Callable[[Path], bool] | None = None) -> None:
+        self._may_include = may_include or (lambda path: True)
         self._parsed: dict[Path, dict[str, Any]] = {}
 
     def read(self, path: Path) -> dict[str, Any]:
@@ -89,7 +94,13 @@ class Files:
         included = own["include"]
         merged: dict[str, Any] = {}
         for name in included if isinstance(included, list) else [included]:
-            other = self._read(path.parent / str(name), (*within, path))
+            beside = path.parent / str(name)
+            if not self._may_include(beside.resolve()):
+                raise TaskError(
+                    f"The task file '{path}' includes '{name}', which is outside the folder of task files. "
+                    f"Name a folder that holds both with --task-root, or allow it with --trust '{beside.resolve().parent}'."
+                )
+            other = self._read(beside, (*within, path))
             merged.update((key, value) for key, value in other.items() if key != "task_list")
         merged.update((key, value) for key, value in own.items() if key != "include")
         return merged
@@ -98,19 +109,26 @@ class Files:
 def parse(path: Path) -> dict[str, Any]:
     """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
     try:
+        if not path.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         data = path.read_bytes()
     except OSError as error:
         raise TaskError(f"The task file '{path}' cannot be read: {error.strerror}.") from None
     loader = _Loader(data)
     loader.folder = path.parent
     try:
-        value = loader.get_single_data()
+        if too_deep(data.decode("utf-8", "replace")):
+            raise ValueError("it is nested too deeply")
+        node = loader.get_single_node()
+        if node is not None and expanded_size(node) > MAX_NODES:
+            raise ValueError(f"with its aliases (*) written out it has more than {MAX_NODES:,} values")
+        value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise TaskError(f"{path}{line}: this YAML cannot be used: {problem}.") from None
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.files import Unavailable
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import ScoringError, TaskError, UnknownName
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -100,6 +101,47 @@ def _tags(
     return out
 
 
+def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
+    compiled = re.compile(pattern)
+    return [compiled.findall(text) for text in texts]
+
+
+def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
+    """What the pattern, which a file gave, finds in each answer. Raises TaskError for what is no pattern, ScoringError where
+    it takes too long.
+    """
+    texts = [answer if isinstance(answer, str) else "" for answer in answers]
+    try:
+        found: list[list[Any]] = bounded.call(_matches, pattern, texts, key=pattern)
+    except bounded.Raised as error:
+        raise TaskError(f"The pattern {pattern!r} cannot be used: {error}.") from None
+    except bounded.LimitExceeded as error:
+        raise ScoringError(f"The pattern {pattern!r} cannot be used on this text: {error}.") from None
+    return found
+
+
+@lru_cache(maxsize=256)
+def _check_pattern(pattern: str) -> None:
+    matches_of(pattern, [])
+
+
+def _without(patterns: Sequence[str], text: str) -> str:
+    for pattern in patterns:
+        text = re.sub(pattern, "", text)
+    return text
+
+
+def without(patterns: Sequence[str] | None, text: str) -> str:
+    """The text without what the patterns, which a file gave, find. Raises ScoringError."""
+    if not patterns:
+        return text
+    try:
+        found: str = bounded.call(_without, list(patterns), text, key=tuple(patterns))
+    except (bounded.Raised, bounded.LimitExceeded) as error:
+        raise ScoringError(f"A pattern of {list(patterns)} cannot be used on this text: {error}.") from None
+    return found
+
+
 TakeFirst = _made("TakeFirst", _first)
 
 
@@ -116,16 +158,20 @@ class RegexFilter(Filter):
     ) -> None:
         super().__init__()
         self.regex_pattern = regex_pattern
-        self.regex = re.compile(regex_pattern)
         self.group_select = group_select
         self.fallback = fallback
+        _check_pattern(regex_pattern)
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern, for filters of task modules that build on this one."""
+        return re.compile(self.regex_pattern)
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        return [[self.found(self.regex, answer, self.fallback) for answer in answers] for answers in resps]
+        found = iter(matches_of(self.regex_pattern, [answer for answers in resps for answer in answers]))
+        return [[self._picked(next(found), self.fallback) for _ in answers] for answers in resps]
 
-    def found(self, regex: re.Pattern[str], answer: Any, fallback: Any) -> Any:
-        """The pattern's match in an answer."""
-        matches = regex.findall(answer if isinstance(answer, str) else "")
+    def _picked(self, matches: Sequence[Any], fallback: Any) -> Any:
         if not matches:
             return fallback
         picked = matches[self.group_select]
@@ -160,24 +206,24 @@ class MultiChoiceRegexFilter(RegexFilter):
             letters = [chr(ord("A") + index) for index in range(len(choices))]
             by_text = {text: f"({letter})" for text, letter in zip(choices, letters, strict=True)}
             # Every choice keeps its place, also one of equals; the longest is tried first, so none is hidden by its beginning.
-            text = re.compile("|".join(sorted(map(re.escape, choices), key=len, reverse=True)))
-            letter = re.compile(rf":[\s]*({'|'.join(letters)})")
+            text = "|".join(sorted(map(re.escape, choices), key=len, reverse=True))
+            letter = rf":[\s]*({'|'.join(letters)})"
             out.append([self._choice(answer, text, by_text, letter) for answer in answers])
         return out
 
-    def _choice(
-        self, answer: Any, text: re.Pattern[str], by_text: Mapping[str, str], letter: re.Pattern[str]
-    ) -> Any:
-        if own := self.found(self.regex, answer, ""):
+    def _choice(self, answer: Any, text: str, by_text: Mapping[str, str], letter: str) -> Any:
+        if own := self._found(self.regex_pattern, answer):
             return own
-        if named := self.found(text, self._plain(answer), ""):
+        if named := self._found(text, self._plain(answer)):
             return by_text.get(named, named)
-        lettered = self.found(letter, answer, "")
+        lettered = self._found(letter, answer)
         return f"({lettered})" if lettered else self.fallback
 
+    def _found(self, pattern: str, answer: Any) -> Any:
+        return self._picked(matches_of(pattern, [answer])[0], "")
+
     def _plain(self, text: str) -> str:
-        for pattern in self.regexes_to_ignore or ():
-            text = re.sub(pattern, "", text)
+        text = without(self.regexes_to_ignore, text)
         if self.ignore_case:
             text = text.lower()
         return text.translate(_punctuation()) if self.ignore_punctuation else text

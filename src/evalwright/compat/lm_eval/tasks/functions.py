@@ -12,6 +12,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks import shim
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
+from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import TaskError, UnknownName
 
 _PACKAGE = "lm_eval.tasks"
@@ -22,19 +23,14 @@ class _NotImported(TaskError):
 
 
 class Functions:
-    """Imports what task files name. trusted: folders whose files may run; roots: the folders of task files.
+    """Imports what task files name. options: say which folders' files may run; roots: the folders of task files.
 
     Raises TaskError where a function is not trusted, cannot be imported, or is not there.
     """
 
-    def __init__(self, trusted: Sequence[Path], roots: Sequence[Path]) -> None:
-        self._trusted = tuple(Path(folder).expanduser().resolve() for folder in trusted)
+    def __init__(self, options: Options, roots: Sequence[Path]) -> None:
+        self.is_trusted = options.trusts
         self._roots = tuple(roots)
-
-    def is_trusted(self, folder: Path) -> bool:
-        """Whether files of that folder may run."""
-        resolved = folder.resolve()
-        return any(resolved.is_relative_to(one) for one in self._trusted)
 
     def require_trust(self, ref: FunctionRef, task: str) -> None:
         """Raise TaskError where the folder of `ref` is not trusted."""
@@ -74,9 +70,10 @@ class Functions:
 
     def _module(self, name: str, ref: FunctionRef, task: str) -> ModuleType:
         shim.install(self._roots)
-        path = (ref.folder / f"{name.replace('.', '/')}.py").resolve()
+        path = (ref.folder / f"{name.strip('.').replace('.', '/')}.py").resolve()
         try:
             if path.exists():
+                self.require_trust(FunctionRef(ref.name, path.parent), task)
                 return load_file(path, self._name_of(path))
             return importlib.import_module(name)
         except TaskError:

@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.tasks.datasets.copies import home
+from evalwright.core.private import home_folder
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.files import write_text
 from evalwright.tasks.index import stamp, unchanged
@@ -68,9 +69,9 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
         digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
     state = digest.hexdigest()
     name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    cache = home() / "lm-eval" / f"index-{name}.json"
+    cache = home_folder() / "lm-eval" / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        data = json.loads(cache.read_text(encoding="utf-8"))
+        data = from_json(cache.read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
             known = data["entries"]
             return [Listed(name, kind, path, tuple(own)) for name, kind, path, own in known], dict(
@@ -80,12 +81,15 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries]
     data = {"version": _VERSION, "state": state, "outside": outside, "entries": rows, "problems": problems}
     with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache, json.dumps(data, separators=(",", ":")))
+        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
     return entries, problems
 
 
 def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """All files below, also those without a suffix, which are included by others: (path, size, time)."""
+    """All files below, also those without a suffix, which are included by others: (path, size, time).
+
+    Links out of the folder, and links to folders, are left out: they could lead through a whole disk.
+    """
     stack = [folder]
     while stack:
         try:
@@ -94,6 +98,10 @@ def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
             continue
         for item in items:
             with suppress(OSError):
+                if item.is_symlink() and (
+                    item.is_dir() or not Path(item.path).resolve().is_relative_to(folder)
+                ):
+                    continue
                 if item.is_dir():
                     if item.name not in _SKIPPED:
                         stack.append(item.path)

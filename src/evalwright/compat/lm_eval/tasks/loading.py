@@ -45,8 +45,11 @@ class Library:
         self.options = options
         self.roots = options.folders()
         self.index = Index(self.roots)
-        self.files = Files()
-        self.functions = Functions(options.trust, self.roots)
+        self.files = Files(self._may_include)
+        self.functions = Functions(options, self.roots)
+
+    def _may_include(self, path: Path) -> bool:
+        return any(path.is_relative_to(root) for root in self.roots) or self.options.trusts(path.parent)
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
         """The tasks of a name or of a YAML file. generated: other options for those that generate text.

@@ -46,6 +46,11 @@ class Options:
         """Whether its own arithmetic is wanted, flaws included."""
         return self.scoring == "published"
 
+    def trusts(self, folder: Path) -> bool:
+        """Whether files of that folder may run."""
+        real = folder.resolve()
+        return any(real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust)
+
     def folders(self) -> tuple[Path, ...]:
         """The roots, resolved. Raises ConfigurationError where there are none or one does not exist."""
         roots = tuple(Path(root).expanduser().resolve() for root in self.roots) or _installed()

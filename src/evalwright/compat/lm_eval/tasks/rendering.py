@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.config import TaskConfig
 from evalwright.core.errors import TaskError
+from evalwright.tasks.linear_templates import LONGEST, is_linear
 
 Doc = Mapping[str, Any]
 
@@ -35,17 +37,38 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 @lru_cache(maxsize=4096)
-def template(source: str) -> Template:
-    """The compiled template. Raises TaskError where it is not one."""
+def _compiled(source: str) -> Template:
+    return _environment().from_string(source)
+
+
+@lru_cache(maxsize=4096)
+def template(source: str) -> Callable[[Doc], str]:
+    """A function that fills the template from a row. Raises TaskError where it is no template.
+
+    What cannot grow beyond its row is rendered here, the rest in the process with limits; there, what goes wrong with a row is
+    a LimitExceeded or Raised.
+    """
     try:
-        return _environment().from_string(source)
-    except TemplateError as error:
-        raise TaskError(f"The template {source!r} cannot be read: {error}.") from None
+        if len(source) <= LONGEST and is_linear(_environment().parse(source)):
+            compiled = _compiled(source)
+            return lambda doc: compiled.render(**doc)
+        bounded.call(_check, source)
+    except (TemplateError, bounded.LimitExceeded, bounded.Raised) as error:
+        raise TaskError(f"The template {source[:200]!r} cannot be read: {error}.") from None
+    return lambda doc: bounded.call(_rendered, source, dict(doc), key=source)
+
+
+def _check(source: str) -> None:
+    _compiled(source)
+
+
+def _rendered(source: str, doc: Doc) -> str:
+    return _compiled(source).render(**doc)
 
 
 def render(source: str, doc: Doc) -> str:
     """The template filled from a row."""
-    return template(source).render(**doc)
+    return template(source)(doc)
 
 
 def field_of(doc: Doc, setting: str | None) -> Any:

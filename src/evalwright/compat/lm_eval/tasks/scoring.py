@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
+from evalwright.compat.lm_eval.tasks.filters import without
+from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import MissingExtra, ScoringError, UnknownName
+from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,19 +24,9 @@ if TYPE_CHECKING:
 NOWHERE = -100
 """The published mark of a gold choice that is not among the choices."""
 
-PAIRED = frozenset(
-    {
-        "acc",
-        "acc_norm",
-        "acc_bytes",
-        "acc_mutual_info",
-        "brier_score",
-        "perplexity",
-        "likelihood",
-        "word_perplexity",
-    }
-    | {"byte_perplexity", "bits_per_byte", "mcc", "f1", "bleu", "chrf", "chrf++", "ter"}
-)
+PAIRED = frozenset({
+    "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "brier_score", "perplexity", "likelihood", "word_perplexity",
+})  # fmt: skip
 """Metrics that hand on what they get, for an aggregation to read."""
 
 KNOWN = PAIRED | {"exact_match", "bypass", "acc_all"}
@@ -203,6 +195,27 @@ def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
         return function([gold, result])
 
 
+def require_trust(definition: Definition, options: Options) -> None:
+    """Raise TaskError where a metric of generated text is a program of the library `evaluate`, which downloads and runs it,
+    and the task's folder is not trusted.
+    """
+    config, folder = definition.config, definition.folder
+    if config.output_type != "generate_until" or config.process_results is not None:
+        return
+    for metric in definition.metrics:
+        loads = metric.function is None and (metric.from_evaluate or metric.name not in KNOWN)
+        if loads and not (folder is not None and options.trusts(folder)):
+            allow = (
+                f"Allow it with --trust '{folder}'."
+                if folder
+                else "Name its folder with --task-root and --trust."
+            )
+            raise TaskError(
+                f"The task '{definition.name}' uses the metric '{metric.name}' of the library `evaluate`, a program that is "
+                f"downloaded and run. {allow}"
+            )
+
+
 def _from_evaluate(name: str) -> Callable[..., Any]:
     try:
         import evaluate
@@ -235,8 +248,7 @@ def exact_match(
             return [plain(one) for one in text]
         if not isinstance(text, str):
             return text
-        for pattern in regexes_to_ignore or ():
-            text = re.sub(pattern, "", text)
+        text = without(regexes_to_ignore, text)
         if ignore_case:
             text = text.lower()
         # Published comparisons are of fixed-width arrays, which know no trailing NUL.

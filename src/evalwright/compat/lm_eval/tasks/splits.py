@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.sources import checked_source
 from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError
 
 
 class Splits:
     """Opens a task's data, once."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, options: Options) -> None:
         self.definition = definition
+        self.options = options
         self._data: Any = None
 
     def questions(self) -> Any:
@@ -60,14 +63,19 @@ class Splits:
 
     def _open(self) -> Any:
         config = self.definition.config
-        options = dict(config.dataset_kwargs or {})
-        options.pop("trust_remote_code", None)
         if config.custom_dataset is not None:
             made = config.custom_dataset
-            return self._called(lambda: made(**(config.metadata or {}), **options))
+            given = {
+                key: value
+                for key, value in (config.dataset_kwargs or {}).items()
+                if key != "trust_remote_code"
+            }
+            return self._called(lambda: made(**(config.metadata or {}), **given))
         if config.dataset_path is None:
             raise TaskError(f"The task '{config.task}' names no data set (`dataset_path`).")
-        return _load(config.dataset_path, config.dataset_name, options)
+        _require_library(config.dataset_path)
+        path, settings = checked_source(self.definition, self.options)
+        return _load(path, config.dataset_name, settings)
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the task's gives, or a sentence that says that it failed."""
@@ -82,11 +90,16 @@ class Splits:
             ) from error
 
 
-def _load(path: str, name: str | None, options: Mapping[str, Any]) -> Any:
+def _require_library(path: str) -> None:
     try:
-        import datasets
+        import datasets  # noqa: F401
     except ImportError:
         raise MissingExtra(f"The data set '{path}'", "lm-eval", "datasets") from None
+
+
+def _load(path: str, name: str | None, options: Mapping[str, Any]) -> Any:
+    import datasets
+
     try:
         with quiet():
             return datasets.load_dataset(path, name, **options)

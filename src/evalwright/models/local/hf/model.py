@@ -29,7 +29,7 @@ from evalwright.models.local.hf.options import (
     resolve_template,
 )
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
-from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
+from evalwright.models.local.hf.source import Checkpoint, code_elsewhere, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -189,12 +189,15 @@ class TransformersModel(LocalModel):
             )
 
     def _identity(self) -> dict[str, Any]:
+        trusted = self.options.trust_remote_code
+        code = code_elsewhere(self._source, self._tokenizer_source) if trusted else {}
         return {
             "backend": "hf",
             "source": dict(self._source.identity),
             "tokenizer": dict(self._tokenizer_source.identity),
             "quantisation": self._source.quantisation,
             **({} if self._adapter is None else {"adapter": dict(self._adapter.identity)}),
+            **({"code": code} if code else {}),
             **self.options.identity(),
         }
 
@@ -259,6 +262,9 @@ class TransformersModel(LocalModel):
             check_embedded(self.name, self._source)
             require_quantisation_libraries(self.name, self._source, self.options.quantisation)
             loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
+            for source in (self._source, self._tokenizer_source, self._adapter):
+                if source is not None:
+                    source.require_unchanged()
             self._engine = TransformersAnswering(loaded, self.options, self.name)
             self._known.pop("scoring", None)
             self._known = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright import bounded
 from evalwright.core.requests import Message, Prompt
 from evalwright.models.local.tokens import DoesNotFit
 
@@ -56,13 +57,24 @@ class ChatRenderer:
             return self._template_text(messages[:-1], add_generation_prompt=True) + messages[-1].content
 
     def _template_text(self, messages: Sequence[Message], **how: bool) -> str:
-        text: str = self._tokenizer.apply_chat_template(
-            [message.as_dict() for message in messages],
-            chat_template=self._template,
-            tokenize=False,
-            **how,
-            **self._arguments,
-        )
+        from transformers import PreTrainedTokenizerBase
+
+        rows = [message.as_dict() for message in messages]
+        tokenizer = self._tokenizer
+        if type(tokenizer).apply_chat_template is not PreTrainedTokenizerBase.apply_chat_template:
+            # Its class writes prompts by Python of its own, without a template.
+            text: str = tokenizer.apply_chat_template(
+                rows, chat_template=self._template, tokenize=False, **how, **self._arguments
+            )
+            return text
+        from evalwright.models.local.hf.chat_rendering import rendered
+
+        source = tokenizer.get_chat_template(self._template)
+        more = {**tokenizer.special_tokens_map, **self._arguments, **how}
+        try:
+            text = bounded.call(rendered, source, rows, more, key=source)
+        except bounded.Raised as error:
+            raise (ValueError if error.kind == "ValueError" else RuntimeError)(str(error)) from None
         return text
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
 from evalwright.models.local.files import content_hash, read_json, templates
 from evalwright.models.local.hf.quiet import quiet
 
@@ -49,6 +49,13 @@ class Checkpoint:
         """The folder, where the model is one."""
         return Path(self.where) if self.revision is None else None
 
+    def require_unchanged(self) -> None:
+        """Raise ModelError where the folder holds something else than when the fingerprint was made of it."""
+        if self.folder is not None and content_hash(self.folder) != self.identity["content"]:
+            raise ModelError(
+                f"The files in '{self.where}' were changed after the run had begun. Run the same command again."
+            )
+
     @property
     def quantisation(self) -> Any:
         """The quantisation that the checkpoint declares, or None."""
@@ -73,6 +80,19 @@ def find_tokenizer(name: str | None, own: Checkpoint) -> Checkpoint:
         return own
     where, _, revision = str(name).partition("@")
     return find_source(where, revision or None, needs="tokenizer_config.json")
+
+
+def code_elsewhere(*sources: Checkpoint) -> dict[str, str]:
+    """The commits of other repositories whose code these sources name, by repository. Raises ConfigurationError."""
+    found: dict[str, str] = {}
+    for config in (one for source in sources for one in (source.config, source.tokenizer_config)):
+        named = config.get("auto_map")
+        entries = list(named.values()) if isinstance(named, Mapping) else [named]
+        for entry in [part for each in entries for part in (each if isinstance(each, list) else [each])]:
+            repository, elsewhere, _ = str(entry).partition("--")
+            if elsewhere and repository not in found:
+                found[repository] = open_repository(repository, None).commit
+    return found
 
 
 def _folder(name: str, revision: str | None) -> Path | None:
@@ -111,7 +131,7 @@ def _local(folder: Path, needs: str) -> Checkpoint:
 
 def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Checkpoint:
     inside = f"{subfolder.strip('/')}/" if subfolder else ""
-    files = _open_repository(name, revision, inside + needs)
+    files = open_repository(name, revision, inside + needs)
 
     def path(file: str) -> Path | None:
         return files.path(inside + file)
@@ -189,7 +209,7 @@ class _Repository:
             return None
 
 
-def _open_repository(name: str, revision: str | None, needs: str = "config.json") -> _Repository:
+def open_repository(name: str, revision: str | None, needs: str = "config.json") -> _Repository:
     """Find a repository's commit. needs: the file that its local cache is known by, where there is no network.
 
     Raises ConfigurationError where neither the hub nor its local cache knows it.
@@ -209,7 +229,11 @@ def _open_repository(name: str, revision: str | None, needs: str = "config.json"
             unreachable = error
         else:
             files = frozenset(sibling.rfilename for sibling in found.siblings or [])
-            return _Repository(name, found.sha or revision or "main", revision, files, offline=False)
+            if not found.sha:
+                raise ConfigurationError(
+                    f"The hub does not say which commit of '{name}' is meant: name one as its revision."
+                )
+            return _Repository(name, found.sha, revision, files, offline=False)
         try:
             cached = Path(hf_hub_download(name, needs, revision=revision, local_files_only=True))
         except errors.EntryNotFoundError:

@@ -7,6 +7,8 @@ any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
 
 from __future__ import annotations
 
+import mmap
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
@@ -19,6 +21,8 @@ from evalwright.models.local.files import file_hash, read_json, templates
 DEFAULT_MAX_LENGTH = 2048
 """Tokens of context where neither the configuration nor the person says how many the model takes."""
 
+_LOCATION = re.compile(rb"\x0a\x08location\x12(?=([\x01-\x7f][^\x00]{1,127}))", re.DOTALL)
+"""A key and its value as protobuf writes them; the value's length stands before it in one byte."""
 _LENGTH_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "seq_length")
 
 
@@ -36,7 +40,9 @@ class ExportedFolder:
     @property
     def size(self) -> int:
         """Bytes of the model file with the weights beside it."""
-        return sum(path.stat().st_size for name, path in self.files.items() if name.startswith("model"))
+        return sum(
+            path.stat().st_size for name, path in self.files.items() if name.startswith(("model", "weights/"))
+        )
 
     @property
     def max_length(self) -> int:
@@ -118,6 +124,8 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         )
     weights = sorted(path for path in model_file.parent.glob(f"{escape(model_file.name)}*") if path.is_file())
     files = {"model" + path.name[len(model_file.name) :]: path for path in weights}
+    beside = {name: model_file.parent / name for name in _external_data(model_file)}
+    files |= {f"weights/{name}": path for name, path in beside.items() if path not in weights}
     files["tokenizer.json"] = tokenizer
     for optional in ("config.json", "generation_config.json", "tokenizer_config.json", "chat_template.jinja"):
         if path := _beside(folder, model_file, optional):
@@ -130,6 +138,17 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         tokenizer_config=read_json(files.get("tokenizer_config.json")),
         files=files,
     )
+
+
+def _external_data(model_file: Path) -> list[str]:
+    """The files of weights that a model file names, whatever they are called: entries `location` of its tensors."""
+    if model_file.stat().st_size == 0:
+        return []
+    with model_file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        names = {
+            match[1][1 : 1 + match[1][0]].decode("utf-8", "replace") for match in _LOCATION.finditer(content)
+        }
+    return sorted(name for name in names if name and (model_file.parent / name).is_file())
 
 
 def _model_file(folder: Path, file: str | None) -> Path:

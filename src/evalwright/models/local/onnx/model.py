@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import ConfigurationError, Failure, Rejected
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected
 from evalwright.core.requests import (
     Ability,
     Generate,
@@ -60,7 +60,7 @@ class OnnxModel(LocalModel):
         *,
         file: str | None = None,
         threads: int | None = None,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
         max_length: int | None = None,
         chat_template: str | bool | None = None,
         preset: str | None = None,
@@ -68,20 +68,22 @@ class OnnxModel(LocalModel):
         self.name = f"onnx/{name}"
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
-        given = {"threads": threads, "batch_size": batch_size, "max_length": max_length}
+        size = None if batch_size == "auto" else batch_size
+        given: dict[str, Any] = {"threads": threads, "batch_size": size, "max_length": max_length}
         found = with_preset(preset, "onnx", given, self._files.max_length)
-        threads, batch_size, max_length = (found[key] for key in given)
+        threads, size, max_length = (found[key] for key in given)
         threads = whole("threads", threads, low=-1)
         self.threads = (0 if self.heavy else min(2, os.cpu_count() or 1)) if threads is None else threads
-        self.batch_size = whole("batch_size", batch_size) or (8 if self.heavy else 64)
+        self.batch_size = whole("batch_size", size) or (8 if self.heavy else 64)
         self.max_length = whole("max_length", max_length, low=1) or self._files.max_length
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
         self.abilities = frozenset(abilities | {"chat"} if self._template else abilities)
+        self._hashes = self._files.hashes()
         self.fingerprint = fingerprint_of(
             {
                 "backend": "onnx",
-                "files": self._files.hashes(),
+                "files": self._hashes,
                 "max_length": self.max_length,
                 "chat_template": self._template,
             }
@@ -94,7 +96,7 @@ class OnnxModel(LocalModel):
             **super().describe(),
             "file": self._files.model_file.name,
             "bytes": self._files.size,
-            "hashes": self._files.hashes(),
+            "hashes": self._hashes,
             "max_length": self.max_length,
         }
 
@@ -113,7 +115,12 @@ class OnnxModel(LocalModel):
     def load(self) -> None:
         """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""
         if self._open is None:
-            self._open = _Opened(self)
+            opened = _Opened(self)
+            if self._files.hashes() != self._hashes:
+                raise ModelError(
+                    f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
+                )
+            self._open = opened
 
     def unload(self) -> None:
         """Close the session."""

@@ -57,14 +57,15 @@ class AnthropicBatches(BatchApi):
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the file of results."""
         async for row in self.rows(f"{_PATH}/{quote(batch, safe='')}/results"):
-            item, result = self.text(row, "custom_id"), table(row.get("result"))
-            kind = self.text(result, "type")
+            item = self.item(row)
+            result = table(row.get("result")) if item else {}
+            kind = result.get("type")
             yield (
                 item,
                 result.get("message") if kind == "succeeded" else self._error(kind, result.get("error")),
             )
 
-    def _error(self, kind: str, error: Any) -> RequestError:
+    def _error(self, kind: Any, error: Any) -> RequestError:
         if kind in ("expired", "canceled"):
             return TimedOut(f"{self.where} ended the batch before this was answered ({kind}).")
         if kind == "errored" and isinstance(at(error, "error"), Mapping):

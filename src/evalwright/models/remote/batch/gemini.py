@@ -88,7 +88,7 @@ class GeminiBatches(BatchApi):
 
     def _answer(self, row: Any, by_order: str) -> Answer:
         if not isinstance(row, Mapping):
-            raise bad_reply(self.where, "a batch's answer", json.dumps(row))
+            return "", None
         key = row.get("key") or at(row, "metadata", "key")
         item = key if isinstance(key, str) and key else by_order
         if isinstance(row.get("error"), Mapping):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from evalwright.bounded import from_json
 from evalwright.core.errors import RequestError
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
@@ -47,7 +48,8 @@ class State:
 
 
 Answer = tuple[str, Any | RequestError]
-"""An item's id, and the reply as it would have come alone, or what failed."""
+"""An item's id, and the reply as it would have come alone, or what failed. "" is the id of a line that cannot be read: the
+others count all the same."""
 
 CLOCKS_DIFFER = 600.0
 """Seconds by which the provider's clock and ours may differ."""
@@ -89,17 +91,19 @@ class BatchApi(ABC):
             raise bad_reply(self.where, "a JSON object", json.dumps(data))
         return data
 
-    async def rows(self, path: str) -> AsyncIterator[Mapping[str, Any]]:
-        """The JSON objects of a file of lines."""
+    async def rows(self, path: str) -> AsyncIterator[Any]:
+        """The JSON values of a file of lines, None for a line that is damaged."""
         async for line in self.client.lines(path):
             if line.strip():
                 try:
-                    row = json.loads(line)
+                    yield from_json(line)
                 except ValueError:
-                    row = None
-                if not isinstance(row, Mapping):
-                    raise bad_reply(self.where, "a line of a batch's answers", line)
-                yield row
+                    yield None
+
+    def item(self, row: Any) -> str:
+        """Whose answer a line is, "" where it does not say."""
+        found = row.get("custom_id") if isinstance(row, Mapping) else None
+        return found if isinstance(found, str) else ""
 
     def text(self, data: Any, name: str) -> str:
         """The text of a field that must be there."""

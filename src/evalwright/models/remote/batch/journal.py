@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalwright.core.errors import StoreError
+from evalwright.core.private import open_private, private_folder
 
 FILE = "batches.sqlite"
 _TABLES = (
@@ -62,7 +63,8 @@ class Journal:
     def __init__(self, home: Path) -> None:
         self.path = home / FILE
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            private_folder(home)
+            open_private(self.path, "ab").close()
             self._connection = sqlite3.connect(
                 self.path, isolation_level=None, timeout=60.0, check_same_thread=False
             )

@@ -36,6 +36,7 @@ from evalwright.models.remote.batch.interface import Item, Lost, State
 from evalwright.models.remote.batch.journal import Entry, Journal
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import encode
+from evalwright.models.remote.prices import Price
 
 HOURS = 3600.0
 _SETTLE = 1.0
@@ -51,6 +52,9 @@ class BatchModel(RemoteModel):
     Raises ConfigurationError where the provider has no batch interface that is known here.
     """
 
+    batched = True
+    resumes = True
+
     def __init__(self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0) -> None:
         api = model.provider.batch
         if not api or model.wire.polling is not None:
@@ -62,6 +66,7 @@ class BatchModel(RemoteModel):
         self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
         self.name = model.name
         self.abilities = model.abilities
+        self.names_cost = model.names_cost
         # The same model gives the same answers either way, so they are shared.
         self.fingerprint = model.fingerprint
         most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
@@ -84,6 +89,19 @@ class BatchModel(RemoteModel):
         self._last = 0.0
         self._gathering: asyncio.Task[None] | None = None
         self._watching: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def price(self) -> Price | None:
+        """The model's own, which says what a batch costs."""
+        return self._model.price
+
+    @price.setter
+    def price(self, price: Price | None) -> None:
+        self._model.price = price
+
+    def most_tokens(self, request: Request) -> int | None:
+        """As the model's own."""
+        return self._model.most_tokens(request)
 
     def describe(self) -> dict[str, Any]:
         """As the model's own, and that batch jobs were used."""
@@ -120,7 +138,14 @@ class BatchModel(RemoteModel):
                 if not waiting:
                     self._waiting.pop(item, None)
                     self._queue.pop(item, None)
-        return self._model.read(Reply(data, 0.0, None), request, batched=True)
+        try:
+            return self._model.read(Reply(data, 0.0, None), request, batched=True)
+        except RequestError:
+            # It stays as it is there, so it goes into a further batch.
+            journal = self._opened()
+            for number in journal.holding(self.fingerprint, [item]).values():
+                journal.failed(number, [item])
+            raise
 
     async def close(self) -> None:
         """Stop looking; the batches go on at the provider, and the journal keeps them."""
@@ -250,9 +275,10 @@ class BatchModel(RemoteModel):
             await asyncio.sleep(self._poll)
 
     async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
-        missing, failed = set(items), dict[str, RequestError]()
+        missing, failed, unread = set(items), dict[str, RequestError](), False
         order = self._opened().items(entry.number)
         async for item, data in self._api.answers(entry.batch, order):
+            unread = unread or not item
             if item not in missing:
                 continue
             missing.discard(item)
@@ -265,7 +291,8 @@ class BatchModel(RemoteModel):
         # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item, error in failed.items():
-            self._fail([item], error)
+            # An answer that came and cannot be read was worked on.
+            self._fail([item], error, taken=unread and item in missing)
         self._tell(
             f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be sent again."
         )
@@ -277,12 +304,14 @@ class BatchModel(RemoteModel):
             future.set_result(data)
         return bool(waiting)
 
-    def _fail(self, items: Sequence[str] | Mapping[str, Any], error: Exception) -> None:
+    def _fail(
+        self, items: Sequence[str] | Mapping[str, Any], error: Exception, *, taken: bool = False
+    ) -> None:
         for item in items:
             for future in self._waiting.get(item, ()):
                 if not future.done():
                     # Each gets an error of its own: one object raised in many places would gather their tracebacks.
-                    future.set_exception(_same(error))
+                    future.set_exception(_same(error, taken))
 
     def _opened(self) -> Journal:
         if self._journal is None:
@@ -290,10 +319,11 @@ class BatchModel(RemoteModel):
         return self._journal
 
 
-def _same(error: Exception) -> Exception:
+def _same(error: Exception, taken: bool) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
-    return type(error)(str(error), status=error.status, retry_after=error.retry_after)
+    # What failed in a batch is not billed, and of a batch that may be lost it is found out before its items are sent again.
+    return type(error)(str(error), status=error.status, retry_after=error.retry_after, taken=taken)
 
 
 def item_id(request: Generate) -> str:

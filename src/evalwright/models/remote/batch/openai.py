@@ -15,8 +15,8 @@ from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
-from evalwright.models.remote.http_faults import clean, error_for, server_message
-from evalwright.models.remote.wire.format import at, count
+from evalwright.models.remote.http_faults import clean, codes_of, error_for, server_message
+from evalwright.models.remote.wire.format import at, count, table
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _MARK = "evalwright"
@@ -81,14 +81,16 @@ class OpenAIBatches(BatchApi):
                 async for row in self.rows(f"/files/{quote(str(file), safe='')}/content"):
                     yield self._answer(row)
 
-    def _answer(self, row: Mapping[str, Any]) -> Answer:
+    def _answer(self, row: Any) -> Answer:
         """One line of either file."""
-        item, response = self.text(row, "custom_id"), row.get("response")
+        item, response = self.item(row), table(row).get("response")
+        if not item:
+            return "", None
         if not isinstance(response, Mapping):
             return item, self._error(row.get("error"))
         status, body = response.get("status_code"), response.get("body")
         if isinstance(status, int) and not 200 <= status < 300:
-            return item, error_for(self.where, status, server_message(body))
+            return item, error_for(self.where, status, server_message(body), codes=codes_of(body))
         return item, body
 
     def _error(self, error: Any) -> RequestError:

@@ -9,10 +9,11 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.models import arguments
 from evalwright.models.base import Model
-from evalwright.models.registry import open_model
+from evalwright.models.registry import open_model, parse_name
+from evalwright.models.remote import providers as table
 from evalwright.models.remote.batch.journal import FILE, Journal
 
-_OWN = ("batch", "batch_size", "batch_poll")
+_SETTINGS = {"batch_size": "size", "batch_poll": "poll"}
 
 
 def open_batched(
@@ -24,12 +25,16 @@ def open_batched(
 ) -> Model:
     """As `open_model`, with three arguments more: batch (true or false), batch_size (requests), batch_poll (seconds).
 
+    batch_size is of a batch only where one is wanted; of a local model it is how many requests are computed at once.
     batch: what holds where the arguments do not say. home: the folder of the journal of batches. Raises ConfigurationError
     where a model has no batch interface, and where one that is opened without has a batch in progress: that would pay twice.
     """
     own = dict(given or {})
     wanted = arguments.flag("batch", own.pop("batch", batch))
-    size, poll = own.pop("batch_size", None), own.pop("batch_poll", None)
+    options = {key: own.pop(key) for key in _SETTINGS if key in own} if wanted else {}
+    for key in _SETTINGS:
+        if key in own and parse_name(name)[0] in table.names():
+            raise ConfigurationError(f"{key} is a setting of batch jobs: add --batch, or leave out {key}.")
     made = open_model(name, own)
     if wanted:
         from evalwright.models.remote.api import ApiModel
@@ -39,8 +44,7 @@ def open_batched(
             raise ConfigurationError(
                 f"'{name}' has no batch jobs: only remote providers offer them. Leave out --batch."
             )
-        options = {"size": size, "poll": poll}
-        return BatchModel(made, home, **{key: value for key, value in options.items() if value is not None})
+        return BatchModel(made, home, **{_SETTINGS[key]: value for key, value in options.items()})
     if (home / FILE).is_file():
         _check_open(made, home)
     return made

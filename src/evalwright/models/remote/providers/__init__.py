@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.built_in import BUILT_IN
@@ -217,6 +218,20 @@ def quirks(provider: Provider, model: str) -> Provider:
             given[name] = merged(getattr(provider, name), getattr(rule, name))
         provider = replace(provider, **given)
     return provider
+
+
+def is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
+
+
+def may_have_keys(provider: Provider, url: str) -> bool:
+    """Whether a URL that the person gave is one to which the provider's keys belong. A provider whose whole host is a variable
+    has no hosts of its own, but for Google's."""
+    if provider.auth == "google":
+        return (urlsplit(url).hostname or "").endswith(".googleapis.com")
+    return is_at(provider, url) or not urlsplit(provider.base_url).hostname
 
 
 def _provider(name: str, row: Any, where: str) -> Provider:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -65,11 +66,14 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     # The interface refuses stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)
-    # Anthropic counts cached input apart; here it is a part of the input.
+    return Said(text, reasoning, finish, message_usage(data), data.get("model"), excused)
+
+
+def message_usage(data: Any) -> Usage:
+    """Tokens. Anthropic counts cached input apart; here it is a part of the input."""
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
-    usage = form.usage_of(data.get("usage"), read, "output_tokens", thought, "cache_read_input_tokens")
-    return Said(text, reasoning, finish, usage, data.get("model"), excused)
+    return form.usage_of(form.at(data, "usage"), read, "output_tokens", thought, "cache_read_input_tokens")
 
 
 def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, settings: Settings) -> str:
@@ -168,6 +172,7 @@ WIRE = Wire(
     path=lambda settings: "/messages",
     payload=messages_payload,
     said=message_said,
+    usage=message_usage,
     gather=MessageGatherer,
     lacks=frozenset(("seed",)),
     names_limit=False,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import EmptyReply, RequestError
+from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -83,14 +84,15 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"), _FINISH)
-    if not text and not excused and finish.startswith("malformed"):
-        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    # Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.
+    return Said(text, reasoning, finish, converse_usage(data), excused=excused)
+
+
+def converse_usage(data: Any) -> Usage:
+    """Tokens. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
-    usage = form.usage_of(data.get("usage"), read, "outputTokens", cached="cacheReadInputTokens")
-    return Said(text, reasoning, finish, usage, excused=excused)
+    return form.usage_of(form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens")
 
 
 def _thought(block: Mapping[str, Any]) -> str:
@@ -167,6 +169,7 @@ WIRE = Wire(
     path=lambda settings: path_of(settings, "converse"),
     payload=converse_payload,
     said=converse_said,
+    usage=converse_usage,
     gather=ConverseGatherer,
     stream_path=lambda settings: path_of(settings, "converse-stream"),
     stream_payload=lambda body: body,

@@ -60,7 +60,7 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
     finish = form.finish_of(finish, _FINISHES)
-    return Said(text, reasoning, finish, _usage(data.get("usage")), excused=bool(message.get("tool_calls")))
+    return Said(text, reasoning, finish, _usage(data), excused=bool(message.get("tool_calls")))
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
@@ -77,18 +77,15 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
         raise TimedOut(f"{settings.where} timed out before it finished its answer{said}")
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(data: Any) -> Usage:
     """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
+    usage = form.at(data, "usage")
     counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
     return Usage(
-        _whole(form.at(counted, "input_tokens")),
-        _whole(form.at(counted, "output_tokens")),
-        cached_tokens=_whole(form.at(usage, "cached_tokens")),
+        form.count(form.at(counted, "input_tokens")),
+        form.count(form.at(counted, "output_tokens")),
+        cached_tokens=form.count(form.at(usage, "cached_tokens")),
     )
-
-
-def _whole(value: Any) -> int:
-    return form.count(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 class CohereGatherer(form.Gathering):
@@ -144,6 +141,7 @@ WIRE = Wire(
     path=lambda settings: "/chat",
     payload=cohere_payload,
     said=cohere_said,
+    usage=_usage,
     gather=CohereGatherer,
     names_limit=False,
 )

@@ -7,17 +7,17 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalwright.core.errors import BadReply, EmptyReply, Rejected
+from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, RequestError
+from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import stop_at
-from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
-from evalwright.models.remote.http_faults import bad_reply, fault_within
+from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
+from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
@@ -55,6 +55,13 @@ class Settings:
     base_url: str = ""
 
 
+_MOST_TOKENS, _MOST_DOLLARS = 1 << 40, 1e6
+"""What one reply may say that it used. More is no count, and would not fit into the ledger."""
+_LIMITS = frozenset([
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "max_new_tokens",
+])  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What a reply says, whatever its format.
@@ -79,7 +86,8 @@ class Wire:
     """One wire format: pure functions, and what is known of them.
 
     path: where to POST below the base URL. payload: the body of a request that is among `abilities`. said: what the JSON of a reply
-    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed.
+    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. usage: what it used, whatever else it says.
+    gather: makes a Gatherer; None where answers cannot be streamed.
     stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
     format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
@@ -90,6 +98,7 @@ class Wire:
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
     said: Callable[[Any, Any, Settings], Said]
+    usage: Callable[[Any], Usage]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
     stream_path: Callable[[Settings], str] | None = None
@@ -107,21 +116,46 @@ class Wire:
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
+        tokens = (request.max_tokens or settings.max_tokens) if isinstance(request, Generate) else 0
+        most = largest_reply(tokens)
         body = self.payload(request, settings)
         if whole or not settings.stream or self.gather is None:
-            return Call(self.path(settings), body)
+            return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
-        return Call(path, self.stream_payload(body), gatherer=self.gather(settings), decoding=self.decoding)
+        return Call(
+            path,
+            self.stream_payload(body),
+            gatherer=self.gather(settings),
+            decoding=self.decoding,
+            largest=most,
+        )
 
     def read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
+        try:
+            return self._read(reply, request, settings)
+        except RequestError as error:
+            self.settle(error, reply.data, settings)
+            raise
+
+    def settle(self, error: RequestError, data: Any, settings: Settings) -> None:
+        """Note in an error what the reply that caused it says it used and cost."""
+        used = self.usage(data)
+        if used.input_tokens or used.output_tokens:
+            error.usage, error.cost = used, _named_cost(data, settings)
+
+    def _read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         said = self.said(reply.data, request, settings)
+        if said.finish.lower() in _BROKEN_OFF:
+            why = f"{settings.where} broke the answer off: it ended with {clean(said.finish, 40)}."
+            raise Overloaded(why, taken=True)
         text, stop = said.text, request.stop if isinstance(request, Generate) else ()
-        empty = not (text or said.reasoning or said.excused) and said.finish in ("stop", "")
+        empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
         # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
-        ended = (stop or said.may_be_empty) and said.finish and said.usage.output_tokens > 0
+        ended = (stop or said.may_be_empty) and said.finish == "stop" and said.usage.output_tokens > 0
         if empty and not ended:
-            raise EmptyReply(f"{settings.where} sent an answer without content.")
+            why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
+            raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         if stop and "stop" in settings.refuses:
             text = stop_at(text, stop)
         return Response(
@@ -140,7 +174,7 @@ class Wire:
 def _named_cost(data: Any, settings: Settings) -> float | None:
     """What the reply says it cost, in US dollars, for providers whose replies say it."""
     named: Any = at(data, *settings.cost_field.split(".")) if settings.cost_field else None
-    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < math.inf
+    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < _MOST_DOLLARS
     return float(named) if known else None
 
 
@@ -281,6 +315,16 @@ def at(data: Any, *place: str) -> Any:
     return data
 
 
+def limit_within(body: Any) -> int | None:
+    """The limit of the answer's tokens in a body, wherever a format has it; None without one."""
+    for name, value in body.items():
+        if name in _LIMITS and type(value) is int:
+            return value
+        if isinstance(value, Mapping) and (found := limit_within(value)) is not None:
+            return found
+    return None
+
+
 def table(value: Any) -> Mapping[str, Any]:
     """`value` where it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
@@ -302,9 +346,38 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
     return found
 
 
+_NO_TEXT = frozenset(
+    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
+)
+"""Finish reasons of replies that have no content for a reason."""
+_BROKEN_OFF = frozenset(
+    ("error", "abort", "aborted", "canceled", "cancelled", "network_error", "insufficient_system_resource")
+)
+"""Finish reasons (in small letters) of answers that the provider did not bring to an end: what is there is none."""
+_FILTERING = (
+    "content_filter", "content-filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii",
+    "sensitive",
+)  # fmt: skip
+_CUT = (
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "max_length",
+    "model_length",
+    "model_context_window_exceeded",
+)
+_FINISHES = {
+    **dict.fromkeys(_CUT, LENGTH),
+    **dict.fromkeys(_FILTERING, CONTENT_FILTER),
+}
+"""What gateways say in place of a format's own words, in small letters."""
+
+
 def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
-    return words.get(reason, reason) if isinstance(reason, str) else ""
+    if not isinstance(reason, str):
+        return ""
+    return words.get(reason) or _FINISHES.get(reason.lower(), reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
@@ -314,8 +387,9 @@ def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str,
 
 
 def count(value: Any) -> int:
-    """A token count; what a server does not say is 0."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """A token count; what a server does not say, or says absurdly, is 0."""
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return whole if type(whole) is int and 0 < whole < _MOST_TOKENS else 0
 
 
 def usage_of(data: Any, read: str, written: str, reasoning: str = "", cached: str = "") -> Usage:

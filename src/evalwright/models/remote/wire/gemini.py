@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 
@@ -59,26 +60,27 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says. A prompt that was blocked is an answer: a refusal, with nothing in it."""
+    """What a GenerateContentResponse says. A prompt that was blocked ends with our word for a filter, with nothing in it."""
     form.sound(data, settings)
-    # Thoughts are counted apart from the candidate; here they are a part of the output.
-    usage = form.usage_of(
-        data.get("usageMetadata"),
-        "promptTokenCount toolUsePromptTokenCount",
-        "candidatesTokenCount thoughtsTokenCount",
-        "thoughtsTokenCount",
-        "cachedContentTokenCount",
-    )
-    model = data.get("modelVersion")
+    usage, model = gemini_usage(data), data.get("modelVersion")
     candidate = _candidate(data, settings)
     if candidate is None:
         return Said("", "", "content_filter", usage, model)
     text, reasoning, called = _parts(candidate, data, settings)
     finish = form.finish_of(candidate.get("finishReason"), _FINISH)
-    if not text and not reasoning and not called and finish not in ("stop", "length", "content_filter", ""):
-        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
     return Said(text, reasoning, finish, usage, model, excused=called)
+
+
+def gemini_usage(data: Any) -> Usage:
+    """Tokens. Thoughts are counted apart from the candidate; here they are a part of the output."""
+    return form.usage_of(
+        form.at(data, "usageMetadata"),
+        "promptTokenCount toolUsePromptTokenCount",
+        "candidatesTokenCount thoughtsTokenCount",
+        "thoughtsTokenCount",
+        "cachedContentTokenCount",
+    )
 
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any] | None:
@@ -151,6 +153,7 @@ WIRE = Wire(
     path=lambda settings: path_of(settings, "generateContent"),
     payload=gemini_payload,
     said=gemini_said,
+    usage=gemini_usage,
     gather=GeminiGatherer,
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.core.requests import Embed
+from evalwright.core.responses import Usage
 from evalwright.models.remote.wire.format import SAMPLING, Said, Settings, Wire, not_documented, sound
-from evalwright.models.remote.wire.openai_text import read_usage
+from evalwright.models.remote.wire.openai_text import reply_usage
 
 _MOST_DIMENSIONS = 1_000_000
 _SHOWN = 2
@@ -25,9 +26,12 @@ def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
     items = sound(data, settings).get("data")
     if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], Mapping):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
-    usage = replace(read_usage(data.get("usage")), output_tokens=0, reasoning_tokens=0)
     vector = _vector(items[0].get("embedding"), data, settings)
-    return Said("", usage=usage, model=data.get("model"), excused=True, values=vector)
+    return Said("", usage=_usage(data), model=data.get("model"), excused=True, values=vector)
+
+
+def _usage(data: Any) -> Usage:
+    return replace(reply_usage(data), output_tokens=0, reasoning_tokens=0)
 
 
 def _vector(values: Any, data: Mapping[str, Any], settings: Settings) -> tuple[float, ...]:
@@ -56,6 +60,7 @@ WIRE = Wire(
     path=lambda settings: "/embeddings",
     payload=embedding_payload,
     said=embedding_said,
+    usage=_usage,
     abilities=frozenset(("embed",)),
     lacks=frozenset(SAMPLING),
     names_limit=False,

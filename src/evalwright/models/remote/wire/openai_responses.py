@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
+from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate
-from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for, server_message
+from evalwright.core.responses import Usage
+from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 
@@ -59,12 +61,16 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     finish = _finish(status, data, settings)
     items = [item for item in output if isinstance(item, Mapping)]
     text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
-    if refusal and not text:
-        text, finish = refusal, "content_filter"
+    if refusal and not text.strip() and finish != CONTENT_FILTER:
+        text, finish = refusal, REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
+    return Said(text, reasoning, finish, response_usage(data), data.get("model"), excused=called)
+
+
+def response_usage(data: Any) -> Usage:
+    """Tokens."""
     thought, cached = "output_tokens_details.reasoning_tokens", "input_tokens_details.cached_tokens"
-    usage = form.usage_of(data.get("usage"), "input_tokens", "output_tokens", thought, cached)
-    return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
+    return form.usage_of(form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached)
 
 
 _KINDS = (
@@ -106,7 +112,7 @@ def _failure(error: Any, settings: Settings) -> RequestError:
     code = form.at(error, "code")
     said = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
-        return PromptFiltered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
+        return Filtered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
     return error_for(
         settings.where,
         _STATUSES.get(code, 500) if isinstance(code, str) else 500,
@@ -150,6 +156,7 @@ WIRE = Wire(
     path=lambda settings: "/responses",
     payload=responses_payload,
     said=response_said,
+    usage=response_usage,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),
     names_limit=False,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected
+from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
@@ -40,9 +41,10 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
     reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
-    refusal = message.get("refusal")
-    text = refusal if not text and isinstance(refusal, str) else text
     finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    refusal = _refusal(message)
+    if refusal and not text.strip() and finish != CONTENT_FILTER:
+        text, finish = refusal, REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
     return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
 
@@ -72,9 +74,20 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
             kind = part.get("type", "text")
             if kind in ("thinking", "reasoning"):
                 thoughts.append(_content(part.get(kind) or part.get("text"), data, settings)[0])
-            elif isinstance(found := part.get("refusal" if kind == "refusal" else "text"), str):
+            elif isinstance(found := part.get("text"), str):
                 texts.append(found)
     return "".join(texts), "".join(thoughts)
+
+
+def _refusal(message: Mapping[str, Any]) -> str:
+    """What stands in the field made for refusals, of the message or of the parts of its content."""
+    parts = message.get("content")
+    places = (
+        [message, *(part for part in parts if isinstance(part, Mapping))]
+        if isinstance(parts, list)
+        else [message]
+    )
+    return "".join(said for place in places if isinstance(said := place.get("refusal"), str))
 
 
 def read_usage(usage: Any) -> Usage:
@@ -94,6 +107,11 @@ def read_usage(usage: Any) -> Usage:
         or form.count(usage.get("cached_tokens"))
     )
     return Usage(read, written, min(reasoning, written), cached)
+
+
+def reply_usage(data: Any) -> Usage:
+    """What a reply says it used."""
+    return read_usage(form.at(data, "usage"))
 
 
 class CompletionGatherer(form.Gathering):
@@ -167,6 +185,7 @@ CHAT = Wire(
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
     said=chat_said,
+    usage=reply_usage,
     gather=ChatGatherer,
     stream_payload=streamed,
     end="/chat/completions",
@@ -210,6 +229,7 @@ COMPLETIONS = Wire(
     path=lambda settings: "/completions",
     payload=completions_payload,
     said=completion_said,
+    usage=reply_usage,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,
     stream_payload=streamed,

@@ -1,7 +1,7 @@
 """Formats that are OpenAI's chat with small differences: Azure's two, Hugging Face's router, Mistral's own.
 
 Azure OpenAI has an address for each deployment and a dated version in it, Azure AI model inference one address for many models.
-A prompt that their content filter stops is a 400 and becomes an answer without text (`http_faults.PromptFiltered`).
+A prompt that their content filter stops is a 400 (`http_faults.Filtered`).
 Hugging Face's router passes on the words of the servers behind it; a model is `org/name`, or `org/name:provider`.
 Mistral has names of its own and refuses whatever it does not know.
 """
@@ -94,7 +94,7 @@ def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
     if last and last[0].role == "assistant":
         # An answer may repeat the prefix that it was begun with.
         found = replace(found, text=found.text.removeprefix(last[0].content))
-    return replace(found, finish="length") if found.finish == "model_length" else found
+    return found
 
 
 def _raise_mistral(data: Any, settings: Settings) -> None:

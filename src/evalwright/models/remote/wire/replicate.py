@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Usage
 from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire import format as form
@@ -108,10 +109,14 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
         output = "".join(output)
     if data.get("data_removed") or not (output is None or isinstance(output, str)):
         raise form.not_documented(settings, "output as text or a list of texts", data)
-    usage = form.usage_of(data.get("metrics"), "input_token_count", "output_token_count")
+    usage = _usage(data)
     most = form.sampling(request, settings).max_tokens
     finish = "length" if most is not None and usage.output_tokens >= most else "stop"
     return Said(output or "", "", finish, usage, data.get("model"))
+
+
+def _usage(data: Any) -> Usage:
+    return form.usage_of(form.at(data, "metrics"), "input_token_count", "output_token_count")
 
 
 def _words(status: str) -> str:
@@ -123,6 +128,7 @@ WIRE = Wire(
     path=path,
     payload=replicate_payload,
     said=prediction_said,
+    usage=_usage,
     polling=Polling(ended, look, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where it is exact.
     lacks=frozenset({"stop"}),

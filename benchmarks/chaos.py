@@ -1,0 +1,428 @@
+"""Everything goes wrong, by name: server faults, kills, signals, disk states, each against a provider that keeps its own bill.
+
+    python benchmarks/chaos.py [--only PART] [--list]
+
+Each case asks the same questions: first with the fault and a budget, then again with a sound server and no budget. The table
+says of each case how many sendings came, what they were billed, and what the ledger says; and these must hold:
+
+    lost      a question without an answer in the end, or an answer that was stored and is no more
+    again     a request that was sent although its answer was stored
+    over      dollars billed beyond the budget and what was in flight
+    missing   dollars billed that the ledger has not, beyond what was in flight when the program was killed
+    counts    whether the record counts what its samples say
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from support.billing_server import EACH, PRICE, STATUS, TOLD, UNTOLD, WAITS, BillingServer, Fate  # noqa: E402
+from support.command import environment, write_questions  # noqa: E402
+from support.openai_server import running  # noqa: E402
+
+N = 12
+AT_ONCE = 4
+BUDGET = 20 * EACH
+STORE = Path("home") / "store.sqlite"
+RECORD = Path("runs") / "chaos" / "run.json"
+
+
+@dataclass
+class Case:
+    """One thing that goes wrong. fate: on the server. stopped: the program is ended from outside, at a sending. before: done
+    to the folder between a sound run and the faulty one. damages: the stored answers that `before` may cost."""
+
+    name: str
+    fate: Fate = lambda prompt, sendings: "ok"
+    stopped: Callable[[subprocess.Popen[bytes]], None] | None = None
+    before: Callable[[Path], None] | None = None
+    damages: int = 0
+    limit: Callable[[], None] | None = None
+    streams: bool = False
+    holder: Callable[[Path], Any] | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether the faulty run is a process of its own."""
+        return self.stopped is not None or self.limit is not None
+
+
+@dataclass
+class Found:
+    """What a case came to."""
+
+    sent: int = 0
+    billed: float = 0.0
+    ledger: float = 0.0
+    lost: int = 0
+    again: int = 0
+    over: float = 0.0
+    missing: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything held."""
+        return not (self.lost or self.again or self.over > 1e-9 or self.missing > 1e-9 or self.wrong)
+
+
+def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
+    """What each run of a case has in common, in the words of `evaluate`."""
+    from evalwright import ModelSpec
+
+    # A program of its own needs a moment before its first request has left it.
+    arguments: dict[str, Any] = {
+        "timeout": 3 if case.apart else 0.5,
+        "max_attempts": 3,
+        "max_concurrency": AT_ONCE,
+    }
+    arguments |= {"stream": True} if case.streams else {}
+    return {
+        "tasks": str(folder / "questions.yaml"), "models": ModelSpec(f"openai/{server.url}#m", arguments),
+        "price": PRICE, "home": str(folder / "home"), "out": str(folder / "runs"), "name": "chaos", "replace": True,
+    }  # fmt: skip
+
+
+def run_here(**given: Any) -> None:
+    """A run in this process; what a person would read, they would read."""
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.evaluation.running import evaluate
+
+    with suppress(EvalwrightError):
+        evaluate(given.pop("tasks"), given.pop("models"), **given)
+
+
+def command(given: dict[str, Any], **more: str) -> list[str]:
+    """The same as a command line."""
+    options = {name: str(given[name]) for name in ("price", "home", "out", "name")} | more
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    spec = given["models"]
+    words += [word for name, value in spec.arguments.items() for word in ("-M", f"{name}={value}")]
+    return [
+        sys.executable,
+        "-m",
+        "evalwright",
+        "run",
+        given["tasks"],
+        "--model",
+        spec.model,
+        "--replace",
+        *words,
+    ]
+
+
+@contextmanager
+def started(words: list[str], folder: Path, case: Case | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """The command as a process of its own."""
+    out = subprocess.PIPE if case is not None and case.name.startswith("closed") else subprocess.DEVNULL
+    process = subprocess.Popen(
+        words, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=out,
+        stderr=out, preexec_fn=case.limit if case is not None else None,  # one thread here forks
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=60)
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def stored(folder: Path) -> set[str]:
+    """The questions that the store has sound answers to."""
+    from evalwright.engine.store import checksum_of, unpack
+
+    if not (folder / STORE).is_file():
+        return set()
+    found = set()
+    try:
+        with closing(sqlite3.connect(folder / STORE)) as file:
+            for key, model, request, response, checksum in file.execute(
+                "SELECT key, model, request, response, checksum FROM responses"
+            ):
+                if checksum is None or checksum == checksum_of(key, model, request, response):
+                    found.add(json.loads(unpack(request))["generate"][0][1])
+    except sqlite3.Error:
+        return set()
+    return found
+
+
+def ledger(folder: Path) -> float:
+    """Dollars in the ledger."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / STORE)) as file:
+        return float(file.execute("SELECT ifnull(sum(dollars), 0) FROM ledger").fetchone()[0])
+    return 0.0
+
+
+def play(case: Case) -> Found:
+    """One case from beginning to end."""
+    found = Found()
+    with tempfile.TemporaryDirectory() as place, running(BillingServer()) as server:
+        folder = Path(place)
+        write_questions(folder, N)
+        paid_before = 0.0
+        given = settings(server, case, folder)
+        if case.before is not None:
+            run_here(**given | {"limit": N // 2, "name": "half"})
+            case.before(folder)
+            paid_before = server.dollars() - ledger(folder)  # a ledger that the disk state took
+        known = {prompt: server.received[prompt] for prompt in stored(folder)}
+        billed = server.dollars()
+        server.fate, server.most_in_flight, server.seconds = case.fate, 0, 0.05 if case.apart else 0.0
+        holder = case.holder(folder) if case.holder is not None else None
+        if case.apart:
+            with started(command(given, budget=f"{BUDGET} USD"), folder, case) as process:
+                while case.stopped and process.poll() is None and len(server.sendings) < N // 3:
+                    time.sleep(0.002)
+                if case.stopped is not None:
+                    case.stopped(process)
+        else:
+            run_here(**given, budget=f"{BUDGET} USD")
+        if holder is not None:
+            holder.close()
+        time.sleep(0.05)  # what was on its way comes in
+        flying = server.most_in_flight * EACH
+        found.over = max(0.0, server.dollars() - billed - BUDGET - flying)
+        kept = stored(folder)
+        found.lost += len(known.keys() - kept) if not case.damages else 0
+        known |= {prompt: server.received[prompt] for prompt in kept if prompt not in known}
+        found.wrong += counts(folder, case)
+        server.fate, server.seconds = lambda prompt, sendings: "ok", 0.0
+        mend(folder)
+        for _ in range(2):
+            run_here(**given, resend_empty=True)
+        found.again = sum(server.received[prompt] > times for prompt, times in known.items())
+        found.lost += N - len(stored(folder))
+        found.wrong += counts(folder, case, whole=True)
+        found.sent, found.billed, found.ledger = len(server.sendings), server.dollars(), ledger(folder)
+        # Sent and not yet on disk: what the server has, and what waits to be written.
+        ended = case.stopped is not None or case.limit is not None or case.damages
+        killed = 2 * AT_ONCE * EACH if ended else 0.0
+        found.missing = max(0.0, found.billed - found.ledger - paid_before - killed)
+    return found
+
+
+def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
+    """What is wrong in a run's record."""
+    if not (folder / RECORD).is_file():
+        return [f"no record after {case.name}"] if whole else []
+    data = json.loads((folder / RECORD).read_text())
+    rows = [json.loads(line) for line in (folder / RECORD).with_name("samples.jsonl").open()]
+    failed = [row["failure"]["kind"] for row in rows if row.get("failure")]
+    (task,) = data["tasks"]
+    wrong = []
+    if task["n_failed"] != len(failed) or sum(task["failures"].values()) != len(failed):
+        wrong.append(f"{task['n_failed']} failed, {len(failed)} in the samples")
+    if len({row["id"] for row in rows}) != len(rows):
+        wrong.append("a sample twice")
+    if whole and (len(rows) != N or failed):
+        wrong.append(f"{len(rows)} samples, {len(failed)} failed: {failed[:1]}")
+    return wrong
+
+
+def mend(folder: Path) -> None:
+    """What a person does after an error that names the file: move it away."""
+    for path in (folder / "home", folder / "runs"):
+        if path.is_file():
+            path.unlink()
+    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / STORE)) as file:
+        if file.execute("PRAGMA integrity_check").fetchone()[0] == "ok":
+            return
+    shutil.rmtree(folder / "home", ignore_errors=True)
+
+
+# -- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+def once(fate: str) -> Fate:
+    """Each request meets it once."""
+    return lambda prompt, sendings: fate if sendings == 0 else "ok"
+
+
+def one(fate: str) -> Fate:
+    """The first request alone meets it."""
+    return lambda prompt, sendings: fate if sendings == 0 and "00003" in prompt else "ok"
+
+
+def kill(number: int) -> Callable[[subprocess.Popen[bytes]], None]:
+    return lambda process: process.send_signal(number)
+
+
+def pause(process: subprocess.Popen[bytes]) -> None:
+    """Stopped for longer than a request may take, and continued."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.6)
+    process.send_signal(signal.SIGCONT)
+
+
+def twice(process: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C, and again."""
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+
+
+def hang_up(process: subprocess.Popen[bytes]) -> None:
+    """Nobody reads what it prints any more."""
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.stdout = process.stderr = None
+
+
+def sql(*statements: str) -> Callable[[Path], None]:
+    """Change the store's file."""
+
+    def change(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / STORE)) as file, file:
+            for statement in statements:
+                file.execute(statement)
+
+    return change
+
+
+def flipped(column: str) -> Callable[[Path], None]:
+    """One bit of one column of each second row."""
+
+    def change(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / STORE)) as file, file:
+            for row, value in file.execute(f"SELECT id, {column} FROM responses WHERE id % 2").fetchall():
+                raw = bytearray(value if isinstance(value, bytes) else value.encode())
+                raw[len(raw) // 2] ^= 1
+                file.execute(f"UPDATE responses SET {column}=? WHERE id=?", (bytes(raw), row))
+
+    return change
+
+
+def overwritten(start: float, length: int) -> Callable[[Path], None]:
+    """Zeros in the store's file, from a share of it on."""
+
+    def change(folder: Path) -> None:
+        with (folder / STORE).open("r+b") as file:
+            file.seek(int((folder / STORE).stat().st_size * start))
+            file.write(bytes(length))
+
+    return change
+
+
+def cut(folder: Path) -> None:
+    """Half of the store's file."""
+    os.truncate(folder / STORE, (folder / STORE).stat().st_size // 2)
+
+
+def in_place_of(name: str) -> Callable[[Path], None]:
+    """A file where a folder should be."""
+
+    def change(folder: Path) -> None:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).write_text("not a folder")
+
+    return change
+
+
+def foreign_claims(folder: Path) -> None:
+    """Claims of a program that is no more."""
+    sql(
+        "INSERT OR REPLACE INTO claims SELECT key, '1-dead' FROM responses",
+        "DELETE FROM responses WHERE id > 3",
+    )(folder)
+
+
+def locked(folder: Path) -> sqlite3.Connection:
+    """Another program writes for a while and is killed."""
+    file = sqlite3.connect(folder / STORE, check_same_thread=False)
+    file.execute("BEGIN IMMEDIATE")
+    subprocess.Popen(["sleep", "0.1"]).wait()
+    file.rollback()
+    file.execute("BEGIN")
+    file.execute("SELECT count(*) FROM responses").fetchone()
+    return file
+
+
+def small(size: int) -> Callable[[], None]:
+    """No file may grow beyond this: a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def cases() -> list[Case]:
+    """All of them."""
+    faults = sorted((TOLD | UNTOLD | set(STATUS) | {"error-in-200"}) - {"ok", "429"})
+    out = [
+        Case(f"every request once: {fate}", once(fate), streams=fate.startswith("stream")) for fate in faults
+    ]
+    out += [Case(f"one request: {fate}", one(fate)) for fate in sorted(WAITS)]
+    out += [
+        Case(f"every request always: {fate}", lambda prompt, sendings, fate=fate: fate)  # type: ignore[misc]
+        for fate in ("empty", "hang", "500", "401", "no-choices", "reset")
+    ]
+    signals = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    out += [Case(f"the program gets {one.name}", stopped=kill(one)) for one in signals]
+    out += [
+        Case("the program gets SIGKILL amid empty replies", once("empty"), stopped=kill(signal.SIGKILL)),
+        Case("the program gets SIGINT amid timeouts", once("hang"), stopped=kill(signal.SIGINT)),
+        Case("the program gets SIGINT twice", stopped=twice),
+        Case("the program is paused", stopped=pause),
+        Case("closed output", stopped=hang_up),
+        *(Case(f"one bit flipped: {name}", before=flipped(name), damages=3) for name in ("request", "response", "key")),
+        Case("zeros amid the store", before=overwritten(0.6, 64), damages=6),
+        Case("zeros at the store's beginning", before=overwritten(0.0, 64), damages=6),
+        Case("half of the store", before=cut, damages=6),
+        Case("a store of the version before", before=sql(
+            "ALTER TABLE responses DROP COLUMN checksum", "DROP TABLE ledger", "DROP TABLE empty", "PRAGMA user_version=1")),
+        Case("claims of a dead program", before=foreign_claims, damages=3),
+        Case("a store that another program reads and wrote", before=lambda folder: None, holder=locked),
+        Case("a file for the home folder", before=in_place_of("home"), damages=6),
+        Case("a file for the runs folder", before=in_place_of("runs")),
+        Case("no records any more", before=lambda folder: shutil.rmtree(folder / "runs")),
+        Case("a full disk at 60 kB", limit=small(60_000)),
+        Case("a full disk at 20 kB", limit=small(20_000)),
+    ]  # fmt: skip
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.only in case.name]
+    if options.list:
+        print("\n".join(case.name for case in chosen))
+        return 0
+    print(
+        f"{'case':<46} {'sent':>5} {'billed':>8} {'ledger':>8} {'lost':>5} {'again':>5} {'over':>6} {'missing':>7}  counts"
+    )
+    bad = 0
+    for case in chosen:
+        found = play(case)
+        bad += not found.sound
+        print(
+            f"{case.name:<46} {found.sent:>5} {found.billed:>8.3f} {found.ledger:>8.3f} {found.lost:>5} {found.again:>5} "
+            f"{found.over:>6.3f} {found.missing:>7.3f}  {'; '.join(found.wrong) or 'right'}",
+            flush=True,
+        )
+    print(f"{len(chosen)} cases, {bad} in which something did not hold")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""Every bundled scorer over long texts that were made to be slow to read: CPU seconds at 100 kB, and whether it grows with the square.
+
+    python benchmarks/worst_case.py [--size 100000] [--limit 0.5] [--only choice,...] [--seconds 30]
+
+Each cell is the CPU time of one answer of `--size` characters in a process of its own, which is ended after `--seconds`. The exit code is 1
+where a cell is above `--limit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import inspect
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evalwright import bounded
+from evalwright.core.errors import EvalwrightError
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Passage, Sample
+from evalwright.core.tasks import Scored
+from evalwright.scorers import registry
+from evalwright.scorers.instructions.checks import CHECKS
+from evalwright.scorers.registry import bind
+
+SHAPES: Mapping[str, str] = {
+    "boxed": "\\boxed{",
+    "boxes": "\\boxed{1} ",
+    "braces": "{",
+    "brackets": "((((",
+    "square": "[[[[",
+    "digits": "1,234.567 ",
+    "one number": "9",
+    "separated": "1,",
+    "points": "1.1.",
+    "list": "A. B. C. ",
+    "one word": "a",
+    "spaces": " ",
+    "lines": "\n",
+    "tabs": "\t \n ",
+    "scripts": "а日aعا한अ ",
+    "names": "Ada Lovelace ",
+    "particles": "de la von der ",
+    "initials": "J. R. R. ",
+    "answer is": "the answer is ",
+    "answers": "Answer: A\n",
+    "not": "not A, but ",
+    "so": "so ",
+    "fences": "```python\n",
+    "backticks": "```",
+    "definitions": "def add",
+    "indented": "```\n \n \n \n",
+    "stars": "**",
+    "bold": "**a** ",
+    "tags": "<answer>",
+    "open tags": "<answer",
+    "quotes": '"',
+    "dashes": "- - ",
+    "dates": "12 May 1999, ",
+    "months": "May ",
+    "words of numbers": "one hundred and ",
+    "units": "5 km/h^2*s ",
+    "powers": "2^",
+    "latex": "\\frac{1}{",
+    "roots": "\\sqrt",
+    "dollars": "$",
+    "minus": "-",
+    "plus": "1+",
+    "slashes": "1/",
+    "cannot": "I cannot ",
+    "sorry": "I'm sorry, but ",
+    "sentences": "No. ",
+    "abbreviations": "e.g. ",
+    "citations": "[1] ",
+    "cites": "[1, ",
+    "commas": ", ",
+    "colons": "a: ",
+    "percent": "50% ",
+    "confidence": "confidence: ",
+    "combining": "e\u0301",
+    "zero width": "\u200b",
+    "surrogates": "\ud800",
+    "full width": "\uff21\uff0e",
+    "json": '{"answer": ',
+    "arrays": '{"a":[',
+    "urls": "http://",
+    "html": "&amp;",
+    "hyphens": "a-",
+    "apostrophes": "o'",
+    "underscores": "_a",
+}
+"""What is repeated up to the size. Each stands at the beginning, at the end after a word, and before a word that nearly matches."""
+
+_SETTINGS: Mapping[str, Any] = {
+    "capital_relation": "at least", "capital_frequency": 1, "prompt_to_repeat": "a", "num_placeholders": 1, "postscript_marker": "P.S.",
+    "num_sections": 1, "section_spliter": "Section", "num_bullets": 1, "num_highlights": 1, "keywords": ["a"], "forbidden_words": ["b"],
+    "keyword": "a", "relation": "at least", "frequency": 1, "letter": "a", "let_relation": "at least", "let_frequency": 1,
+    "language": "en", "num_paragraphs": 2, "nth_paragraph": 1, "first_word": "a", "num_sentences": 2, "num_words": 2, "end_phrase": "end",
+}  # fmt: skip
+
+_NAME = Sample(
+    "1",
+    "Who wrote the first program?",
+    ("Ada Lovelace", "Augusta Ada King"),
+    metadata={"answer_type": "name"},
+)
+_NUMBER = Sample("1", "How fast was it?", ("1234.5",), metadata={"unit": "km/h", "answer_type": "number"})
+_DATE = Sample("1", "When was it?", ("12 May 1999",), metadata={"answer_type": "date"})
+_CHOICES = Sample("1", "Which is it?", ("Paris",), ("Paris", "London", "Ada Lovelace", "1,234"), (0,))
+_MATHS = Sample("1", "What is x?", (r"\frac{1}{2}",))
+_PASSAGES = Sample(
+    "1", "Where was Ada Lovelace born?", ("London",), passages=(Passage("1", "Ada Lovelace was born in London in 1815. " * 20), Passage("2", "No.")),
+    metadata={"citations": ["1"]},
+)  # fmt: skip
+_PROGRAM = Sample(
+    "1", metadata={"tests": "assert add(1, 2) == 3", "before": "def add(a, b):\n", "entry_point": "add"}
+)
+_PREMISE = Sample(
+    "1", "Why did Ada invent it?", ("She did not.",),
+    metadata={"premise": "Ada invented it", "corrections": ["Babbage"], "fabrications": ["1840"]},
+)  # fmt: skip
+_INSTRUCTED = Sample("1", metadata={"kinds": sorted(CHECKS), "settings": [_SETTINGS] * len(CHECKS)})
+
+CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
+    "choice": ("choice", {}, _CHOICES),
+    "citation": ("citation", {}, _PASSAGES),
+    "exact-match": ("exact-match", {}, _NAME),
+    "final-answer": ("final-answer", {}, _NAME),
+    "final-answer of mathematics": ("final-answer", {"kind": "math"}, _MATHS),
+    "final-answer of numbers": ("final-answer", {"kind": "number"}, _NUMBER),
+    "final-answer of choices": ("final-answer", {"kind": "choice"}, _CHOICES),
+    "short-answer of yes or no": ("short-answer", {}, Sample("1", "Is it?", ("yes",))),
+    "grounded-answer": ("grounded-answer", {}, _PASSAGES),
+    "grounding": ("grounding", {}, _PASSAGES),
+    "instructions": ("instructions", {}, _INSTRUCTED),
+    "numeric": ("numeric", {}, _NUMBER),
+    "outcome": ("outcome", {}, _NAME),
+    "short-answer of dates": ("short-answer", {}, _DATE),
+    "short-answer of names": ("short-answer", {}, _NAME),
+    "short-answer of numbers": ("short-answer", {}, _NUMBER),
+    "similarity": ("similarity", {}, Sample("1", "Why?", ("Because of Ada Lovelace.",))),
+    "stress": ("stress", {}, _PREMISE),
+    "token-f1": ("token-f1", {}, _NAME),
+    "unit-tests (reading the program)": ("", {}, _PROGRAM),
+    "words": ("words", {}, _NAME),
+}
+"""By name: the scorer, its options, and what it is asked of."""
+
+
+async def _nobody(role: str, request: Request) -> Response:
+    raise AssertionError("no model is asked here")
+
+
+def scored(case: str, text: str) -> Scored | str:
+    """What the scorer of a case gives for a text."""
+    kind, options, sample = CASES[case]
+    if not kind:
+        from evalwright.scorers.code.unit_tests import assembled
+
+        return assembled(text, str(sample.metadata["before"]), str(sample.metadata["entry_point"]))
+    registry.LONG = 1 << 60  # here, and not in a process of its own
+    scorer = bind(kind, options)
+    answer = Answer(text, responses=(Response(text=text),))
+    made = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
+    if inspect.isawaitable(made):
+        found: Scored = asyncio.run(_awaited(made))
+        return found
+    return made
+
+
+async def _awaited(made: Any) -> Any:
+    return await made
+
+
+def texts(size: int) -> dict[str, str]:
+    """The texts by name."""
+    out = {}
+    for name, part in SHAPES.items():
+        whole = (part * (size // len(part) + 1))[:size]
+        out[name] = whole
+        out[f"{name}, then a word"] = f"{whole[:-8]} answer!"
+        out[f"a word, then {name}"] = f"Answer: {whole[:-8]}"
+    return out
+
+
+def seconds_of(case: str, text: str) -> float:
+    """CPU seconds of one answer; also what a scorer raises is an error here."""
+    began = time.process_time()
+    scored(case, text)
+    return time.process_time() - began
+
+
+def measured(case: str, size: int, seconds: float) -> dict[str, float | str]:
+    """CPU seconds by shape, or what went wrong."""
+    import worst_case  # the process must find the function by its module's name
+
+    out: dict[str, float | str] = {}
+    for name, text in texts(size).items():
+        try:
+            out[name] = bounded.call(worst_case.seconds_of, case, text, seconds=seconds)
+        except (bounded.LimitExceeded, bounded.Raised, EvalwrightError) as error:
+            out[name] = f"{type(error).__name__}: {error}"
+    return out
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table: for every scorer its three slowest shapes."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--limit", type=float, default=0.5)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--only", default="")
+    chosen = parser.parse_args(arguments)
+    bad = 0
+    print(f"{'scorer':36}{'slowest':>9}  shapes")
+    for case in CASES:
+        if chosen.only and not any(one in case for one in chosen.only.split(",")):
+            continue
+        found = measured(case, chosen.size, chosen.seconds)
+        cost: Callable[[str], float] = lambda name: value if isinstance(value := found[name], float) else 1e9  # noqa: B023, E731
+        slowest = sorted(found, key=cost, reverse=True)[:3]
+        told = ", ".join(
+            f"{name}: {value:.3f}" if isinstance(value := found[name], float) else f"{name}: {value}"
+            for name in slowest
+        )
+        bad += cost(slowest[0]) > chosen.limit
+        print(f"{case:36}{min(cost(slowest[0]), 999.0):9.3f}  {told}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""Work on text from others in a process of its own, with a limit of processor time and of memory for each piece.
+
+`call(function, ...)` runs one function there, `each(function, rows)` many in one message. The process is started when it is
+first needed, serves until the program ends, and is started again after a limit ended it. It is one for all rooms (templates,
+patterns, scorers), so it stands beside `core`, which does no input or output.
+
+Processor time is counted by the system, which ends the process: nothing that runs there can put it off, and a slow machine
+changes nothing. What comes back is read as plain values only. A piece of work that met its limit `STRIKES` times is
+refused at once from then on, so that a hostile file costs seconds and not seconds for each row.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import json
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from evalwright.core import errors
+
+SECONDS = 2.0
+"""Processor time that one piece of work may take, unless its caller says otherwise."""
+MEMORY = 2 << 30
+"""Bytes of address space that the process may have."""
+_TOO_LARGE = "LimitExceeded", f"it takes more than {MEMORY >> 20:,} MiB of memory"
+STRIKES = 3
+_PATIENCE = 60.0
+"""Wall seconds beyond ten times the limit after which a process that does not answer at all is ended."""
+_LONGEST = 1 << 28
+_MOST_DIGITS = 300
+_HEAD = struct.Struct(">Q")
+_PLAIN = {
+    "builtins": {"set", "frozenset"},
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
+    "decimal": {"Decimal"},
+    "evalwright.core.samples": {"NoScore", "Passage", "Score", "Undecided"},
+    "evalwright.tasks.yaml_files": {"WrittenFloat"},
+}
+"""What a result may be made of, beside what pickle knows by itself."""
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from evalwright.bounded import serve; serve()"
+)
+
+
+class LimitExceeded(Exception):
+    """A piece of work that took too long, too much memory, or gave too much; the message is the rest of a sentence: "it ..."."""
+
+
+class Raised(Exception):
+    """What the function raised, where that is no error of ours. kind: the class's name."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def call(
+    function: Callable[..., Any], *arguments: Any, seconds: float | None = None, key: object = None
+) -> Any:
+    """`function(*arguments)`, worked out in the process.
+
+    function: of a module, so that it has a name. arguments and what it gives: plain values and samples. key: names what may be
+    to blame (a template, a pattern), for `STRIKES`. Raises LimitExceeded, an error of ours as it is, else Raised.
+    """
+    return each(function, [arguments], seconds=seconds, key=key)[0]
+
+
+def each(
+    function: Callable[..., Any],
+    rows: Sequence[Sequence[Any]],
+    *,
+    seconds: float | None = None,
+    key: object = None,
+) -> list[Any]:
+    """`function(*row)` of every row, in one message; the limit of time is each row's. Raises as `call` does."""
+    seconds = SECONDS if seconds is None else seconds
+    blamed = (function.__qualname__, key)
+    if key is not None and _strikes[blamed] >= STRIKES:
+        raise LimitExceeded(
+            f"it met its limit of time or memory {STRIKES} times already, so it is not tried again"
+        )
+    try:
+        message = pickle.dumps((function, tuple(rows), seconds), pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise Raised(type(error).__name__, f"a value cannot be handed over: {error}") from None
+    try:
+        return [_opened(*one) for one in _process.ask(message, len(rows), seconds)]
+    except LimitExceeded:
+        _strikes[blamed] += 1
+        raise
+
+
+_strikes: Counter[tuple[str, object]] = Counter()
+
+
+def _opened(kind: str, value: Any) -> Any:
+    """A value, or the error that stands for it."""
+    if not kind:
+        return value
+    if kind == "LimitExceeded":
+        raise LimitExceeded(value)
+    cls = getattr(errors, kind, None)
+    if (
+        isinstance(cls, type)
+        and issubclass(cls, errors.EvalwrightError)
+        and cls.__init__ is Exception.__init__
+    ):
+        raise cls(value)
+    raise Raised(kind, value)
+
+
+class _Process:
+    """The process and the pipe to it. One piece of work at a time; a child made by `fork` starts its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+
+    def ask(self, message: bytes, count: int, seconds: float) -> Any:
+        with self._lock:
+            for again in (True, False):
+                process = self._started()
+                with contextlib.suppress(BrokenPipeError):
+                    _write(process.stdin, message)
+                try:
+                    return _plain(_read(process.stdout, 10 * seconds * count + _PATIENCE))
+                except EOFError:
+                    status = self._ended()
+                    # Killed while it waited (for memory, by hand): the work itself is not to blame the first time.
+                    if status == -signal.SIGKILL and again:
+                        continue
+                    raise LimitExceeded(_why(status, seconds)) from None
+                except BaseException:
+                    self._ended()
+                    raise
+        raise AssertionError
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._running is None or self._owner != os.getpid() or self._running.poll() is not None:
+            self._owner = os.getpid()
+            # One thread for linear algebra: each would take address space that is limited here.
+            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            self._running = subprocess.Popen(
+                [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        return self._running
+
+    def _ended(self) -> int:
+        process, self._running = self._running, None
+        if process is None:
+            return 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        if process.poll() is None:
+            process.kill()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                assert pipe is not None
+                pipe.close()
+        return process.wait()
+
+    def close(self) -> None:
+        """End the process, where this is the program that started it."""
+        if self._running is not None and self._owner == os.getpid():
+            self._running.kill()
+            self._ended()
+
+
+_process = _Process()
+atexit.register(_process.close)
+
+
+def _why(status: int, seconds: float) -> str:
+    if status == -signal.SIGPROF:
+        return f"it takes more than {seconds:g} s of processor time"
+    return f"its process ended ({status}), as one does that takes too much memory"
+
+
+def _write(pipe: Any, message: bytes) -> None:
+    pipe.write(_HEAD.pack(len(message)) + message)
+    pipe.flush()
+
+
+def _read(pipe: Any, patience: float | None = None) -> bytes:
+    """One message. Raises EOFError where the other side is gone, LimitExceeded where it says nothing for `patience` seconds."""
+    if patience is not None and not select.select([pipe], [], [], patience)[0]:
+        raise LimitExceeded(f"it gave no result in {patience:g} s")
+    head = pipe.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        raise EOFError
+    (length,) = _HEAD.unpack(head)
+    body: bytes = pipe.read(length)
+    if len(body) < length:
+        raise EOFError
+    return body
+
+
+class _PlainValues(pickle.Unpickler):
+    """Values that hold nothing which could act: built-in ones and our own records."""
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        if name in _PLAIN.get(module, ()):
+            return getattr(import_module(module), name)
+        raise pickle.UnpicklingError(f"{module}.{name} is not a plain value")
+
+
+def _plain(message: bytes) -> Any:
+    try:
+        return _PlainValues(io.BytesIO(message)).load()
+    except (pickle.UnpicklingError, AttributeError, IndexError, TypeError, ValueError) as error:
+        raise Raised("UnpicklingError", f"the result cannot be used: {error}") from None
+
+
+def from_json(text: str | bytes) -> Any:
+    """JSON that somebody else wrote. Raises ValueError that says what is wrong with it, also for what is too deep or too large."""
+    try:
+        return json.loads(text, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    # A number that no float can hold would raise wherever it is first put to use.
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"it has a number of {len(digits):,} digits")
+    return int(digits)
+
+
+# -- the other side -----------------------------------------------------------------------------------------------------
+
+
+def serve() -> NoReturn:
+    """Answer messages until the pipe closes. Run in the process alone."""
+    import resource
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    while True:
+        try:
+            message = _read(given)
+        except EOFError:
+            os._exit(0)
+        function, rows, seconds = pickle.loads(message)
+        _write(taken, _packed(list(_worked(function, rows, seconds))))
+
+
+def _worked(
+    function: Callable[..., Any], rows: Sequence[Sequence[Any]], seconds: float
+) -> Iterator[tuple[str, Any]]:
+    for row in rows:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        try:
+            found = "", function(*row)
+        except RecursionError:
+            found = "LimitExceeded", "it is nested too deeply"
+        except MemoryError:
+            found = _TOO_LARGE
+        except Exception as error:
+            found = type(error).__name__, str(error)[:2000]
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        yield found
+
+
+def _packed(found: list[tuple[str, Any]]) -> bytes:
+    try:
+        message = pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        return pickle.dumps([_TOO_LARGE] * len(found))
+    except Exception as error:
+        return pickle.dumps([(type(error).__name__, str(error)[:2000])] * len(found))
+    if len(message) > _LONGEST:
+        return pickle.dumps([("LimitExceeded", f"it gives more than {_LONGEST >> 20} MiB")] * len(found))
+    return message

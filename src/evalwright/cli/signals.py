@@ -1,0 +1,61 @@
+"""Ctrl-C, SIGTERM and SIGHUP while a command runs: the first lets what was sent arrive, the second ends at once.
+
+What `run_blocking` runs is cancelled, so that it can put things in order; elsewhere KeyboardInterrupt is raised.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_ONE_HANGUP = 0.5
+"""Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does its shell."""
+
+
+class StopSignals:
+    """What came so far. exit_code: 128 and the number of the first signal (130 for Ctrl-C)."""
+
+    def __init__(self) -> None:
+        self.exit_code = 128 + signal.SIGINT
+        self._came = 0.0
+        self._process = os.getpid()
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        from evalwright.evaluation import interruption
+
+        now = time.monotonic()
+        if os.getpid() != self._process:  # a fork of this process ends as it would have without us
+            os._exit(128 + number)
+        if not self._came:
+            self._came, self.exit_code = now, 128 + number
+            if not interruption.cancel():
+                raise KeyboardInterrupt
+        elif number != getattr(signal, "SIGHUP", None) or now - self._came > _ONE_HANGUP:
+            os._exit(self.exit_code)
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopSignals]:
+    """Handle the signals in the main thread; one that was ignored before (`nohup`, a job in the background) stays so."""
+    stop = StopSignals()
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) in (
+                signal.SIG_DFL,
+                signal.default_int_handler,
+            ):
+                before[number] = signal.signal(number, stop.handle)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

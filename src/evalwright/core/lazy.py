@@ -1,0 +1,24 @@
+"""Names of a package that load their module on first use, so that importing the package costs next to nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package. names: by module in it, its names, separated by spaces."""
+    homes = {name: module for module, several in names.items() for name in several.split()}
+    own = vars(sys.modules[package])
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        own[name] = getattr(import_module(f"{package}.{homes[name]}"), name)
+        return own[name]
+
+    return get, lambda: sorted({*own, *homes})

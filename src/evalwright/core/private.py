@@ -1,0 +1,72 @@
+"""Where what is kept between runs lies, and folders and files that only their owner can read.
+
+Stores and run folders hold prompts, answers and what a server said, so they are made for their owner alone, whatever the umask.
+EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder that is there already keeps its own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from evalwright.core.errors import ConfigurationError
+
+HOME = ".evalwright"
+
+
+def home_folder(given: str | Path | None = None) -> Path:
+    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder.
+
+    Raises ConfigurationError where the last one is another user's: what lies in it would be taken for answers of models.
+    """
+    named = given or os.environ.get("EVALWRIGHT_HOME")
+    if named:
+        return Path(named)
+    home = Path(HOME)
+    if not _is_own(home):
+        raise ConfigurationError(
+            f"The folder '{home.absolute()}' belongs to another user, and stored answers in it would be used as they are. Name it "
+            f"with --home or EVALWRIGHT_HOME if you trust them, or name another folder."
+        )
+    return home
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone. Raises OSError."""
+    if _is_shared():
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    for one in reversed((folder, *folder.parents)):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
+            one.chmod(0o700)  # whatever the umask took away
+    folder.mkdir(exist_ok=True)
+
+
+def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
+    """Open a file for writing; where it is new, only its owner can read it. Raises OSError."""
+    if _is_shared() or path.exists():
+        return path.open(mode, **options)
+
+    def opener(name: str, flags: int) -> int:
+        handle = os.open(name, flags, 0o600)
+        if os.name == "posix":
+            os.fchmod(handle, 0o600)
+        return handle
+
+    return open(path, mode, opener=opener, **options)
+
+
+def _is_shared() -> bool:
+    return os.environ.get("EVALWRIGHT_SHARED", "").lower() in ("1", "true", "yes")
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder, and the link that leads to it, belongs to who runs this; True where there is none."""
+    if os.name != "posix":
+        return True
+    try:
+        return {folder.lstat().st_uid, folder.stat().st_uid} == {os.geteuid()}
+    except OSError:
+        return True

@@ -1,0 +1,291 @@
+"""What a secret is, which secrets this process has read, and what takes them out of everything that is written.
+
+Which arguments and headers hold secrets is said by the lists below and nowhere else. A value that was read as a secret is known to
+`mask`, in the forms that texts carry it in (percent-encoded, JSON- and HTML-escaped, base64, alone or within `user:password`), and
+whatever is stored, recorded, exported or printed goes through `mask` or `masked`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote
+
+MASKED = "[key]"
+FLOOR = 8
+"""Characters below which a secret is not looked for in texts: it would garble them. In a record it is hidden by its name."""
+
+_NAMES = frozenset({
+    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token",
+    "authorization", "aws_access_key_id",
+    "aws_secret_access_key", "aws_session_token", "azure_ad_token", "bearer", "bearer_token", "client_secret", "cookie", "credential",
+    "credentials", "github_token", "hf_token", "hub_token", "id_token", "jwt", "key", "ocp_apim_subscription_key", "passphrase", "passwd",
+    "password", "private_key", "proxy_authorization", "pwd", "refresh_token", "secret", "secret_access_key", "secret_key", "session_token",
+    "set_cookie", "signature", "subscription_key", "token", "use_auth_token", "vertex_credentials", "x_amz_security_token",
+})  # fmt: skip
+"""Names of arguments that hold a secret, in small letters with underscores."""
+_MAYBE = ("auth", "credential", "credentials", "key", "signature")
+"""Names that may hold something else: hidden in a record, but looked for in texts only where the value is like a key."""
+_ENDINGS = (
+    "_access_key", "_access_token", "_api_key", "_api_token", "_apikey", "_auth_token", "_client_secret", "_password", "_private_key",
+    "_secret", "_secret_key",
+)  # fmt: skip
+"""How names of one product's own end that hold a secret: openai_api_key."""
+_HEADERS = ("headers", "extra_headers", "default_headers")
+_IDLE_HEADERS = frozenset({
+    "accept", "accept_encoding", "http_referer", "openai_organization", "openai_project", "referer", "user_agent", "x_title",
+})  # fmt: skip
+"""Headers that hold no secret and change no answer: they say who sends."""
+_OPEN_HEADERS = _IDLE_HEADERS.union(
+    ("accept_language", "anthropic_beta", "anthropic_version", "content_type", "openai_beta")
+)
+"""Headers that hold no secret. Any other may hold one, whatever it is called."""
+_PLACEHOLDERS = frozenset({
+    "00000000", "12345678", "123456789", "1234567890", "anything", "api-key", "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp",
+    "lm-studio", "local-key", "localhost", "my-api-key", "no-api-key", "no-key-required", "not-needed", "not-used", "notneeded",
+    "password", "placeholder", "sk-no-key-required", "test-key", "undefined", "your-api-key",
+})  # fmt: skip
+"""What people write where a server wants no key. Masking these words would only garble texts."""
+
+_LOOKS_LIKE_KEY = re.compile(
+    r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}|(?<=Bearer )[A-Za-z0-9._~+/=*-]{8,}"
+)
+_SHAPES = re.compile(
+    r"\b(?:sk|rk|pk)[-_](?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,200}|\b(?:hf_|gsk_|r8_|pplx-|xai-)[A-Za-z0-9]{30,200}"
+    r"|\b(?:nvapi-|glpat-|github_pat_)[A-Za-z0-9_-]{20,200}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abprs]-[A-Za-z0-9-]{20,200}|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
+    r"|\beyJ[A-Za-z0-9_-]{16,300}\.eyJ[A-Za-z0-9_-]{16}"
+    r"|\b(?:Bearer|Basic) (?=[A-Za-z._~+/-]{0,200}\d)[A-Za-z0-9._~+/-]{20,2000}"
+)
+_LOGIN = re.compile(r"(?<=://)([^/?#\s]{1,1000})@")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_NAME = re.compile(r"[^a-z0-9]+")
+
+_forms: tuple[str, ...] = ()
+_bytes: tuple[bytes, ...] = ()
+
+
+# -- which names
+
+
+def is_secret(name: str) -> bool:
+    """Whether an argument of this name holds a secret: `api_key`, `X-Api-Key` and `apiKey` do, `add_bos_token` does not."""
+    plain = _plain(name)
+    return plain.removeprefix("x_") in _NAMES or plain in _NAMES or plain.endswith(_ENDINGS)
+
+
+def changing_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those headers that may change an answer, for a fingerprint: neither what only lets a request in, nor who sends it."""
+    kept = {
+        name.lower(): text
+        for name, text in headers.items()
+        if not is_secret(name) and _plain(name) not in _IDLE_HEADERS
+    }
+    found: dict[str, str] = digested_arguments(kept, "headers")
+    return found
+
+
+def _plain(name: str) -> str:
+    return _NOT_NAME.sub("_", _CAPITAL.sub("_", str(name)).lower()).strip("_")
+
+
+# -- which values
+
+
+def remember(secret: str) -> None:
+    """Let `mask` remove this secret from now on. Those shorter than `FLOOR` and mere placeholders are not looked for."""
+    global _forms, _bytes
+    kind, _, rest = secret.partition(" ")
+    if rest and kind.lower() in ("bearer", "basic", "token"):
+        remember(rest.strip())
+        if kind.lower() == "basic":
+            remember(_decoded(rest))
+            remember(_decoded(rest).partition(":")[2])
+        return
+    if len(secret) < FLOOR or secret.lower() in _PLACEHOLDERS or secret in _forms:
+        return
+    _forms = tuple(sorted({*_forms, *_written(secret)}, key=len, reverse=True))
+    _bytes = tuple(form.encode("utf-8", "surrogatepass") for form in _forms)
+
+
+def remember_within(value: Any, name: str = "") -> None:
+    """Remember every secret that a value holds, by its name: one argument, a mapping of them, a URL with a login."""
+    with suppress(RecursionError):  # it is hidden as a whole in a record
+        for secret in _secrets(value, name):
+            remember(secret)
+
+
+def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
+    """Remember the secrets among variables: for what may hold one that this process has not sent itself."""
+    for name, value in variables.items():
+        if (is_secret(name) or name.endswith(("_KEY", "_TOKEN"))) and not value.startswith(("/", "~", ".")):
+            remember(value)
+
+
+def _secrets(value: Any, name: str) -> Iterator[str]:
+    if is_secret(name) and not isinstance(value, Mapping | list | tuple):
+        if _plain(name) not in _MAYBE or _is_like_a_key(str(value)):
+            yield str(value)
+    elif isinstance(value, str):
+        for login in _LOGIN.findall(value):
+            user, _, password = unquote(login).partition(":")
+            yield from (unquote(login), password or user)
+        if (inner := _as_json(value)) is not None:
+            yield from _secrets(inner, name)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            unsure = name in _HEADERS and _plain(key) not in _OPEN_HEADERS and not is_secret(key)
+            yield from _secrets(part, name if is_secret(name) else "key" if unsure else str(key))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _secrets(part, name)
+
+
+def _is_like_a_key(text: str) -> bool:
+    """Whether a value that may be a key or something else ("us-east-1") is certainly no word that answers have in them."""
+    return (
+        len(text) >= 12
+        and any(map(str.isdigit, text))
+        and any(map(str.isalpha, text))
+        and text.find(" ", 8) < 0
+    )
+
+
+def _written(secret: str) -> set[str]:
+    """The forms of a secret in texts."""
+    encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    lower = {re.sub("%..", lambda found: found[0].lower(), form) for form in encoded}
+    escaped = {json.dumps(form)[1:-1] for form in (secret, json.dumps(secret)[1:-1])}
+    escaped.add(json.dumps(secret, ensure_ascii=False)[1:-1])
+    html = secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for quotes in (("&#34;", "&#39;"), ("&quot;", "&#x27;"), ('"', "'")):
+        escaped.add(html.replace('"', quotes[0]).replace("'", quotes[1]))
+    raw = secret.encode("utf-8", "surrogatepass")
+    for shift in range(3):
+        # The characters that the secret alone decides, wherever in an encoded text it stands: "user:secret" as in Basic logins.
+        whole = b2a_base64(bytes(shift) + raw + bytes(2), newline=False).decode()
+        core = whole[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+        encoded |= {core, core.replace("+", "-").replace("/", "_")}
+    return {form for form in {secret, *encoded, *lower, *escaped} if len(form) >= FLOOR}
+
+
+def _decoded(text: str) -> str:
+    try:
+        return a2b_base64(text.strip()).decode("utf-8")
+    except (Error, ValueError):
+        return ""
+
+
+# -- what is written
+
+
+def mask(text: str) -> str:
+    """`text` without any secret that this process has read; the text itself where it has none."""
+    for form in _forms:
+        if form in text:
+            # A secret of digits alone is no part of a longer number.
+            text = (
+                re.sub(rf"(?<![\d.]){form}(?!\d)", MASKED, text)
+                if form.isdecimal()
+                else text.replace(form, MASKED)
+            )
+    return text
+
+
+def mask_message(text: str) -> str:
+    """As `mask`, and without what looks like a key: servers repeat a part of a wrong one ("sk-ab***yz"), which nobody knows."""
+    return _LOOKS_LIKE_KEY.sub(MASKED, mask(text))
+
+
+def mask_json(data: bytes) -> bytes:
+    """A JSON document without secrets, as compact JSON; the bytes themselves where they hold none."""
+    if not any(form in data for form in _bytes):
+        return data
+    found = masked(json.loads(data.decode("utf-8", "surrogatepass")))
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text holds a secret that this process has read."""
+    return any(form in text for form in _forms)
+
+
+def masked(value: Any) -> Any:
+    """A JSON-like value without secrets in any of its texts and keys. What is not text stays as it is."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {mask(key) if isinstance(key, str) else key: masked(part) for key, part in value.items()}
+    return [masked(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def masked_arguments(value: Any, name: str = "") -> Any:
+    """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as `MASKED`."""
+    try:
+        return _replaced(value, name, lambda _: MASKED, mask)
+    except RecursionError:
+        return MASKED
+
+
+def without_login(url: str) -> str:
+    """A URL, or a text with one in it, without user and password."""
+    return _LOGIN.sub("", url)
+
+
+def digested_arguments(value: Any, name: str = "") -> Any:
+    """Arguments for a fingerprint: a secret enters as a digest, so that others give another fingerprint and none is shown."""
+    try:
+        return _replaced(value, name, digest, str)
+    except RecursionError:
+        return digest(str(value))
+
+
+def digest(secret: Any) -> str:
+    """A short hash of a secret, from which it cannot be read."""
+    text = json.dumps(secret, sort_keys=True, default=str).encode()
+    return "secret:" + blake2b(text, digest_size=16, key=b"evalwright secret").hexdigest()
+
+
+def _replaced(value: Any, name: str, instead: Callable[[Any], str], text: Callable[[str], str]) -> Any:
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    if is_secret(name):
+        return instead(value)
+    if isinstance(value, Mapping):
+        return {
+            key: instead(part)
+            if name in _HEADERS and _plain(key) not in _OPEN_HEADERS
+            else _replaced(part, str(key), instead, text)
+            for key, part in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_replaced(part, name, instead, text) for part in value]
+    if not isinstance(value, str):
+        return value
+    if (inner := _as_json(value)) is not None:
+        found = _replaced(inner, name, instead, text)
+        return value if found == inner else json.dumps(found, ensure_ascii=False)
+    return text(_LOGIN.sub(lambda found: f"{instead(found[1])}@", value))
+
+
+def _as_json(text: str) -> Mapping[str, Any] | None:
+    """The mapping that an argument may say as JSON text."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def key_in(text: str) -> str:
+    """The beginning of the first thing in a text that has the form of a well-known kind of key, "" where there is none."""
+    found = _SHAPES.search(text)
+    return found[0][:6] if found else ""

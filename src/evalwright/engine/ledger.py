@@ -1,0 +1,144 @@
+"""What each sending is billed, and who is told: the door's counts, the sample's reservation, and the ledger in the store.
+
+| what became of a sending | what is counted |
+|---|---|
+| a reply whose usage could be read, be it an answer or not | what it says |
+| an answer that does not count what was read, or what was written | an estimate of that, from its size |
+| it timed out, broke after it was sent, came back unreadable, or was stopped; 408, 424, 502, 504, 520, 524 | the estimate |
+| a prompt that the provider's filter stopped | the prompt's part of the estimate |
+| no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing: providers bill none of these |
+
+The estimate is the prompt, a token for each three bytes of the request, and the most tokens that may be answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from evalwright.core.errors import EvalwrightError, Failure, RequestError
+from evalwright.core.requests import Generate, Request
+from evalwright.core.responses import Response, Usage
+from evalwright.engine.budget import Amount, Reservation
+from evalwright.engine.counts import Counts
+from evalwright.engine.writer import BillKey
+from evalwright.models.base import Model, RemoteModel
+
+BYTES_PER_TOKEN = 3
+"""Of a request's JSON. English has more, Korean and code about as many."""
+
+UNLIMITED = 4096
+"""Tokens that an answer without a limit is expected to have at the most."""
+
+
+_NOTHING = Usage()
+
+
+class Bill(NamedTuple):
+    """One sending. outcome: "answered" or the kind of the error. taken: whether the provider worked on it, as far as is known."""
+
+    outcome: str
+    usage: Usage = _NOTHING
+    dollars: float | None = None
+    estimated: bool = False
+    taken: bool = True
+
+    @property
+    def amount(self) -> Amount:
+        """As a part of a budget."""
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        return Amount(float(self.taken), tokens, self.dollars or 0.0)
+
+
+@dataclass(slots=True)
+class Account:
+    """The sendings of one request to one model. size: bytes of its payload."""
+
+    model: Model
+    request: Request
+    size: int
+    counts: Counts
+    ledger: Callable[[BillKey, Usage, float | None], None]
+    reservation: Reservation | None = None
+    usage: Usage = _NOTHING
+    dollars: float | None = None
+    held: Amount | None = None
+
+    async def reserve(self) -> None:
+        """Before a sending. Waits while it does not fit; raises RequestFailed where the budget does not allow it."""
+        if self.reservation is not None:
+            estimate = self._estimate("").amount
+            await self.reservation.hold(estimate)
+            self.held = estimate
+
+    def release(self) -> None:
+        """It was not sent after all. Harmless after `settle`."""
+        if self.reservation is not None and self.held is not None:
+            self.reservation.settle(self.held, None)
+            self.held = None
+
+    def settle(self, outcome: Response | BaseException) -> None:
+        """After a sending, whatever came of it."""
+        bill = self._bill(outcome)
+        self.counts.add_bill(bill.usage, bill.dollars, estimated=bill.estimated)
+        if self.reservation is not None and self.held is not None:
+            self.reservation.settle(self.held, bill.amount, estimated=bill.estimated)
+            self.held = None
+        self.ledger((self.model.name, bill.outcome, bill.estimated), bill.usage, bill.dollars)
+        if bill.outcome != "answered":
+            self.usage = self.usage + bill.usage
+            if bill.dollars is not None:
+                self.dollars = (self.dollars or 0.0) + bill.dollars
+
+    def failed(self, failure: Failure) -> Failure:
+        """The failure with what its sendings cost."""
+        used = self.usage.as_dict() or None
+        return replace(failure, usage=used, cost=self.dollars) if used or self.dollars else failure
+
+    def _bill(self, outcome: Response | BaseException) -> Bill:
+        if isinstance(outcome, Response):
+            usage, cost = outcome.usage, outcome.cost
+            if cost is not None and self.model.price is None and isinstance(self.model, RemoteModel):
+                self.model.dearest = max(cost, self.model.dearest or 0.0)
+            if outcome.counted:
+                return Bill("answered", usage, self._dollars(usage) if cost is None else cost)
+            size = len((outcome.text + outcome.reasoning).encode(errors="replace"))
+            guess = self._estimate("answered", -(-size // BYTES_PER_TOKEN)).usage
+            usage = replace(
+                usage,
+                input_tokens=usage.input_tokens or guess.input_tokens,
+                output_tokens=usage.output_tokens or guess.output_tokens,
+            )
+            return Bill("answered", usage, self._dollars(usage) if cost is None else cost, estimated=True)
+        if isinstance(outcome, RequestError):
+            if outcome.usage is not None:
+                cost = outcome.cost
+                return Bill(
+                    outcome.kind, outcome.usage, self._dollars(outcome.usage) if cost is None else cost
+                )
+            if outcome.taken:
+                return self._estimate(outcome.kind, 0 if outcome.prompt_only else None)
+            return Bill(outcome.kind, taken=False)
+        if not isinstance(self.model, RemoteModel) or isinstance(outcome, EvalwrightError):
+            return Bill("failed", taken=not isinstance(self.model, RemoteModel))
+        # It was ended while it was under way.
+        return Bill("stopped", taken=False) if self.model.resumes else self._estimate("stopped")
+
+    def _estimate(self, outcome: str, written: int | None = None) -> Bill:
+        """What it may cost. written: tokens of the answer, where they are known."""
+        if written is None and isinstance(self.model, RemoteModel):
+            written = self.model.most_tokens(self.request)
+        elif written is None:
+            written = self.request.max_tokens if isinstance(self.request, Generate) else 0
+        usage = Usage(self.size // BYTES_PER_TOKEN + 1, UNLIMITED if written is None else written)
+        return Bill(outcome, usage, self._dollars(usage), estimated=True)
+
+    def _dollars(self, usage: Usage) -> float | None:
+        model, price = self.model, self.model.price
+        if price is None:
+            return model.dearest if isinstance(model, RemoteModel) else None
+        batched = isinstance(model, RemoteModel) and model.batched
+        # Without a price for batches, the price of a single request is the most that one of them can cost.
+        found = price.cost(usage, batched=batched)
+        return price.cost(usage) if found is None else found

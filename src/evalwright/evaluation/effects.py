@@ -1,0 +1,59 @@
+"""A setting that would do nothing is an error: what was set, why it has no effect here, what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration
+from evalwright.models.base import LocalModel, Model
+
+
+def check_effects(
+    configuration: Configuration,
+    models: Sequence[Model],
+    roles: Mapping[str, Model],
+    tasks: Sequence[Task],
+    objects: Collection[str] = (),
+) -> None:
+    """Raise ConfigurationError for a setting that no model or task of an evaluation uses. objects: names of Task objects."""
+    check_roles_used(roles, tasks)
+    if configuration.seed < 0:
+        raise ConfigurationError(f"The seed must be 0 or more, not {configuration.seed}.")
+    heavy = [model for model in (*models, *roles.values()) if isinstance(model, LocalModel) and model.heavy]
+    most = configuration.max_resident
+    if most < 1:
+        raise ConfigurationError(f"--max-resident must be at least 1, not {most}: nothing could be loaded.")
+    if most > 1 and len(heavy) < 2:
+        raise ConfigurationError(
+            f"--max-resident {most} has no effect: it is for several heavy local models, and there "
+            f"{'is one' if heavy else 'is none'}. Leave it out."
+        )
+    if configuration.format != "auto" and all(task.name in objects for task in tasks):
+        raise ConfigurationError(
+            f"format={configuration.format!r} has no effect on tasks that are given as objects: leave it out."
+        )
+
+
+def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a role that no scorer of the tasks asks."""
+    used = {role for task in tasks for scorer in task.scorers for role in scorer.roles}
+    for role in roles:
+        if role not in used:
+            known = f"their roles are: {', '.join(sorted(used))}" if used else "they use none"
+            raise ConfigurationError(
+                f"No scorer of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
+                f"Leave out --role {role}=... (`roles` in a file), or add a scorer that uses it."
+            )
+
+
+def check_run_name(name: str) -> str:
+    """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
+    if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
+        raise ConfigurationError(
+            f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
+            f"Runs are written elsewhere with --out."
+        )
+    return name

@@ -1,0 +1,212 @@
+"""Where a setting comes from, and what a file of somebody's may not decide.
+
+A suite file or a `run.json` may come from anybody. It decides what is evaluated and how. What runs code, sends keys or prompts
+elsewhere, counts another store's responses, or leaves the file's folder and the working folder it only proposes: the person
+allows it, by `--trust-file FILE` for one command, or in their own trust file for that content. What the command line, the environment or
+Python sets was said by the person and is not looked at here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.secrets import mask
+from evalwright.models.built_in import OPEN_ARGUMENTS
+from evalwright.models.remote import providers
+from evalwright.models.remote.keys import find_key
+from evalwright.models.trust import trust_path, trusted
+from evalwright.tasks.files import is_within
+from evalwright.tasks.yaml_files import KeyPath
+
+_SAFE = frozenset({
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "revision", "seed", "temperature",
+    "timeout", "top_p",
+    # of remote models
+    "bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out", "max_tokens_field", "organisation",
+    "stream", "thinking",
+    # of local models
+    "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
+    "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
+    "share", "subfolder", "text", "threads", "use_fast_tokenizer",
+})  # fmt: skip
+"""Arguments of models that a file may set: they change answers, costs and speed, and nothing else. All others it proposes."""
+_NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
+"""Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
+FILES: frozenset[tuple[str, ...]] = frozenset(
+    {
+        ("dataset",),
+        ("dataset", "path"),
+        ("for_each", "table"),
+        ("prompt", "file"),
+        ("prompt", "few_shot", "dataset"),
+        ("prompt", "few_shot", "dataset", "path"),
+    }
+)
+"""Settings of tasks that are names of files."""
+_LONGEST = 2000
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that a file proposes, with its place in the file."""
+
+    path: KeyPath
+    value: Any
+
+    def shown(self, at: Callable[[KeyPath], str]) -> str:
+        """One line, as much of it as a person can read."""
+        value = mask(json.dumps(self.value, ensure_ascii=False, default=str))
+        name = ".".join(json.dumps(str(part))[1:-1] for part in self.path)
+        if len(value) > _LONGEST:
+            value = f"{value[:_LONGEST]}… ({len(value):,} characters: read the file)"
+        return f"  {name}: {value}   ({at(self.path)})"
+
+
+def proposed(values: Mapping[str, Any], folder: Path, *, budget: bool = False) -> list[Setting]:
+    """What of a file's values is for a person to decide.
+
+    values: those that nothing on the command line replaces. folder: where names of files in them start. budget: whether the
+    person set a budget, which means nothing at the prices of somebody else.
+    """
+    return list(_proposed(values, folder, ("plugins", "home", "replace", *(("price",) if budget else ()))))
+
+
+def require_allowed(
+    file: Path,
+    settings: Sequence[Setting],
+    trust_file: str | None,
+    folder: Path,
+    at: Callable[[KeyPath], str],
+) -> None:
+    """Raise ConfigurationError, which shows the settings, unless the person allows this file to set them.
+
+    trust_file: the file that the person named for this. Naming one that proposes nothing is an error as well. folder: where
+    the names of its plug-ins start. at: file and line of a setting.
+    """
+    if trust_file is not None:
+        if Path(trust_file).resolve() != file.resolve():
+            raise ConfigurationError(
+                f"--trust-file names '{trust_file}', but the settings are read from '{file}': name that file, or leave it out."
+            )
+        if not settings:
+            raise ConfigurationError(
+                f"'{file}' proposes nothing that needs your permission: leave out --trust-file."
+            )
+        return
+    if not settings:
+        return
+    digest = _digest(file, settings, folder)
+    if digest in trusted().files:
+        return
+    lines = [
+        f"'{file}' sets what only you may decide: code that is run, where keys and prompts go, what is read and written. "
+        "Nothing was done. It wants:",
+        *(setting.shown(at) for setting in settings),
+        f"If you agree, add --trust-file '{file}'.",
+    ]
+    if digest:
+        lines.append(
+            f'To allow this content from now on, write "{digest}" = "{file.name}" under [files] of {trust_path()}.'
+        )
+    raise ConfigurationError("\n".join(lines))
+
+
+def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
+    """Of the file and the plug-ins that it names; "" where it trusts folders, whose Python may change at any time."""
+    if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
+        return ""
+    digest = hashlib.sha256(file.read_bytes())
+    for setting in settings:
+        if setting.path == ("plugins",):
+            for name in _listed(setting.value):
+                try:
+                    digest.update(b"\0" + hashlib.sha256((folder / str(name)).read_bytes()).digest())
+                except OSError:
+                    return ""
+    return digest.hexdigest()
+
+
+def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> Iterator[Setting]:
+    for key in keys:
+        if values.get(key):
+            yield Setting((key,), values[key])
+    if values.get("out") and not is_within(Path(str(values["out"])), Path.cwd()):
+        yield Setting(("out",), values["out"])
+    dialect = values.get("dialect")
+    if isinstance(dialect, Mapping) and dialect.get("trust"):
+        yield Setting(("dialect", "trust"), dialect["trust"])
+    yield from _files(values.get("overrides"), folder, ("overrides",))
+    for i, task in enumerate(_listed(values.get("tasks") or ())):
+        if Path(str(task)).suffix in (".yaml", ".yml") and not is_within(
+            folder / str(task), folder, Path.cwd()
+        ):
+            yield Setting(("tasks", i), task)
+    models = _listed(values.get("models") or ())
+    specs: list[tuple[KeyPath, Any]] = [(("models", i), spec) for i, spec in enumerate(models)]
+    names = {_provider_of(spec) for _, spec in specs}
+    roles = values.get("roles")
+    specs += [(("roles", role), spec) for role, spec in roles.items()] if isinstance(roles, Mapping) else []
+    yield from _arguments(values.get("common"), names, ("common",))
+    for at, spec in specs:
+        name = spec.get("model") if isinstance(spec, Mapping) else spec
+        address = str(name).partition("/")[2]
+        if address.startswith(("http://", "https://")) and not _is_harmless(address, {_provider_of(spec)}):
+            yield Setting((*at, "model") if isinstance(spec, Mapping) else at, name)
+        if isinstance(spec, Mapping):
+            yield from _arguments(spec.get("arguments"), {_provider_of(spec)}, (*at, "arguments"))
+
+
+def _arguments(given: Any, names: set[str], at: KeyPath) -> Iterator[Setting]:
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        if names & OPEN_ARGUMENTS or not _is_safe(str(name), value, names):
+            yield Setting((*at, str(name)), value)
+
+
+def _is_safe(name: str, value: Any, names: set[str]) -> bool:
+    """Whether a file may set this argument. names: the providers of the models that get it."""
+    text = str(value)
+    if name in _NAMES:
+        return not text.startswith("~") and is_within(Path(text), Path.cwd())
+    if name == "base_url":
+        return _is_harmless(text, names)
+    if name == "attn_implementation":
+        return text.isidentifier()  # other names are repositories of compiled code
+    return name in _SAFE or (name == "trust_remote_code" and value is False)
+
+
+def _is_harmless(address: str, names: set[str]) -> bool:
+    """Whether an address is one on this machine, of providers whose servers are there, and no key would be sent to it."""
+    rows = [providers.find(name) for name in names]
+    places = [address, *("" if row is None else row.base_url for row in rows)]
+    return all("\\" not in place and urlsplit(place).hostname in _HERE for place in places) and not any(
+        find_key(variable) for row in rows if row is not None for variable in row.key
+    )
+
+
+def _provider_of(spec: Any) -> str:
+    name = spec.get("model") if isinstance(spec, Mapping) else spec
+    return str(name).partition("/")[0]
+
+
+def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) -> Iterator[Setting]:
+    """The names of files in overrides that lead elsewhere."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
+    elif path in FILES and any(
+        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in _listed(value)
+    ):
+        yield Setting(at, value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,74 @@
+"""What a person trusts from one command to the next: `trust.toml` in their own configuration folder, and no other file.
+
+    [keys]                                      # which keys go to hosts that are not their provider's own
+    "gateway.example.com" = ["OPENAI_API_KEY"]
+    [files]                                     # files that may decide what only a person decides, by SHA-256 of their content
+    "9f86d081884c7d65..." = "suite.yaml"
+
+The folder is $XDG_CONFIG_HOME/evalwright or ~/.config/evalwright. A relative $XDG_CONFIG_HOME counts for nothing, so that no
+working folder can bring such a file, and a file that other people may write is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """keys: by host, the variables of keys that may be sent to it. files: digests of files that may decide everything."""
+
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    files: frozenset[str] = frozenset()
+
+
+def trust_path() -> Path:
+    """Where the file is, whether or not it exists."""
+    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    base = given if given.is_absolute() else Path("~/.config").expanduser()
+    return base / "evalwright" / "trust.toml"
+
+
+def trusted() -> Trusted:
+    """What the file says; nothing where there is none. Raises ConfigurationError."""
+    path = trust_path()
+    try:
+        with path.open("rb") as file:
+            state = os.fstat(file.fileno())
+            data = tomllib.load(file)
+    except FileNotFoundError:
+        return Trusted()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
+        raise ConfigurationError(f"The trust file '{path}' cannot be read: {reason}.") from None
+    if hasattr(os, "getuid") and (state.st_uid not in (0, os.getuid()) or state.st_mode & 0o022):
+        raise ConfigurationError(
+            f"The trust file '{path}' can be changed by other people, so it is not used: make it yours alone (chmod 600)."
+        )
+    for key in data:
+        if key not in ("keys", "files"):
+            raise UnknownName("table of the trust file", key, ("keys", "files"), f"({path})")
+    keys, files = _table(data, "keys", path), _table(data, "files", path)
+    named = {}
+    for host, variables in keys.items():
+        several = [variables] if isinstance(variables, str) else variables
+        if not isinstance(several, list) or not all(isinstance(one, str) for one in several):
+            raise ConfigurationError(
+                f"{path}: '{host}' under [keys] must be the names of variables, such as [\"OPENAI_API_KEY\"]."
+            )
+        named[host.lower()] = tuple(several)
+    return Trusted(named, frozenset(files))
+
+
+def _table(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    found = data.get(key, {})
+    if not isinstance(found, Mapping):
+        raise ConfigurationError(f"{path}: '{key}' must be a table, [{key}].")
+    return found
