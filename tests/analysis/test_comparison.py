@@ -35,7 +35,10 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     task = found.tasks[0]
     assert paired(task).discordant == (4, 1)
     assert paired(task).difference == pytest.approx(0.3)
-    assert paired(task).p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
+    # The score test: a quarter of an item on both sides, 10 items with n - 1 in the variance.
+    assert paired(task).p_value == pytest.approx(
+        2 * stats.t.sf(0.9 * (4 - 1) / math.sqrt(0.9 * (4 + 1) + 0.5), 9)
+    )
     assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
         10,
         0,

@@ -53,7 +53,8 @@ def test_clusters_get_their_own_spread() -> None:
     t = (a - b).mean() / se
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), df))
     assert found.standard_error == pytest.approx(se)
-    assert (found.test, found.n_clusters, found.effective_units) == ("clustered t", 20, pytest.approx(20))
+    assert (found.test, found.n_clusters) == ("clustered t", 20)
+    assert found.effective_units == pytest.approx(20)
     assert found.discordant == (int((a > b).sum()), int((b > a).sum()))
     assert compare_paired(a, b, clusters=clusters).standard_error == pytest.approx(se)
 

@@ -20,7 +20,7 @@ def _counts(better: float, worse: float, n: float, freedom: float = np.inf) -> C
 def test_the_variance_is_that_of_the_likeliest_counts(b: float, c: float, n: float, at: float) -> None:
     def unlikely(q: float) -> float:
         p = q + at
-        return -(b * np.log(p) + c * np.log(q) + (n - b - c) * np.log1p(-p - q))
+        return -float(b * np.log(p) + c * np.log(q) + (n - b - c) * np.log1p(-p - q))
 
     least, most = max(0.0, -at) + 1e-12, (1 - at) / 2 - 1e-12
     q = optimize.minimize_scalar(unlikely, bounds=(least, most), method="bounded", options={"xatol": 1e-12}).x

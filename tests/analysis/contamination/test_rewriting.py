@@ -82,7 +82,7 @@ def test_a_model_that_learnt_places_drops_on_shuffled_options(folder: Path) -> N
     report = contamination_report(run)
     (one,) = report.drops
     assert (one.kind, one.drop.n, one.drop.mean_a, one.drop.mean_b) == ("shuffle", 10, 1.0, 0.0)
-    assert one.drop.low > 0.5
+    assert one.drop.low > 0.25
 
 
 def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
