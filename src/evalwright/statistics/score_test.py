@@ -106,7 +106,8 @@ class Counts:
 
         critical, more = (np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power))
         rest = np.sqrt(np.maximum(self.size - critical**2 + more**2, 0.0))
-        reach = (critical * np.sqrt(self.size) + more * rest) / (self.size + more**2)  # d over sqrt(r), where r >= d
+        # The difference over sqrt(r), where r is above the difference.
+        reach = (critical * np.sqrt(self.size) + more * rest) / (self.size + more**2)
         rate = (self.better + self.worse) / self.size
         seen = np.minimum(reach * np.maximum(np.sqrt(rate), reach), 1.0)
         return np.where(self.size > critical**2, seen, 1.0)
