@@ -36,7 +36,9 @@ class Kind:
     of_rows: bool = False
 
 
-def _labels(shares: tuple[float, ...], skill: tuple[float, float]) -> Callable[[np.random.Generator, F64], Sums]:
+def _labels(
+    shares: tuple[float, ...], skill: tuple[float, float]
+) -> Callable[[np.random.Generator, F64], Sums]:
     """Hits, gold and predicted labels by class, (items, 3 classes): models with these skills, and a liking for the first class."""
 
     def make(rng: np.random.Generator, shared: F64) -> Sums:
@@ -81,7 +83,9 @@ def _texts(rng: np.random.Generator, shared: F64) -> Sums:
     n = len(shared)
     words = np.ceil(np.exp(rng.normal(4.5, 0.8, n)))
     hard = 2.5 + 0.3 * shared + 0.3 * rng.standard_normal(n)
-    return tuple(np.stack([-words * (hard + own + 0.1 * rng.standard_normal(n)), words], axis=1) for own in (0.0, 0.05))  # type: ignore[return-value]
+    return tuple(
+        np.stack([-words * (hard + own + 0.1 * rng.standard_normal(n)), words], axis=1) for own in (0.0, 0.05)
+    )  # type: ignore[return-value]
 
 
 def _perplexity(sums: F64) -> F64:
@@ -116,7 +120,10 @@ def _ratings(rng: np.random.Generator, shared: F64) -> Sums:
     n = len(shared)
     gold = 0.6 * shared + 0.8 * rng.standard_normal(n)
     same = rng.standard_normal(n)
-    return tuple(np.stack([np.exp(gold / 2), gold + own * (0.6 * same + 0.8 * rng.standard_normal(n))], axis=1) for own in (0.8, 1.0))  # type: ignore[return-value]
+    return tuple(
+        np.stack([np.exp(gold / 2), gold + own * (0.6 * same + 0.8 * rng.standard_normal(n))], axis=1)
+        for own in (0.8, 1.0)
+    )  # type: ignore[return-value]
 
 
 def _classified(rng: np.random.Generator, shared: F64) -> Sums:
@@ -124,7 +131,9 @@ def _classified(rng: np.random.Generator, shared: F64) -> Sums:
     n = len(shared)
     gold = (shared * 0.5 + 0.87 * rng.standard_normal(n) > 0.52) * 1.0
     same = rng.standard_normal(n)
-    return tuple(np.stack([gold, own * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1) for own in (1.2, 1.0))  # type: ignore[return-value]
+    return tuple(
+        np.stack([gold, own * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1) for own in (1.2, 1.0)
+    )  # type: ignore[return-value]
 
 
 def _pearson(rows: F64) -> F64:
