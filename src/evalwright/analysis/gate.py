@@ -266,11 +266,6 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
     label, bounded = first.metric if task else OVERALL, first.bounded
-    if task and not first.is_mean:
-        raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
-            f"'{label} is above X' or 'is below X'."
-        )
     if not task and (len(found) < 2 or not can_average([one.measure for one in found])):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
@@ -279,7 +274,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
     gap, low, high, reference, how = _interval(found, level)
     if math.isnan(low) or math.isnan(high):
-        return _not_judged(target, label)
+        return _not_judged(target, label, [why for one in found for why in one.problems])
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -325,11 +320,10 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str) -> RuleResult:
+def _not_judged(target: _Target, label: str, problems: Sequence[str] = ()) -> RuleResult:
     rule = target.rule.text
-    text = (
-        f"{target.task or label}: '{rule}' cannot be judged: too few items have a score. It counts as failed."
-    )
+    why = "; ".join(problems) or "too few items have a score"
+    text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 
 

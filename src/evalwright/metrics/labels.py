@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
-    Floats, Bools = NDArray[np.float64], NDArray[np.bool_]
-
 
 def balanced_accuracy(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """The mean recall over the gold classes; a constant answer gets 1 / classes. seed: of the bootstrap interval."""
@@ -75,7 +73,9 @@ def label_sums(column: Column, groups: Groups, *, kind: str, seed: int = 0) -> G
     return grouped_labels(gold, predicted, groups.codes[complete], groups.count, kind)
 
 
-def _classes(column: Column) -> tuple[Floats, Floats, Bools, Bools]:
+def _classes(
+    column: Column,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Gold and predicted classes of the items that have both; which items have one right option, and which have both."""
     import numpy as np
 

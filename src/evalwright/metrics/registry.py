@@ -164,9 +164,9 @@ def item_values(kind: str, column: Column, options: Mapping[str, Any]) -> NDArra
     return found
 
 
-def is_of_items(kind: str) -> bool:
-    """Whether `item_values` knows the kind."""
-    return kind in _OF_ITEMS
+def is_of_sums(kind: str) -> bool:
+    """Whether `group_sums` knows the kind."""
+    return kind in _OF_SUMS
 
 
 def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, Any]) -> GroupSums | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
+import numpy.typing as npt
 
 from evalwright.statistics.units import F64, I64
 
@@ -19,6 +20,14 @@ FEW_GROUPS = 10
 """With fewer groups than this an interval rests on a spread that few units show."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
+    """Codes as numbers without an order that means anything (SplitMix64)."""
+    found = codes.view(np.uint64) * _MIX
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
 
 
 def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
@@ -35,8 +44,7 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     count = max(min(worth, len(names), 2), worth)
     # Groups of whole clusters of one size: 150 make 75 pairs, not 50 pairs and 50 single ones.
     count = count // -(-count // most)
-    mixed = (names.view(np.uint64) * _MIX) ^ (names.view(np.uint64) >> np.uint64(31))
-    order = np.lexsort((mixed, -sizes))
+    order = np.lexsort((_mixed(names), -sizes))
     group = np.empty(len(names), np.int64)
     if sizes[order[0]] == sizes[order[-1]]:
         group[order] = np.arange(len(names)) % count
@@ -47,6 +55,20 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
             group[place] = each
             heapq.heapreplace(heap, (filled + int(sizes[place]), each))
     out: I64 = group[inverse]
+    return out
+
+
+def group_keys(codes: I64, groups: I64) -> I64:
+    """A key for each group that says which clusters are in it, (groups,): the same clusters have the same key in every task.
+
+    codes, groups: (rows,) the cluster and the group of each row.
+    """
+    names, first = np.unique(codes, return_index=True)
+    order = np.argsort(groups[first], kind="stable")
+    starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
+    if not len(starts):
+        return np.zeros(0, np.int64)
+    out: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
     return out
 
 
