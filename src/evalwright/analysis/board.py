@@ -24,7 +24,7 @@ from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
+from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
@@ -49,7 +49,7 @@ class BoardRow:
 
     ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
     beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks.
-    together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
+    together: the interval of the headline score that holds with those of all others.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
     those that the board was made of. hardware: what the run calls its machine.
@@ -208,24 +208,41 @@ def _order(row: BoardRow, first: BoardTask) -> float:
 
 
 def _together(found: Sequence[Matrix]) -> list[Estimate]:
-    """Each run's headline score with the interval that holds with those of all others; none where it is no mean of items.
+    """Each run's headline score with the interval that holds with those of all others.
 
     On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
     """
-    if not found or not all(one.measure.is_mean for one in found) or len(found[0].values) < 2:
+    if not found or len(found[0].values) < 2:
         return []
     first = found[0]
     if len(found) == 1:
-        return simultaneous_means(first.values, first.clusters, value_range=first.measure.value_range)
+        span = first.measure.value_range
+        own = simultaneous_means(first.values, first.clusters, value_range=span)
+        return [_within(one, first, row) for row, one in enumerate(own)]
     runs = len(first.values)
     level = 1 - 0.05 / runs
     return [
         macro_average(
-            [mean_interval(one.values[row], clusters=one.clusters, level=level) for one in found],
+            [
+                mean_interval(
+                    one.values[row], clusters=one.clusters, level=level, value_range=one.measure.value_range
+                )
+                for one in found
+            ],
             value_range=UNIT_RANGE,
         )
         for row in range(runs)
     ]
+
+
+def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
+    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the range that the metric has."""
+    if not found.estimates:
+        return estimate
+    low, high = estimate.low, estimate.high
+    if found.measure.bounded:
+        low, high = max(0.0, low), min(1.0, high)
+    return replace(estimate, n=found.estimates[row].n, low=low, high=high)
 
 
 def _notes(
@@ -283,7 +300,7 @@ def _notes(
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know of the items that pairs share, and of metrics that are no means."""
+    """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:
         counts = common_counts(one)
@@ -296,11 +313,7 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
                 yield f"On '{one.measure.task}' {have} {what}."
-        if not one.measure.is_mean:
-            yield (
-                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a "
-                "mean over items."
-            )
+        yield from (f"On '{one.measure.task}' {note}" for note in group_notes(one))
 
 
 def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:

@@ -21,7 +21,17 @@ from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
-from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
+from evalwright.runs.measures import (
+    UNIT_RANGE,
+    Matrix,
+    Measure,
+    common_counts,
+    group_notes,
+    half_of,
+    matrices,
+    paired_of,
+    unpaired_of,
+)
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.scores import hashed
@@ -271,10 +281,9 @@ def _compare(
     a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
 ) -> TaskComparison:
     measure = found.measure
-    one, other = found.values
-    common = found.common()
-    higher, lower = one > other, one < other
-    paired = paired_of(found) if common.any() else None
+    items = found.of_items
+    higher, lower = items.values[0] > items.values[1], items.values[0] < items.values[1]
+    paired = paired_of(found) if found.common().any() else None
     return TaskComparison(
         task=measure.task,
         metric=measure.metric,
@@ -283,12 +292,12 @@ def _compare(
         lower_is_better=measure.lower_is_better,
         paired=paired,
         unpaired=None if paired else unpaired_of(found),
-        only_a=int((found.asked[0] & ~found.asked[1]).sum()),
-        only_b=int((found.asked[1] & ~found.asked[0]).sum()),
+        only_a=int((items.asked[0] & ~items.asked[1]).sum()),
+        only_b=int((items.asked[1] & ~items.asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
-        flips=_flips(a, found, higher, lower, most_flips),
+        flips=_flips(a, items, higher, lower, most_flips),
         slices=tuple(compare_slices(found, key) for key in found.slices),
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
@@ -301,7 +310,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     warnings = [
         f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
     ]
-    scored = (~np.isnan(found.values)).sum(axis=1)
+    scored = np.diag(common_counts(found))
     if paired is None:
         warnings.append(
             "The runs share no item, so they are compared as two independent samples: a difference in the items' difficulty "
@@ -311,18 +320,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
-    warnings += pairing_notes(found, [f"'{run.id}'" for run in (a, b)])
-    if not found.measure.is_mean:
-        warnings.append(no_mean(found))
-    return warnings
-
-
-def no_mean(found: Matrix) -> str:
-    """What a reader must know of a metric that is no mean over items."""
-    return (
-        f"'{found.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
-        f"'{found.measure.scorer}', where more is better."
-    )
+    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *group_notes(found)]
 
 
 def _flips(

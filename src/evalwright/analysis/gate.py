@@ -267,11 +267,6 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
     label, bounded = first.metric if task else OVERALL, first.bounded
-    if task and not first.is_mean:
-        raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
-            f"'{label} is above X' or 'is below X'."
-        )
     if not task and (len(found) < 2 or not can_average([one.measure for one in found])):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
@@ -280,7 +275,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
     gap, low, high, reference, how = _interval(found, level)
     if math.isnan(low) or math.isnan(high):
-        return _not_judged(target, label)
+        return _not_judged(target, label, [why for one in found for why in one.problems])
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -308,9 +303,9 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     missing = sum(part.n_missing for part in parts)
     left = f", {counted(missing, 'item')} left out without a score" if missing else ""
-    clauses = [(one.measure.task, other_questions(one)) for one in found]
-    of = (lambda task: f"on {task} ") if len(found) > 1 else (lambda task: "")
-    left += "".join(f"; {of(task)}{clause}" for task, clause in clauses if clause)
+    for one in found:
+        if clause := other_questions(one):
+            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]
@@ -330,11 +325,10 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str) -> RuleResult:
+def _not_judged(target: _Target, label: str, problems: Sequence[str] = ()) -> RuleResult:
     rule = target.rule.text
-    text = (
-        f"{target.task or label}: '{rule}' cannot be judged: too few items have a score. It counts as failed."
-    )
+    why = "; ".join(problems) or "too few items have a score"
+    text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix
+from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
     SimultaneousDifferences,
     all_differences,
@@ -116,21 +115,21 @@ class Ranking:
         return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
 
 
-def rank(
-    found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
-) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
+def rank(found: Sequence[Matrix], *, level: float = 0.95, draws: int = 2000) -> Ranking:
+    """How the runs of some matrices stand, over all of these tasks with the same weight.
 
     All matrices must have the same runs and direction.
     """
     span = found[0].measure.value_range
     if len(found) == 1:
         one = found[0]
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
+        differences = all_differences(one.values, one.clusters, level=level, value_range=span, draws=draws)
     else:
         parts = [(one.values, one.clusters) for one in found]
         differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)
+    # Pairs rest on items, also where groups of them stand in their place.
+    grouped = [common_counts(one) - common_units(one) for one in found if one.scores is not None]
+    differences = replace(differences, n=differences.n + sum(grouped))
     less = found[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)

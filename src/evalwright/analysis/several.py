@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
+from evalwright.analysis.comparison import can_average, estimand, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, rank
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts
+from evalwright.runs.measures import Matrix, common_counts, group_notes
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
 
@@ -128,23 +128,24 @@ def _table(
     families: int,
     of: str,
     *,
-    items: Any = None,
     name: str = "",
 ) -> PairTable:
     level = 1 - _SHARE / families
-    made = rank(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
+    made = rank(found, level=level, draws=2000 if families == 1 else _MORE_DRAWS)
     measure = found[0].measure
     whole = len(found) > 1
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
-        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
+        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level)) for pair in pairs)
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
     def mean(one: Matrix, row: int) -> Estimate:
-        """A run's mean over all items that it was asked."""
-        values, clusters = one.part(one.asked[row] if items is None else one.asked[row] & items)
+        """A run's mean over all items that it was asked; of a metric that is no mean, its own number."""
+        if one.estimates:
+            return one.estimates[row]
+        values, clusters = one.part(one.asked[row])
         return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
 
     rows = range(len(found[0].values))
@@ -166,16 +167,14 @@ def _table(
     )
 
 
-def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
+def _visible(found: Sequence[Matrix], pair: Pair, level: float) -> float:
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
     if not pair.n:
         return pair.visible  # two independent samples
     parts = []
     for one in found:
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        a, b = values[pair.a], values[pair.b]
-        span = one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
+        a, b, span = one.values[pair.a], one.values[pair.b], one.measure.value_range
+        parts.append(compare_paired(a, b, clusters=one.clusters, level=level, value_range=span))
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
@@ -185,13 +184,10 @@ def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
-    there = {
-        name: codes.codes == code for code, name in sorted(enumerate(codes.names), key=lambda one: one[1])
-    }
-    used = [(name, inside) for name, inside in there.items() if inside.any()]
+    used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
     return [
-        _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
-        for name, inside in used
+        _table([inside], baseline, len(used), f"values of '{key}'", name=f"{key}: {name}")
+        for name, inside in used.items()
     ]
 
 
@@ -211,6 +207,4 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        yield from (f"{name}: {note}" for note in pairing_notes(one, labels))
-        if not one.measure.is_mean:
-            yield f"{name}: {no_mean(one)}"
+        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))

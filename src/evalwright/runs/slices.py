@@ -41,12 +41,12 @@ class SliceComparison(Plain):
 def compare_slices(found: Matrix, key: str) -> SliceComparison:
     """Compare the first two runs of a matrix within each value of one of its keys."""
     codes = found.slices[key]
-    common = found.common()
+    common = found.of_items.common()
     parts = []
-    for code, name in sorted(enumerate(codes.names), key=lambda pair: pair[1]):
-        inside = common & (codes.codes == code)
-        if inside.any():
-            parts.append((name, paired_of(found, inside)))
+    for name in sorted(codes.names):
+        inside = found.slice(key, name)
+        if inside is not None and inside.common().any():
+            parts.append((name, paired_of(inside)))
     adjusted = holm([paired.p_value for _, paired in parts])
     return SliceComparison(
         key=key,
