@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison
+
+TasksAre = Literal["fixed", "sample"]
+"""Whether an average over tasks is about these tasks, or about tasks like these."""
 
 
 def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None) -> Estimate:
@@ -57,7 +61,10 @@ def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None
 
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
-    """The mean over tasks of paired differences a - b. Fields as in PairedComparison."""
+    """The mean over tasks of paired differences a - b. Fields as in PairedComparison.
+
+    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
+    """
 
     difference: float
     low: float
@@ -68,6 +75,7 @@ class MacroDifference(Plain):
     smallest_visible_difference: float
     n: int
     n_tasks: int
+    tasks_are: TasksAre = "fixed"
 
 
 def macro_difference(
