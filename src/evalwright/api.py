@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
     from evalwright.evaluation.planning import ModelLike, TaskLike
+    from evalwright.statistics.multiplicity import Adjustment
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
 
@@ -37,6 +38,7 @@ def compare(
     *,
     baseline: None = None,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
     runs_folder: str | Path = ...,
@@ -48,6 +50,7 @@ def compare(
     *runs: RunLike,
     baseline: RunLike | None = None,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
     runs_folder: str | Path = ...,
@@ -58,6 +61,7 @@ def compare(
     *runs: RunLike,
     baseline: RunLike | None = None,
     slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
     most_flips: int = 20,
     equivalent: float | None = None,
     runs_folder: str | Path = "runs",
@@ -65,17 +69,19 @@ def compare(
     """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
 
     baseline: with three or more runs, the one that every other is compared with; else all pairs are. slices: metadata
-    keys by whose values to compare too. most_flips: flipped items named of two runs, in each direction. equivalent: the
+    keys by whose values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in each direction. equivalent: the
     margin of a test of equivalence of two runs. Raises RunError where the runs share no task.
     """
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        found = compare_runs(
+            *opened, most_flips=most_flips, slices=slices, slices_adjust=slices_adjust, equivalent=equivalent
+        )
         return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return worded_several(compare_several(opened, baseline=base, slices=slices))
+    return worded_several(compare_several(opened, baseline=base, slices=slices, slices_adjust=slices_adjust))
 
 
 def leaderboard(

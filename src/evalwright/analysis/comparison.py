@@ -44,6 +44,7 @@ from evalwright.statistics import (
     macro_difference,
 )
 from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics.multiplicity import Adjustment
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -187,18 +188,25 @@ class Comparison:
 
 
 def compare_runs(
-    a: Run, b: Run, *, most_flips: int = 20, slices: Sequence[str] = (), equivalent: float | None = None
+    a: Run,
+    b: Run,
+    *,
+    most_flips: int = 20,
+    slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
+    equivalent: float | None = None,
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
-    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too.
+    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
+    slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices)
-    tasks = tuple(_compare(a, b, found, names, most_flips, equivalent) for found in matrices)
+    tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
     measures = [found.measure for found in matrices]
     paired = [task.paired for task in tasks if task.paired]
     overall = same = None
@@ -278,7 +286,13 @@ def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> N
 
 
 def _compare(
-    a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
+    a: Run,
+    b: Run,
+    found: Matrix,
+    names: tuple[str, str],
+    most_flips: int,
+    adjust: Adjustment,
+    equivalent: float | None,
 ) -> TaskComparison:
     measure = found.measure
     items = found.of_items
@@ -298,7 +312,7 @@ def _compare(
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
         flips=_flips(a, items, higher, lower, most_flips),
-        slices=tuple(compare_slices(found, key) for key in found.slices),
+        slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
         other_questions=other_questions(found),

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 )
 @several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
 @click.option(
+    "--slices-adjust", type=click.Choice(["bh", "holm", "none"]), default="bh", show_default=True,
+    help="How many slices are adjusted for: 5% of findings false, 5% for any false finding, or not.",
+)  # fmt: skip
+@click.option(
     "--flips", type=click.IntRange(min=0), default=5, show_default=True, metavar="N",
     help="Items to name that the two runs score differently, in each direction.",
 )  # fmt: skip
@@ -62,7 +66,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.documents.comparison import comparison_document
     from evalwright.reports.documents.several import several_document
 
-    only_with(mode="rules", junit="rules")
+    only_with(mode="rules", junit="rules", slices_adjust="slices")
     if len(runs) == 1 and (given["baseline"] or given["slices"] or given["equivalent"] or given["json_file"]):
         raise ConfigurationError(
             "--baseline, --slice, --equivalent and --json-file compare two runs or more: name another run, or leave them out."
@@ -91,6 +95,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         *opened,
         baseline=baseline,
         slices=given["slices"],
+        slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],
         equivalent=given["equivalent"],
     )

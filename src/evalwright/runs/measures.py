@@ -328,11 +328,19 @@ def paired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0
     )
 
 
-def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
-    """Two rows of a matrix compared as independent samples, each on the items that it was asked."""
+def unpaired_of(
+    found: Matrix,
+    items: NDArray[np.bool_] | None = None,
+    *,
+    rows: tuple[int, int] = (0, 1),
+    level: float = 0.95,
+) -> UnpairedComparison:
+    """Two rows of a matrix compared as independent samples, each on the items (or on those of some) that it was asked."""
     from evalwright.statistics import compare_unpaired
 
-    (left, left_ids), (right, right_ids) = (found.part(found.asked[row]) for row in rows)
+    (left, left_ids), (right, right_ids) = (
+        found.part(found.asked[row] if items is None else found.asked[row] & items) for row in rows
+    )
     return compare_unpaired(
         left[rows[0]], right[rows[1]], clusters_a=left_ids, clusters_b=right_ids, level=level,
         value_range=found.measure.value_range,

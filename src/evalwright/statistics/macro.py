@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import Filling, PairedComparison
+
+TasksAre = Literal["fixed", "sample"]
+"""Whether an average over tasks is about these tasks, or about tasks like these."""
 
 
 def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None) -> Estimate:
@@ -81,7 +85,10 @@ def _bounds(parts: Sequence[Estimate], value_range: Range | None) -> Range | Non
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
     """The mean over tasks of paired differences a - b. Fields as in PairedComparison; `low`, `high` and `p_value` hold whatever the
-    `n_missing` failed items would have scored."""
+    `n_missing` failed items would have scored.
+
+    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
+    """
 
     difference: float
     low: float
@@ -95,6 +102,7 @@ class MacroDifference(Plain):
     n_missing: int
     scored_low: float
     scored_high: float
+    tasks_are: TasksAre = "fixed"
 
 
 def macro_difference(

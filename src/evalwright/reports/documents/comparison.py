@@ -167,7 +167,7 @@ def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
         doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
+        *doc.columns("A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"),
     ]
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
@@ -179,12 +179,17 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, 0, paired.n_clusters),
             )
         )
-    note = f"Adjusted p: {sliced.correction}. Each interval is that of its slice alone."
+    level = sliced.parts[0].paired.level
+    note = (
+        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is below 0.05; "
+        f"intervals have the level that agrees with it ({100 * level:.4g}%)."
+    )
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
         note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."
