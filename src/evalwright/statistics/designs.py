@@ -77,8 +77,9 @@ def variance_parts(
         raise ValueError(
             "scores must have the shape (items, prompts, draws), the same items and prompts for both"
         )
-    lacking = [np.isnan(one).all(axis=2).any(axis=1) for one in scores]
-    whole = ~(lacking[0] | lacking[1])
+    whole = np.ones(len(scores[0]), dtype=bool)
+    for one in scores:
+        whole &= (~np.isnan(one)).any(axis=2).all(axis=1)
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
     codes, n_clusters = cluster_codes(ids)
