@@ -62,9 +62,7 @@ def test_both_fillings_by_hand_with_clusters_and_a_range_of_its_own() -> None:
     a[[3, 4, 20]], b[[4, 41]] = NAN, NAN
     found = compare_paired(a, b, clusters=ids, value_range=(1.0, 5.0))
     full = [
-        compare_paired(
-            np.nan_to_num(a, nan=x), np.nan_to_num(b, nan=y), clusters=ids, value_range=(1.0, 5.0)
-        )
+        compare_paired(np.nan_to_num(a, nan=x), np.nan_to_num(b, nan=y), clusters=ids, value_range=(1.0, 5.0))
         for x, y in ((1.0, 5.0), (5.0, 1.0))
     ]
     assert found.fillings is not None
