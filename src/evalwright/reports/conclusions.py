@@ -217,7 +217,9 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     where = f"On {table.task}" if table.task else "Over all tasks"
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [pair for pair in table.pairs if pair.verdict == "not compared"]
+    apart = [
+        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.scored_low)
+    ]
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
@@ -226,7 +228,7 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
         said.append(_not_compared(apart, table.pairs, labels))
-    if most := max((pair.n_missing for pair in table.pairs), default=0):
+    if most := max((pair.n_missing for pair in table.pairs if pair.n), default=0):
         said.append(_unscored(table, most))
     return " ".join(said)
 
@@ -277,7 +279,7 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
 def _unscored(table: PairTable, most: int) -> str:
     """What items without a score do to the pairs. most: of them in one pair."""
     many = f"up to {counted(most, 'item')} of a pair"
-    if not all(math.isfinite(pair.low) for pair in table.pairs if pair.n_missing):
+    if not all(math.isfinite(pair.low) for pair in table.pairs if pair.n and pair.n_missing):
         return f"Where items have no score ({many}) they could have scored anything, so there is no verdict."
     alone = sum(
         pair.verdict == "no difference seen" and pair.scored_low * pair.scored_high > 0
