@@ -25,7 +25,7 @@ from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
-from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics import Estimate, macro_average, macro_difference, mean_interval
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
 _SHARE = 0.05
@@ -158,8 +158,8 @@ def _table(
         """A run's mean over all items that it was asked; of a metric that is no mean, its own number."""
         if one.estimates:
             return one.estimates[row]
-        values, clusters = one.part(one.asked[row])
-        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
+        own = one.counted(row)
+        return mean_interval(own.values[row], clusters=own.clusters, value_range=measure.value_range)
 
     rows = range(len(found[0].values))
     return PairTable(
@@ -184,10 +184,7 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float) -> float:
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
     if not pair.n:
         return pair.visible  # two independent samples
-    parts = []
-    for one in found:
-        a, b, span = one.values[pair.a], one.values[pair.b], one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=one.clusters, level=level, value_range=span))
+    parts = [paired_of(one, rows=(pair.a, pair.b), level=level) for one in found]
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference

@@ -67,7 +67,8 @@ class Measure:
 class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
-    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all. keys and
+    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all; missing: (runs,
+    items), whether it has no value because something failed or rules could not decide. keys and
     clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
     items were found to be the same, None where they are no items of records.
 
@@ -80,6 +81,7 @@ class Matrix:
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     asked: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
     slices: dict[str, SliceCodes]
     pairing: Pairing | None = None
@@ -105,18 +107,19 @@ class Matrix:
         """Scores item by item: this matrix, or that beneath."""
         return self.scores or self
 
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether each run has items that failed or are undecided, (runs,)."""
+        import numpy as np
+
+        return np.asarray(self.of_items.missing.any(axis=1))
+
     def slice(self, key: str, name: str) -> Matrix | None:
         """The matrix of the items with this value of a metadata key; None where there are none."""
         if self.scores is not None:
             return self.within.get((key, name))
         inside: NDArray[np.bool_] = self.slices[key].codes == self.slices[key].names.index(name)
-        return self.only(inside) if inside.any() else None
-
-    def only(self, items: NDArray[np.bool_]) -> Matrix:
-        """The matrix of some items, without slices."""
-        values, clusters = self.part(items)
-        pairing = self.pairing and self.pairing.only(items)
-        return Matrix(self.measure, self.keys[items], values, self.asked[:, items], clusters, {}, pairing)
+        return self.part(inside) if inside.any() else None
 
     def common(self) -> NDArray[np.bool_]:
         """Items that all runs were asked, (items,)."""
@@ -125,9 +128,22 @@ class Matrix:
             every &= row
         return every
 
-    def part(self, items: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Values and clusters of some items."""
-        return self.values[:, items], None if self.clusters is None else self.clusters[items]
+    def part(self, items: NDArray[np.bool_]) -> Matrix:
+        """The matrix of some items."""
+        return replace(
+            self,
+            keys=self.keys[items],
+            values=self.values[:, items],
+            asked=self.asked[:, items],
+            missing=self.missing[:, items],
+            clusters=None if self.clusters is None else self.clusters[items],
+            slices={key: SliceCodes(found.names, found.codes[items]) for key, found in self.slices.items()},
+            pairing=self.pairing and self.pairing.only(items),
+        )
+
+    def counted(self, row: int) -> Matrix:
+        """The matrix of the items that count for one run: those that have a value, or should have one."""
+        return self.part((self.values[row] == self.values[row]) | self.missing[row])
 
 
 def make_matrix(
@@ -139,10 +155,10 @@ def make_matrix(
     pairing = pair_items(scores)
     keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
-    asked = np.zeros(values.shape, dtype=bool)
+    asked, missing = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
     clusters = ~keys  # an item without a cluster is alone: `cluster_code`
     for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
-        values[row, places], asked[row, places] = one.values, True
+        values[row, places], asked[row, places], missing[row, places] = one.values, True, one.missing
         if one.clustered:
             named = one.clusters != ~one.keys
             clusters[places[named]] = one.clusters[named]
@@ -154,7 +170,7 @@ def make_matrix(
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     clustered = any(one.clustered for one in scores)
-    return Matrix(measure, keys, values, asked, clusters if clustered else None, found, pairing)
+    return Matrix(measure, keys, values, asked, missing, clusters if clustered else None, found, pairing)
 
 
 def matrices(
@@ -284,12 +300,13 @@ def _of_groups(
             # The two numbers side by side, as one unit of which nothing is known.
             keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
             values = np.array([[one.estimate.value] for one in own])
-        inside = found if not cut.name[0] else found.only(cut.items >= 0)
+        inside = found if not cut.name[0] else found.part(cut.items >= 0)
         parts[cut.name] = Matrix(
             found.measure,
             keys,
             values,
             asked,
+            np.zeros(asked.shape, dtype=bool),
             None,
             {},
             found.pairing,
@@ -303,21 +320,24 @@ def _of_groups(
 
 
 def paired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> PairedComparison:
-    """Two rows of a matrix compared on the items that all were asked."""
+    """Two rows of a matrix compared on the items that both were asked."""
     import numpy as np
 
     from evalwright.statistics import compare_paired
 
-    values, clusters = found.part(found.common())
+    part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
     made = compare_paired(
-        *(values[row] for row in rows), clusters=clusters, level=level, value_range=found.measure.value_range
-    )
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
     if found.scores is None:
         return made
     # What it rests on are items, and the groups are how that was found out.
     both = found.scores.asked[list(rows)].all(axis=0)
     n = int(common_counts(found)[rows])
     own = found.scores.clusters
+    if found.failed[list(rows)].any():  # nothing bounds what such a metric would have been
+        made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
     return replace(
         made,
         n=n,
@@ -328,21 +348,13 @@ def paired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0
     )
 
 
-def unpaired_of(
-    found: Matrix,
-    items: NDArray[np.bool_] | None = None,
-    *,
-    rows: tuple[int, int] = (0, 1),
-    level: float = 0.95,
-) -> UnpairedComparison:
-    """Two rows of a matrix compared as independent samples, each on the items (or on those of some) that it was asked."""
+def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
+    """Two rows of a matrix compared as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
-    (left, left_ids), (right, right_ids) = (
-        found.part(found.asked[row] if items is None else found.asked[row] & items) for row in rows
-    )
+    left, right = (found.counted(row) for row in rows)
     return compare_unpaired(
-        left[rows[0]], right[rows[1]], clusters_a=left_ids, clusters_b=right_ids, level=level,
+        left.values[rows[0]], right.values[rows[1]], clusters_a=left.clusters, clusters_b=right.clusters, level=level,
         value_range=found.measure.value_range,
     )  # fmt: skip
 

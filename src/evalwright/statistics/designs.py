@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile
-from evalwright.statistics.pairwise import AllPairs
+from evalwright.statistics.pairwise import AllPairs, Bools
 from evalwright.statistics.power import Limits
 from evalwright.statistics.score_test import ADDED
 from evalwright.statistics.task_sample import sampled_spread
@@ -79,7 +79,8 @@ def variance_parts(
         )
     whole = np.ones(len(scores[0]), dtype=bool)
     for one in scores:
-        whole &= (~np.isnan(one)).any(axis=2).all(axis=1)
+        some: Bools = (~np.isnan(one)).any(axis=2)
+        whole &= np.asarray(some.all(axis=1))
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
     codes, n_clusters = cluster_codes(ids)
