@@ -124,9 +124,9 @@ def effective_counts(
         own = (squares + weight) / (n + weight) - padded
         whole = (better + worse + weight) / (n + weight) - padded
         graded = np.where((own > 0) & (whole > 0), own / whole, 1.0)
-        variance = (better + worse) / n - mean**2
-        seen = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
-        design = np.maximum(graded, seen)
+        variance = squares / n - mean**2
+        clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
+        design = graded * np.maximum(clustered, 1.0)
         return Counts(
             better / design + ADDED,
             worse / design + ADDED,
