@@ -93,8 +93,12 @@ def common_differences(scores: F64, codes: I64 | None = None, span: float = math
     models = len(scores)
     names = ("difference", "error", "freedom", "n", "units", "better", "worse", "squares", "ties", "worth")
     found = {name: np.full((models, models), np.nan) for name in names}
+    starts = None
+    if codes is not None:  # the items of a cluster side by side
+        order, starts = _grouped(codes)
+        scores, codes = scores[:, order], codes[order]
     for row, others, gaps, there in _gaps(scores):
-        here = _spread(gaps, there, codes)
+        here = _spread(gaps, there, starts)
         turned = {**here, "difference": -here["difference"], "better": here["worse"], "worse": here["better"]}
         for name in names:
             found[name][row, others] = here[name]
@@ -123,22 +127,26 @@ def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) ->
     """
     order, starts = _grouped(codes)
     parts = []
-    for row, others, gaps, there in _gaps(scores):
-        residuals = np.where(there, gaps - np.nan_to_num(difference[row, others])[:, None], 0.0)
-        sums = np.add.reduceat(residuals[:, order], starts, axis=1)
-        parts.append((sums / np.maximum(there.sum(axis=1), 1)[:, None]).T.astype(np.float32))
+    for row, others, gaps, there in _gaps(scores[:, order]):
+        gaps -= np.nan_to_num(difference[row, others])[:, None]
+        n = np.full(len(gaps), gaps.shape[1]) if there is None else there.sum(axis=1)
+        sums = np.add.reduceat(gaps if there is None else gaps * there, starts, axis=1)
+        parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
     return np.concatenate(parts, axis=1)
 
 
-def _gaps(scores: F64) -> Iterator[tuple[int, npt.NDArray[np.intp], F64, Bools]]:
-    """For each model and some of those after it: differences (others, items), 0 where one has no score, and where both have."""
+def _gaps(scores: F64) -> Iterator[tuple[int, npt.NDArray[np.intp], F64, Bools | None]]:
+    """For each model and some of those after it: differences (others, items), 0 where one has no score, and where both have
+    (None: everywhere)."""
     step = max(1, _CELLS // max(1, scores.shape[1]))
+    has = ~np.isnan(scores)
+    complete, known = bool(has.all()), np.where(has, scores, 0.0)
     for row in range(len(scores) - 1):
         for begin in range(row + 1, len(scores), step):
             others = np.arange(begin, min(begin + step, len(scores)))
-            gaps = scores[row] - scores[others]
-            there = ~np.isnan(gaps)
-            yield row, others, gaps if there.all() else np.where(there, gaps, 0.0), there
+            gaps = known[row] - known[begin : begin + step]
+            there = None if complete else has[row] & has[begin : begin + step]
+            yield row, others, gaps if there is None else gaps * there, there
 
 
 def _grouped(codes: I64) -> tuple[I64, npt.NDArray[np.intp]]:
@@ -147,26 +155,33 @@ def _grouped(codes: I64) -> tuple[I64, npt.NDArray[np.intp]]:
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
 
-def _spread(gaps: F64, there: Bools, codes: I64 | None) -> dict[str, F64]:
-    """The sums that `common_differences` puts together, each (others,)."""
-    n = there.sum(axis=1).astype(np.float64)
-    better, worse = np.maximum(gaps, 0.0).sum(axis=1), np.maximum(-gaps, 0.0).sum(axis=1)
+def _spread(gaps: F64, there: Bools | None, starts: npt.NDArray[np.intp] | None) -> dict[str, F64]:
+    """The sums that `common_differences` puts together, each (others,); `starts`: where each cluster begins."""
+    others, items = gaps.shape
+    n = np.full(others, float(items)) if there is None else there.sum(axis=1).astype(np.float64)
+    total, apart = gaps.sum(axis=1), np.abs(gaps)
+    ties = n - np.count_nonzero(gaps, axis=1)
+    apart_sum = apart.sum(axis=1)
     squares = np.einsum("oi,oi->o", gaps, gaps)
     with np.errstate(divide="ignore", invalid="ignore"):
-        difference = gaps.sum(axis=1) / n
-        residuals = np.where(there, gaps - difference[:, None], 0.0)
+        difference = total / n
+        residuals = np.subtract(gaps, difference[:, None], out=apart)
+        if there is not None:
+            residuals *= there
         spread = np.einsum("oi,oi->o", residuals, residuals)
-        if codes is None:
+        if starts is None:
             error, freedom, units, worth = np.sqrt(spread / (n - 1) / n), n - 1, n, n
         else:
-            order, starts = _grouped(codes)
-            sums = np.add.reduceat(residuals[:, order], starts, axis=1).T
-            sizes = np.add.reduceat(there[:, order], starts, axis=1, dtype=np.float64).T
+            sums = np.add.reduceat(residuals, starts, axis=1).T
+            if there is None:
+                sizes = np.diff(starts, append=items).astype(np.float64)[:, None]
+            else:
+                sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
             error, freedom, worth = cluster_spread(sums, sizes, n, spread)
-            units = np.count_nonzero(sizes, axis=0).astype(np.float64)
+            units = np.broadcast_to(np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape)
         # Rounding leaves a trace where two rows are equal.
         error = np.where(error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0)
     return {
         "difference": difference, "error": np.where(units > 1, error, np.nan), "freedom": freedom, "n": n, "units": units,
-        "better": better, "worse": worse, "squares": squares, "ties": n - np.count_nonzero(gaps, axis=1), "worth": worth,
+        "better": (apart_sum + total) / 2, "worse": (apart_sum - total) / 2, "squares": squares, "ties": ties, "worth": worth,
     }  # fmt: skip

@@ -9,9 +9,9 @@ for then a spread that is small by chance comes with a difference that is; the v
 fault. A quarter of a count is added on both sides: it brings the test at 0 to McNemar's mid-p, and exact coverage to 95% and more.
 
 Everything else is brought to this form by an effective number of items, as Rao & Scott (1984) do for proportions: scores between
-right and wrong, repeated draws and clusters have another variance than such counts; n is divided by the ratio of the two.
-Where scores tie, the ratio counts one more item that differs by the whole range with the weight of the ties, because few small
-differences say little about large ones. Quantiles are Student's with the degrees of freedom of the standard error (`units`).
+right and wrong, repeated draws and clusters have another variance than such counts; n is divided by the ratio of the two, one for
+the scores times one for the clusters (at least 1). Where scores tie, that of the scores counts one more item that differs by the
+whole range with the weight of the ties, because few small differences say little about large ones. Quantiles are Student's with the degrees of freedom of the standard error (`units`).
 """
 
 from __future__ import annotations
