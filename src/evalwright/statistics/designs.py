@@ -79,7 +79,7 @@ def variance_parts(
         )
     whole = np.ones(len(scores[0]), dtype=bool)
     for one in scores:
-        some: Bools = (~np.isnan(one)).any(axis=2)
+        some: Bools = np.asarray((~np.isnan(one)).any(axis=2))
         whole &= np.asarray(some.all(axis=1))
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]

@@ -9,9 +9,9 @@ for then a spread that is small by chance comes with a difference that is; the v
 fault. A quarter of a count is added on both sides: it brings the test at 0 to McNemar's mid-p, and exact coverage to 95% and more.
 
 Everything else is brought to this form by an effective number of items, as Rao & Scott (1984) do for proportions: scores between
-right and wrong, repeated draws and clusters have another variance than such counts; n is divided by the ratio of the two.
-Where scores tie, the ratio counts one more item that differs by the whole range with the weight of the ties, because few small
-differences say little about large ones. Quantiles are Student's with the degrees of freedom of the standard error (`units`).
+right and wrong, repeated draws and clusters have another variance than such counts; n is divided by the ratio of the two, one for
+the scores times one for the clusters (at least 1). Where scores tie, that of the scores counts one more item that differs by the
+whole range with the weight of the ties, because few small differences say little about large ones. Quantiles are Student's with the degrees of freedom of the standard error (`units`).
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def effective_counts(
         own = (squares + weight) / (n + weight) - padded
         whole = (better + worse + weight) / (n + weight) - padded
         graded = np.where((own > 0) & (whole > 0), own / whole, 1.0)
-        variance = (better + worse) / n - mean**2
-        seen = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
-        design = np.maximum(graded, seen)
+        variance = squares / n - mean**2
+        clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
+        design = graded * np.maximum(clustered, 1.0)
         return Counts(
             better / design + ADDED,
             worse / design + ADDED,
