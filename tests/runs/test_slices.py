@@ -13,7 +13,7 @@ from evalwright.runs import scores as module
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import KEPT_FILE, item_scores
 from evalwright.statistics import compare_paired
-from support.runs import make_run
+from support.runs import make_run, rewritten
 
 
 def two(folder: Path) -> tuple[list[float], list[float], list[Run]]:
@@ -86,7 +86,7 @@ def test_keys_that_the_task_does_not_slice_by_are_read_from_the_records(
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for number, row in enumerate(rows):
         row["metadata"] = {"level": number % 2, "text": f"{number}" * 3, "nested": {"no": 1}, "none": None}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))
     found = item_scores(run, {"factual": "score"}, ["level", "text", "nested", "none"])["factual"].slices
     assert sorted(found) == ["level", "text"]
     assert sorted(found["level"].names) == ["0", "1"]

@@ -308,9 +308,9 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     missing = sum(part.n_missing for part in parts)
     left = f", {counted(missing, 'item')} left out without a score" if missing else ""
-    clauses = [(one.measure.task, other_questions(one)) for one in found]
-    of = (lambda task: f"on {task} ") if len(found) > 1 else (lambda task: "")
-    left += "".join(f"; {of(task)}{clause}" for task, clause in clauses if clause)
+    for one in found:
+        if clause := other_questions(one):
+            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]
