@@ -425,7 +425,9 @@ async def score_answer(
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
             elif not isinstance(score, NoScore):
-                scores[scorer.name] = checked_score(score, scorer.name, sample.id, assume.get(scorer.name, ""))
+                scores[scorer.name] = checked_score(
+                    score, scorer.name, sample.id, assume.get(scorer.name, "")
+                )
         except RequestFailed as error:
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
