@@ -89,8 +89,6 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
-    for run in [*opened, *([baseline] if baseline else [])]:
-        run.verify()
     comparison = compare_runs(
         *opened,
         baseline=baseline,
@@ -100,6 +98,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         equivalent=given["equivalent"],
     )
     gates = _gates(opened, baseline, rules, given["mode"])
+    for run in opened:
+        run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
