@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, estimand, read_matrices
+from evalwright.analysis.comparison import can_average, estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, rank
 from evalwright.analysis.words import listed
@@ -55,7 +55,7 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    others: by the tasks' other metrics, each for itself. differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -64,6 +64,7 @@ class SeveralComparison(Plain):
     baseline: int | None
     overall: PairTable | None
     tasks: tuple[PairTable, ...]
+    others: tuple[PairTable, ...]
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
@@ -77,9 +78,15 @@ class SeveralComparison(Plain):
 
 
 def compare_several(
-    runs: Sequence[Run], *, baseline: Run | None = None, slices: Sequence[str] = ()
+    runs: Sequence[Run],
+    *,
+    baseline: Run | None = None,
+    slices: Sequence[str] = (),
+    metric: str | None = None,
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
+
+    metric: compare by this one, a label or TASK.LABEL, and by no other.
 
     baseline: one of the runs; then every other is compared with it, else all pairs are. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
@@ -95,7 +102,8 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices)
+    found = read_matrices(runs, slices, metric)
+    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
     whole = len(found) > 1 and can_average([one.measure for one in found])
     names = [run.label for run in runs]
     labels = tuple(
@@ -110,6 +118,7 @@ def compare_several(
         baseline=place,
         overall=_table(found, place, 1, "") if whole else None,
         tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
+        others=tuple(_table([one], place, 1, "") for one in also),
         slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
         estimand=estimand(
             found, f"the mean difference {against}", "each pair on the items that both answered"
