@@ -13,7 +13,7 @@ import numpy as np
 
 from coverage_settings.registry import F64, Covered, Setting, repeated
 from evalwright.statistics import PairedComparison, compare_paired
-from evalwright.statistics.jackknife import jackknife_groups, pseudo_values
+from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, jackknife_groups, pseudo_values
 from evalwright.statistics.units import I64
 
 ABOUT = (
@@ -199,14 +199,14 @@ def _setting(kind: Kind, n: int, clusters: str = "none", least: float = 0.93, mo
         codes = _sizes(clusters, n, rng)
         shared = rng.standard_normal(int(codes.max()) + 1)[codes]
         rows = kind.make(rng, shared)
-        groups = jackknife_groups(codes)
+        groups = jackknife_groups(codes, MOST_REMADE if kind.of_rows else MOST_GROUPS)
         return compare_paired(*(_values(kind, one, groups) for one in rows), value_range=None)
 
     def run(seed: int, trials: int) -> Covered:
         return repeated(make, _truth(kind))(seed, trials)
 
     told = {"none": "", "of 5": f" in {n // 5} clusters of 5", "unequal": " in 20 unequal clusters"}[clusters]
-    return Setting(f"{kind.name}, {n} items{told}", run, least, most, cost=2 if kind.of_rows else 1)
+    return Setting(f"{kind.name}, {n} items{told}", run, least, most)
 
 
 SETTINGS = tuple(

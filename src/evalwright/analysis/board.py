@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
@@ -86,11 +87,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Rows best first. notes: what a reader must know, one sentence each."""
+    """Rows best first. notes: what a reader must know, one sentence each.
+
+    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
+    """
 
     tasks: tuple[BoardTask, ...]
     rows: tuple[BoardRow, ...]
     notes: tuple[str, ...]
+    more: tuple[Board, ...] = ()
 
     @property
     def has_overall(self) -> bool:
@@ -103,31 +108,50 @@ class Board:
             {"name": task.name, "metric": task.metric, "lower_is_better": task.lower_is_better}
             for task in self.tasks
         ]
-        return {"tasks": tasks, "rows": [row.as_dict() for row in self.rows], "notes": list(self.notes)}
+        more = {"more": [board.as_dict() for board in self.more]} if self.more else {}
+        return {
+            "tasks": tasks,
+            "rows": [row.as_dict() for row in self.rows],
+            "notes": list(self.notes),
+            **more,
+        }
 
 
-def make_board(runs: Sequence[Run]) -> Board:
-    """The leaderboard of some runs. Raises RunError for none, and where one task is shown by different metrics."""
+def make_board(runs: Sequence[Run], metric: str | None = None) -> Board:
+    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task.
+
+    Raises RunError for no runs and where one task is shown by different metrics, and UnknownName for a metric that there is not.
+    """
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
-    tasks = _columns(runs)
-    directions = {task.lower_is_better for task in tasks}
-    mixed = len(tasks) > 1 and not (all(task.bounded for task in tasks) and len(directions) == 1)
+    units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
+    for task in _columns(runs, metric):
+        unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
+        units.setdefault(unit, []).append(task)
+    first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1) for tasks in units.values())
+    return replace(first, more=tuple(more))
+
+
+def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None, split: bool) -> Board:
+    """The board of tasks in one unit. split: whether there are others in another."""
+    mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
-    complete = [run for run in runs if all(not math.isnan(_value(run, task.name)) for task in tasks)]
+    cells = {id(run): _cells(run, tasks, metric) for run in runs}
+    complete = [run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
     found: list[Matrix] = []
     if complete and not mixed:
-        mains = [{task.name: task.main for task in run.tasks if task.main} for run in complete]
-        found = matrices(complete, {task.name: [own[task.name] for own in mains] for task in tasks})
+        found = matrices(
+            complete, {task.name: [cells[id(run)][task.name] for run in complete] for task in tasks}
+        )
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     made = rank(found) if len(complete) > 1 and found else None
     together = _together(found)
-    factual = is_factual(runs)
+    factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
         place = places.get(id(run))
-        row = _row(run, tasks, mixed, given, factual_shares(run) if factual else {})
+        row = _row(run, tasks, cells[id(run)], mixed, given, factual_shares(run) if factual else {})
         if place is not None:
             row = replace(
                 row,
@@ -140,38 +164,49 @@ def make_board(runs: Sequence[Run]) -> Board:
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
     names = [run.label for run in complete]
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone, names)))
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, split, found, made, alone, names)))
 
 
-def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
+def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
     found: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:
-            if task.main is None:
+            shown = task.metric(metric)
+            if shown is None:
                 continue
-            kind = task.main.kind
-            less = kind in LOWER_IS_BETTER or task.main.lower_is_better
-            column = BoardTask(task.name, task.main.label, kind in BOUNDED, less)
+            less = shown.kind in LOWER_IS_BETTER or shown.lower_is_better
+            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, less)
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
                     f"so they cannot be on one board. Score one of them again with `evalwright score`."
                 )
+    if not found and metric is not None:
+        raise unknown_metric(metric, [task for run in runs for task in run.tasks])
     if not found:
         raise RunError("None of these runs has a metric to show.")
     return tuple(found.values())
 
 
-def _value(run: Run, task: str) -> float:
-    """A run's score on a task; nan where it has none."""
-    return next((one.main.estimate.value for one in run.tasks if one.main and one.name == task), math.nan)
+def _cells(run: Run, tasks: Sequence[BoardTask], metric: str | None) -> dict[str, MetricResult]:
+    """A run's scores on the tasks of the board."""
+    names = {task.name for task in tasks}
+    return {one.name: shown for one in run.tasks if one.name in names and (shown := one.metric(metric))}
+
+
+def _scored(found: MetricResult) -> bool:
+    return not math.isnan(found.estimate.value)
 
 
 def _row(
-    run: Run, tasks: Sequence[BoardTask], mixed: bool, place: int, shares: Mapping[str, Estimate]
+    run: Run,
+    tasks: Sequence[BoardTask],
+    cells: Mapping[str, MetricResult],
+    mixed: bool,
+    place: int,
+    shares: Mapping[str, Estimate],
 ) -> BoardRow:
     """A run's row, not yet ranked."""
-    cells = {task.name: task.main for task in run.tasks if task.main}
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
     whole = not mixed and len(estimates) == len(tasks) and not any(math.isnan(one.value) for one in estimates)
     limits = UNIT_RANGE if all(task.bounded for task in tasks) else None
@@ -187,7 +222,7 @@ def _row(
         together=None,
         cells=cells,
         n=sum(part.n for part in estimates),
-        n_asked=sum(task.n_samples for task in run.tasks if task.main),
+        n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
@@ -249,6 +284,7 @@ def _notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
+    split: bool,
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
@@ -265,8 +301,10 @@ def _notes(
             f"{answers} ({each} per model) could not be decided by the scoring rules. They could change scores; ranks and "
             "ties hold whatever they would have been. `evalwright runs show` has each score's bounds."
         )
+    if split:
+        yield "The tasks have different units or directions, so each unit has a table of its own, and there is no overall score."
     if mixed:
-        yield "The tasks have different units or directions, so there is no overall score and no rank."
+        yield "Scores in this unit are not averaged over tasks, so there is no overall score and no rank."
     elif made is not None:
         yield (
             "A rank is a range: the best and the worst rank that the model can have. All ranges hold simultaneously at 95% "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -21,6 +21,7 @@ from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
+from evalwright.metrics.registry import MEANS
 from evalwright.runs.measures import (
     UNIT_RANGE,
     Matrix,
@@ -33,7 +34,7 @@ from evalwright.runs.measures import (
     unpaired_of,
 )
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
@@ -134,7 +135,8 @@ class TaskComparison(Plain):
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
-    other_questions: a clause on ids that stand for other questions in each run, "" where none does. sentence: what the numbers mean, filled in by `reports.conclusions`.
+    other_questions: a clause on ids that stand for other questions in each run, "" where none does. others: by the task's other metrics,
+    where another number than this one was recorded. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -154,6 +156,7 @@ class TaskComparison(Plain):
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
     other_questions: str = ""
+    others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
 
     @property
@@ -193,12 +196,15 @@ def compare_runs(
     a: Run,
     b: Run,
     *,
+    metric: str | None = None,
     most_flips: int = 20,
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
     equivalent: float | None = None,
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
+
+    metric: compare by this one, a label or TASK.LABEL, and by no other; else each task has its other metrics beside the main one.
 
     most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
     slices_adjust: how that is adjusted for how many they are (`multiplicity`).
@@ -207,8 +213,17 @@ def compare_runs(
     ConfigurationError for a margin that is none.
     """
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
-    matrices = read_matrices([a, b], slices)
+    matrices = read_matrices([a, b], slices, metric)
     tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
+    if metric is None:
+        others = other_matrices([a, b], matrices)
+        tasks = tuple(
+            replace(
+                task,
+                others=tuple(_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]),
+            )
+            for task in tasks
+        )
     measures = [found.measure for found in matrices]
     paired = [task.paired for task in tasks if task.paired]
     overall = same = None
@@ -225,20 +240,22 @@ def compare_runs(
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
-    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label.
+    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label or TASK.LABEL.
 
-    Raises RunError where there is no such task, or a run was scored otherwise.
+    Raises RunError where there is no such task, or a run was scored otherwise, and UnknownName for a metric that no task has.
     """
     first = runs[0]
     by_name = [{task.name: task for task in run.tasks} for run in runs]
     out: dict[str, tuple[MetricResult, ...]] = {}
     for task in first.tasks:
-        chosen = task.main if metric is None else next((m for m in task.metrics if m.label == metric), None)
+        chosen = task.metric(metric)
         if chosen is None or not all(task.name in names for names in by_name):
             continue
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
         out[task.name] = tuple(_same_metric(names[task.name].metrics, chosen) for names in by_name)
+    if not out and metric is not None:
+        raise unknown_metric(metric, first.tasks)
     if not out:
         there = " against ".join(", ".join(sorted(names)) or "none" for names in by_name)
         who = " and ".join(f"'{run.id}'" for run in runs)
@@ -252,6 +269,37 @@ def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str |
     found = matrices(runs, results, slices)
     _check_slices(runs[0], slices, found)
     return found
+
+
+def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
+    """The error for a metric that none of these tasks has."""
+    labels = dict.fromkeys(one.label for task in tasks for one in task.metrics)
+    named = [f"{task.name}.{one.label}" for task in tasks for one in task.metrics]
+    return UnknownName("metric", metric, [*labels, *named], f"The runs have: {', '.join(labels) or 'none'}.")
+
+
+def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, list[Matrix]]:
+    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before.
+
+    Of more than MOST_READ items only means of scores, for which no record has to be read again.
+    """
+    out: dict[str, list[Matrix]] = {}
+    for one in found:
+        results = [run.task(one.measure.task) for run in runs]
+        shown = [[task.metric(one.measure.metric) for task in results]]
+        out[one.measure.task] = []
+        for main in results[0].metrics:
+            own = [task.metric(main.label) for task in results]
+            kept = [each for each in own if each is not None and each.scorer == main.scorer]
+            values = [each.estimate.value for each in kept]
+            if len(kept) < len(runs) or not np.isfinite(values).any():
+                continue
+            if any(values == [each.estimate.value for each in before if each] for before in shown):
+                continue
+            shown.append(own)
+            if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
+                out[one.measure.task] += matrices(runs, {one.measure.task: kept})
+    return out
 
 
 def can_average(measures: Sequence[Measure]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import can_average, estimand, read_matrices
+from evalwright.analysis.comparison import can_average, estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
@@ -62,7 +62,8 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    other_questions: sentences on ids that stand for other questions, by task. differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
+    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -71,6 +72,7 @@ class SeveralComparison(Plain):
     baseline: int | None
     overall: PairTable | None
     tasks: tuple[PairTable, ...]
+    others: tuple[PairTable, ...]
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
@@ -90,8 +92,11 @@ def compare_several(
     baseline: Run | None = None,
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
+    metric: str | None = None,
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
+
+    metric: compare by this one, a label or TASK.LABEL, and by no other.
 
     baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust: as of
     `compare_runs`. Raises RunError for fewer than two
@@ -108,7 +113,8 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices)
+    found = read_matrices(runs, slices, metric)
+    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
     whole = len(found) > 1 and can_average([one.measure for one in found])
     names = [run.label for run in runs]
     labels = tuple(
@@ -123,6 +129,7 @@ def compare_several(
         baseline=place,
         overall=_table(found, place, 1, "") if whole else None,
         tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
+        others=tuple(_table([one], place, 1, "") for one in also),
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="With three or more runs: compare every other with this one, not all pairs.",
 )
+@METRIC
 @several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
 @click.option(
     "--slices-adjust", type=click.Choice(["bh", "holm", "none"]), default="bh", show_default=True,
@@ -67,10 +68,12 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.documents.several import several_document
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
-    if len(runs) == 1 and (given["baseline"] or given["slices"] or given["equivalent"] or given["json_file"]):
-        raise ConfigurationError(
-            "--baseline, --slice, --equivalent and --json-file compare two runs or more: name another run, or leave them out."
-        )
+    for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
+        if len(runs) == 1 and given[name]:
+            option = name.removesuffix("s").replace("_", "-")
+            raise ConfigurationError(
+                f"--{option} compares two runs or more: name another run, or leave it out."
+            )
     if (
         len(runs) > 2
         and click.get_current_context().get_parameter_source("flips") is ParameterSource.COMMANDLINE
@@ -92,6 +95,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     comparison = compare_runs(
         *opened,
         baseline=baseline,
+        metric=given["metric"],
         slices=given["slices"],
         slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],

@@ -31,6 +31,10 @@ BOUNDED = frozenset({
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
+MEANS = frozenset({"accuracy", "exact-match", "hallucination-rate", "mean"})
+"""Metrics that are the mean of the items' scores, or 1 less it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One scorer's scores over the samples that have one.

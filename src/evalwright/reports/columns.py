@@ -6,7 +6,7 @@ Which board is one of hallucinations is seen by the kind and the labels of its m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.factual import HALLUCINATED, SHARES
@@ -73,6 +73,19 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         first = [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
         return (*(overall or first), *(_share(board, name) for name in SHARES))
     return (*overall, *(_of_task(board, task) for task in board.tasks))
+
+
+def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """The columns of the board and of those in other units, all in the order of its rows."""
+    columns = list(score_columns(board))
+    for one in board.more:
+        places = {row.place: i for i, row in enumerate(one.rows)}
+        order = [places[row.place] for row in board.rows]
+        columns += [
+            replace(column, estimates=tuple(column.estimates[i] for i in order))
+            for column in score_columns(one)
+        ]
+    return tuple(columns)
 
 
 def _share(board: Board, name: str) -> ScoreColumn:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
-from evalwright.runs.pseudo_values import MOST_REMADE, Grouped, records_of
+from evalwright.runs.pseudo_values import Grouped, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.scores import ItemScores, SliceCodes, item_scores, unit_codes
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalwright.statistics import Estimate, PairedComparison, UnpairedComparison
+    from evalwright.statistics.jackknife import SharedGroups
 
 Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
@@ -215,7 +215,9 @@ def _others(
             one = scores[row][task]
             own = record.item_values(one.keys)
             values[task].append(None if own is None else replace(one, values=own))
-            parts = {cut.name: cut.groups(row) for cut in cuts[task]}
+            parts = {
+                name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()
+            }
             pairing = made[task].pairing
             places = None if pairing is None else pairing.places[row]
             groups[task].append([] if own is not None else record.grouped(one.keys, places, parts))
@@ -229,79 +231,50 @@ def _others(
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """The items of a task, or of a slice of it, in groups. sides: of each run, the number of the runs that share clusters with it;
-    items: the group of each item, -1 outside; keys: of the groups, by side."""
-
-    name: tuple[str, str]
-    sides: tuple[int, ...]
-    items: NDArray[np.int64]
-    keys: tuple[NDArray[np.int64], ...]
-
-    def groups(self, row: int) -> Groups:
-        """Those of the items of one run."""
-        return Groups(self.items, len(self.keys[self.sides[row]]))
-
-
-def _cuts(found: Matrix) -> list[_Cut]:
+def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
+    """The groups of all items, under ("", ""), and of those of each slice."""
     import numpy as np
 
-    everything = np.ones(len(found.keys), dtype=bool)
-    inside = {("", ""): everything} | {
-        (key, name): codes.codes == code
-        for key, codes in found.slices.items()
-        for code, name in enumerate(codes.names)
-    }
-    return [_cut(found, name, items) for name, items in inside.items() if items.any()]
-
-
-def _cut(found: Matrix, name: tuple[str, str], inside: NDArray[np.bool_]) -> _Cut:
-    import numpy as np
-
-    from evalwright.statistics.jackknife import MOST_GROUPS, group_keys, jackknife_groups
+    from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, shared_groups
 
     most = MOST_GROUPS if is_of_sums(found.measure.kind) else MOST_REMADE
     codes = ~found.keys if found.clusters is None else found.clusters
-    clusters = [np.unique(codes[asked & inside]) for asked in found.asked]
-    sides = list(range(len(clusters)))
-    for b, a in combinations(range(len(clusters)), 2):
-        if sides[a] != sides[b] and np.intersect1d(clusters[a], clusters[b], assume_unique=True).size:
-            sides = [sides[b] if side == sides[a] else side for side in sides]
-    groups, keys = np.full(len(codes), -1), []
-    for side in sorted(set(sides)):
-        rows = [row for row, own in enumerate(sides) if own == side]
-        items = inside & found.asked[rows].any(axis=0)
-        groups[items] = jackknife_groups(codes[items], most)
-        keys.append(group_keys(codes[items], groups[items]))
-    return _Cut(name, tuple(sorted(set(sides)).index(side) for side in sides), groups, tuple(keys))
+    inside = {("", ""): np.ones(len(found.keys), dtype=bool)} | {
+        (key, name): there.codes == code
+        for key, there in found.slices.items()
+        for code, name in enumerate(there.names)
+    }
+    return {
+        name: shared_groups(codes, found.asked & items, most) for name, items in inside.items() if items.any()
+    }
 
 
 def _of_groups(
-    found: Matrix, cuts: Sequence[_Cut], made: Sequence[Sequence[Grouped]], runs: Sequence[str]
+    found: Matrix,
+    cuts: Mapping[tuple[str, str], SharedGroups],
+    made: Sequence[Sequence[Grouped]],
+    runs: Sequence[str],
 ) -> Matrix:
     """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the cuts."""
     import numpy as np
 
     parts: dict[tuple[str, str], Matrix] = {}
-    for place, cut in enumerate(cuts):
+    for place, (name, cut) in enumerate(cuts.items()):
         own = [one[place] for one in made]
         keys = np.concatenate(cut.keys)
-        starts = np.cumsum([0, *map(len, cut.keys)])
         values = np.full((len(own), len(keys)), np.nan)
         asked = np.zeros(values.shape, dtype=bool)
-        for row, (one, side) in enumerate(zip(own, cut.sides, strict=True)):
-            block = slice(starts[side], starts[side + 1])
-            asked[row, block] = True
+        for row, one in enumerate(own):
+            asked[row, cut.place(row)] = True
             if not one.problem:
-                values[row, block] = one.values
+                values[row, cut.place(row)] = one.values
         problems = tuple(f"{runs[row]}: {one.problem}" for row, one in enumerate(own) if one.problem)
         if problems and len(own) == 2:
             # The two numbers side by side, as one unit of which nothing is known.
             keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
             values = np.array([[one.estimate.value] for one in own])
-        inside = found if not cut.name[0] else found.part(cut.items >= 0)
-        parts[cut.name] = Matrix(
+        inside = found if not name[0] else found.part(cut.items >= 0)
+        parts[name] = Matrix(
             found.measure,
             keys,
             values,

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from evalwright.statistics import Estimate
 
-MOST_REMADE = 25
-"""Groups of a metric that is computed from the records again without each of them; large groups suit a median, too."""
-
 _SAME = 1e-6
 
 

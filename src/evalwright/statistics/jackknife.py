@@ -9,6 +9,8 @@ groups the error has G - 1 degrees of freedom, which unequal clusters by themsel
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,9 @@ import numpy.typing as npt
 from evalwright.statistics.units import F64, I64
 
 MOST_GROUPS = 100
+MOST_REMADE = 25
+"""Groups of a metric that is made from all items again without each of them. Large groups suit a median, too."""
+
 FEW_GROUPS = 10
 """With fewer groups than this an interval rests on a spread that few units show."""
 
@@ -58,11 +63,43 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     return out
 
 
-def group_keys(codes: I64, groups: I64) -> I64:
-    """A key for each group that says which clusters are in it, (groups,): the same clusters have the same key in every task.
+@dataclass(frozen=True, slots=True)
+class SharedGroups:
+    """Groups of items that several runs have. Runs that share clusters, through others too, have the same groups, and no other runs do.
 
-    codes, groups: (rows,) the cluster and the group of each row.
+    items: (items,) the number of an item's group among those of its runs, -1 where no run has it; sides: of each run, which runs it goes
+    with; keys: by side, a key for each group.
     """
+
+    items: I64
+    sides: tuple[int, ...]
+    keys: tuple[I64, ...]
+
+    def place(self, run: int) -> slice:
+        """Where the groups of a run stand among all."""
+        side = self.sides[run]
+        start = sum(map(len, self.keys[:side]))
+        return slice(start, start + len(self.keys[side]))
+
+
+def shared_groups(codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS) -> SharedGroups:
+    """The groups of some runs' items. codes: (items,) clusters; asked: (runs, items)."""
+    clusters = [np.unique(codes[row]) for row in asked]
+    sides = list(range(len(clusters)))
+    for b, a in combinations(range(len(clusters)), 2):
+        if sides[a] != sides[b] and np.intersect1d(clusters[a], clusters[b], assume_unique=True).size:
+            sides = [sides[b] if side == sides[a] else side for side in sides]
+    items, keys = np.full(len(codes), -1), []
+    for side in dict.fromkeys(sides):
+        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(axis=0)
+        items[inside] = jackknife_groups(codes[inside], most)
+        keys.append(_keys(codes[inside], items[inside]))
+    order = list(dict.fromkeys(sides))
+    return SharedGroups(items, tuple(order.index(side) for side in sides), tuple(keys))
+
+
+def _keys(codes: I64, groups: I64) -> I64:
+    """A key for each group that says which clusters are in it: the same clusters have the same key in every task."""
     names, first = np.unique(codes, return_index=True)
     order = np.argsort(groups[first], kind="stable")
     starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))

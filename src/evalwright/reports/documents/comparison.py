@@ -12,6 +12,7 @@ from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison
+from evalwright.statistics import MacroDifference
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -24,8 +25,9 @@ def comparison_document(
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
-        _differences(comparison),
+        *_differences(comparison),
         *(remark for task in comparison.tasks for remark in _remarks(task)),
+        *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
     ]
     for task in comparison.tasks:
@@ -98,27 +100,45 @@ def visible(least: float, bounded: bool) -> str:
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def _differences(comparison: Comparison) -> doc.Table:
-    columns = doc.columns(
-        "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
-    )
-    rows = [_difference(task) for task in comparison.tasks]
+_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+
+
+def _differences(comparison: Comparison) -> Iterator[doc.Table]:
+    """A table for the tasks in points, and one for each metric in another unit."""
+    units: dict[str, list[Sequence[doc.Content]]] = {}
+    for task in comparison.tasks:
+        units.setdefault("" if task.bounded else task.metric, []).append(_difference(task))
     if comparison.overall:
-        whole = comparison.overall
-        rows.append(
-            (
-                f"mean of {numbers.counted(whole.n_tasks, 'task')}",
-                "",
-                "",
-                numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
-                numbers.p_value(whole.p_value),
-                "Welch-Satterthwaite t",
-                visible(whole.smallest_visible_difference, True),
-                "",
-                numbers.items(whole.n, whole.n_missing, failed="unscored"),
-            )
-        )
-    return doc.Table(columns, rows, "Differences")
+        units[""].append(_overall(comparison.overall))
+    for rows in units.values():
+        yield doc.Table(doc.columns(*_COLUMNS), rows, "Differences")
+
+
+def _overall(whole: MacroDifference) -> Sequence[doc.Content]:
+    return (
+        f"mean of {numbers.counted(whole.n_tasks, 'task')}",
+        "",
+        "",
+        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+        numbers.p_value(whole.p_value),
+        "Welch-Satterthwaite t",
+        visible(whole.smallest_visible_difference, True),
+        "",
+        numbers.items(whole.n, whole.n_missing, failed="unscored"),
+    )
+
+
+def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
+    """The other metrics, a line each."""
+    for task in tasks:
+        for other in task.others:
+            found, less = other.result, ", less is better" if other.lower_is_better else ""
+            a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
+            gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
+            said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
+            yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
+            for warning in set(other.warnings) - set(task.warnings):
+                yield doc.Note(f"{task.task}: {warning}", "warn")
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
