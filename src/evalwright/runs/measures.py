@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
@@ -85,6 +85,25 @@ class Matrix:
     def part(self, items: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
         """Values and clusters of some items."""
         return self.values[:, items], None if self.clusters is None else self.clusters[items]
+
+
+def unit_codes(found: Matrix) -> NDArray[np.int64]:
+    """Codes of the items' independent units, (items,), that mean the same in every task: of the cluster, else of the item."""
+    return ~found.keys if found.clusters is None else found.clusters
+
+
+def pooled(found: Sequence[Matrix], name: str) -> Matrix:
+    """Several tasks as one sample of all their items, where items of one unit are a cluster. The measure is that of the first."""
+    import numpy as np
+
+    if len(found) == 1:
+        return found[0]
+    clusters = np.concatenate([unit_codes(one) for one in found])
+    keys = np.concatenate([one.keys for one in found])
+    values, asked = (
+        np.concatenate(side, axis=1) for side in zip(*((one.values, one.asked) for one in found), strict=True)
+    )
+    return Matrix(replace(found[0].measure, task=name), keys, values, asked, clusters, {})
 
 
 def make_matrix(
