@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
@@ -138,7 +139,8 @@ def make_board(runs: Sequence[Run]) -> Board:
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
+    names = [run.label for run in complete]
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone, names)))
 
 
 def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
@@ -233,7 +235,9 @@ def _notes(
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
+    names: Sequence[str],
 ) -> Iterator[str]:
+    """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
@@ -262,6 +266,8 @@ def _notes(
                 "score."
             )
         yield from _common_notes(found)
+        for one in found:
+            yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
@@ -120,7 +121,7 @@ class TaskComparison(Plain):
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
-    sentence: what the numbers mean, filled in by `reports.conclusions`.
+    other_questions: a clause on ids that stand for other questions in each run, "" where none does. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -139,6 +140,7 @@ class TaskComparison(Plain):
     slices: tuple[SliceComparison, ...]
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
+    other_questions: str = ""
     sentence: str = ""
 
     @property
@@ -290,6 +292,7 @@ def _compare(
         slices=tuple(compare_slices(found, key) for key in found.slices),
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
+        other_questions=other_questions(found),
     )
 
 
@@ -308,6 +311,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
+    warnings += pairing_notes(found, [f"'{run.id}'" for run in (a, b)])
     if not found.measure.is_mean:
         warnings.append(no_mean(found))
     return warnings

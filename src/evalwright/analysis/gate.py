@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.pairs import other_questions
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
@@ -301,11 +302,15 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
     if len(found) == 1 and not found[0].common().any():
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
-        how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
+        why = f" as {clause}" if (clause := other_questions(found[0])) else ""
+        how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     missing = sum(part.n_missing for part in parts)
     left = f", {counted(missing, 'item')} left out without a score" if missing else ""
+    clauses = [(one.measure.task, other_questions(one)) for one in found]
+    of = (lambda task: f"on {task} ") if len(found) > 1 else (lambda task: "")
+    left += "".join(f"; {of(task)}{clause}" for task, clause in clauses if clause)
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]

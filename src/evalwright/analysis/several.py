@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, rank
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError, UnknownName
@@ -55,7 +56,7 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    other_questions: sentences on ids that stand for other questions, by task. differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -67,6 +68,7 @@ class SeveralComparison(Plain):
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
+    other_questions: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
     conclusion: str = ""
 
@@ -115,6 +117,7 @@ def compare_several(
             found, f"the mean difference {against}", "each pair on the items that both answered"
         ),
         warnings=tuple(_warnings(found, labels, place)),
+        other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
 
@@ -208,5 +211,6 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
+        yield from (f"{name}: {note}" for note in pairing_notes(one, labels))
         if not one.measure.is_mean:
             yield f"{name}: {no_mean(one)}"

@@ -32,6 +32,7 @@ def worded_comparison(found: Comparison) -> Comparison:
     )
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+        text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
     text = " ".join([text, *(one.sentence for one in same if one)])
@@ -47,8 +48,8 @@ def gain_sentence(gain: ContextGain) -> str:
 def worded_several(found: SeveralComparison) -> SeveralComparison:
     """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
     tables = [found.overall] if found.overall else found.tasks
-    said = " ".join(_several(table, found.labels, found.baseline) for table in tables)
-    return replace(found, conclusion=said)
+    said = [_several(table, found.labels, found.baseline) for table in tables]
+    return replace(found, conclusion=" ".join([*said, *found.other_questions]))
 
 
 # -- two runs -------------------------------------------------------------------------------------------------------------
@@ -105,7 +106,9 @@ def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
     else:
         assert task.unpaired is not None
         text = _unpaired(task.unpaired, name_a, name_b, unit)
-    return f"{text[:-1]}; lower is better." if task.lower_is_better else text
+    more = ["lower is better"] if task.lower_is_better else []
+    more += [task.other_questions] if task.other_questions else []
+    return "; ".join([text.removesuffix("."), *more]) + "."
 
 
 def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) -> str:

@@ -1,7 +1,7 @@
 """What runs are compared by: a task's metric item by item, in the metric's own direction, for several runs at once.
 
-Items are put side by side by their ids. A run that was not asked an item, or has no score on it, has nan there, and every
-pair of runs is compared on the items that both have. Where a metric is the mean of its items' scores, or that mean negated
+Items are put side by side by their ids and questions (`pair_items`). A run that was not asked an item, or has no score on it,
+has nan there, and every pair of runs is compared on the items that both have. Where a metric is the mean of its items' scores, or that mean negated
 or taken from 1 (an error rate over scores of what is right), items are shown as the metric is. Other metrics (perplexities,
 F1 over classes) have no item scores of their own: such runs are compared by the mean of the scores beneath.
 """
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import ItemScores, SliceCodes, item_scores
+from evalwright.runs.scores import ItemScores, SliceCodes, item_scores, unit_codes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +66,8 @@ class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
     values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all. keys and
-    clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key.
+    clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
+    items were found to be the same, None where they are no items of records.
     """
 
     measure: Measure
@@ -74,6 +76,19 @@ class Matrix:
     asked: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
     slices: dict[str, SliceCodes]
+    pairing: Pairing | None = None
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`."""
+        contents = self.keys * 0 if self.pairing is None else self.pairing.contents
+        clusters = ~self.keys if self.clusters is None else self.clusters
+        return unit_codes(self.measure.task, self.keys, contents, clusters)
+
+    def other_questions(self, a: int = 0, b: int = 1) -> tuple[int, int]:
+        """Ids that two runs both have: those with another question in each, which are not compared, and all."""
+        n = 0 if self.pairing is None else int(self.pairing.differing[a, b])
+        return n, n + int((self.asked[a] & self.asked[b]).sum())
 
     def common(self) -> NDArray[np.bool_]:
         """Items that all runs were asked, (items,)."""
@@ -87,18 +102,13 @@ class Matrix:
         return self.values[:, items], None if self.clusters is None else self.clusters[items]
 
 
-def unit_codes(found: Matrix) -> NDArray[np.int64]:
-    """Codes of the items' independent units, (items,), that mean the same in every task: of the cluster, else of the item."""
-    return ~found.keys if found.clusters is None else found.clusters
-
-
 def pooled(found: Sequence[Matrix], name: str) -> Matrix:
     """Several tasks as one sample of all their items, where items of one unit are a cluster. The measure is that of the first."""
     import numpy as np
 
     if len(found) == 1:
         return found[0]
-    clusters = np.concatenate([unit_codes(one) for one in found])
+    clusters = np.concatenate([one.units for one in found])
     keys = np.concatenate([one.keys for one in found])
     values, asked = (
         np.concatenate(side, axis=1) for side in zip(*((one.values, one.asked) for one in found), strict=True)
@@ -112,24 +122,25 @@ def make_matrix(
     """Put the runs' item scores side by side. results: the metric of each run, in the same order as scores."""
     import numpy as np
 
-    keys = np.unique(np.concatenate([one.keys for one in scores]))
+    pairing = pair_items(scores)
+    keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
     asked = np.zeros(values.shape, dtype=bool)
     clusters = ~keys  # an item without a cluster is alone: `cluster_code`
-    for row, one in enumerate(scores):
-        places = np.searchsorted(keys, one.keys)
+    for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
         values[row, places], asked[row, places] = one.values, True
         if one.clustered:
-            clusters[places] = one.clusters
+            named = one.clusters != ~one.keys
+            clusters[places[named]] = one.clusters[named]
     form = _form(results, [one.values for one in scores])
     main = results[0]
     values = -values if form == "negated" else 1.0 - values if form == "complement" else values
     less = _less(main) and form != "other"
     bounded = main.kind in BOUNDED
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
-    found = {key: codes for key in slices if (codes := _slice_codes(key, keys, scores)) is not None}
+    found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     clustered = any(one.clustered for one in scores)
-    return Matrix(measure, keys, values, asked, clusters if clustered else None, found)
+    return Matrix(measure, keys, values, asked, clusters if clustered else None, found, pairing)
 
 
 def matrices(
@@ -239,17 +250,17 @@ def _less(main: MetricResult) -> bool:
     return main.lower_is_better or main.kind in LOWER_IS_BETTER
 
 
-def _slice_codes(key: str, keys: NDArray[np.int64], scores: Sequence[ItemScores]) -> SliceCodes | None:
+def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> SliceCodes | None:
     """The codes of one metadata key over all items, None where no run has it; the first run that has a value counts."""
     import numpy as np
 
     names: dict[str, int] = {}
-    codes = np.full(len(keys), -1, np.int32)
-    for one in reversed(scores):
+    codes = np.full(len(pairing.keys), -1, np.int32)
+    for one, places in reversed([*zip(scores, pairing.places, strict=True)]):
         found = one.slices.get(key)
         if found is None:
             continue
         renamed = np.array([names.setdefault(name, len(names)) for name in found.names], np.int32)
         there = found.codes >= 0
-        codes[np.searchsorted(keys, one.keys[there])] = renamed[found.codes[there]]
+        codes[places[there]] = renamed[found.codes[there]]
     return SliceCodes(tuple(names), codes) if names else None

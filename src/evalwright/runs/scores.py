@@ -12,14 +12,19 @@ import os
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
 from evalwright.core.errors import RunError
 from evalwright.core.private import open_private
+from evalwright.core.samples import Sample
+from evalwright.core.secrets import masked
 from evalwright.runs.reader import Run
+from evalwright.runs.writer import to_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +37,10 @@ KEPT_FILE = ".scores.npz"
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 2
+FORMAT = 3
 """Of the file of kept arrays; one of another format is made anew."""
+
+_NO_DOC: Mapping[str, Any] = {}
 
 MOST_VALUES = 200
 """A metadata key with more values than this makes no slices, and the result says so."""
@@ -120,13 +127,14 @@ class SliceCodes:
 class ItemScores:
     """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,).
 
-    slices: the values of the metadata keys that were asked for, a code per item.
+    slices: the values of the metadata keys that were asked for, a code per item. contents (n,): `content_code` of each item.
     """
 
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     clusters: NDArray[np.int64]
     clustered: bool
+    contents: NDArray[np.int64]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
 
 
@@ -157,14 +165,88 @@ def paired_scores(
 
 def hashed(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(
-        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
-    )
+    code: int = _number(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest())[0]
+    return code
+
+
+_number = Struct(">q").unpack
+_hashed_again = lru_cache(maxsize=256)(hashed)
+"""For names that come many times in a row."""
 
 
 def cluster_code(cluster: str | None, key: int) -> int:
     """What stands for an item's cluster. Without one it is alone, also where a cluster elsewhere has its id for a name."""
-    return hashed(cluster) if cluster else ~key
+    return _hashed_again(cluster) if cluster else ~key
+
+
+UNKNOWN = 0
+"""The content of an item of which the record has nothing but an id: runs imported from programs that keep no question."""
+
+
+def row_content(row: Mapping[str, Any]) -> int:
+    """A hash of what makes the question of a line of the record: input, targets, choices in their order, passages' texts.
+
+    Instructions, worked examples and the prompt's template are no part of it. Dialects whose tasks are templates over a raw
+    row record that row as the metadata `doc`, and it is the question. UNKNOWN where nothing is recorded; even where only
+    targets and choices are: two such codes tell questions apart, but equal ones do not make them one (`names_question`).
+    """
+    if isinstance(doc := row.get("metadata", _NO_DOC).get("doc"), Mapping):
+        return hashed(to_json(doc, separators=(",", ":"))) | 1
+    question, targets, choices, passages = (
+        row["input"],
+        row["targets"],
+        row.get("choices"),
+        row.get("passages"),
+    )
+    pieces = [question, *targets]
+    if choices:
+        pieces += ["choices", *choices]
+    if passages:
+        pieces += ["passages", *(passage["text"] for passage in passages)]
+    try:
+        text = "\0".join(pieces)
+    except TypeError:  # another program's file may have numbers there
+        text = "\0".join(map(str, pieces))
+    if question or passages:
+        return hashed(text) | 1
+    return hashed(text) & ~1 if len(pieces) > 1 else UNKNOWN
+
+
+def sample_content(sample: Sample) -> int:
+    """`row_content` of a sample at hand, as it will be recorded: known secrets are masked there."""
+    row: dict[str, Any] = {
+        "input": sample.input,
+        "targets": sample.targets,
+        "choices": sample.choices,
+        "passages": [{"text": passage.text} for passage in sample.passages] if sample.passages else (),
+    }
+    if "doc" in sample.metadata:
+        row["metadata"] = {"doc": sample.metadata["doc"]}
+    return row_content(masked(row))
+
+
+def names_question(contents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether items of equal content are the same question."""
+    odd: NDArray[np.bool_] = (contents & 1).astype(bool)
+    return odd
+
+
+def unit_codes(
+    task: str, keys: NDArray[np.int64], contents: NDArray[np.int64], clusters: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What an item's errors are shared under, (n,), the same in every task: its named cluster, else its content.
+
+    keys: one per item, none twice; clusters: `cluster_code` of each. A content that is not known to name a question, or that
+    several items of the task have (the rest is in their prompts), tells no item from another: such items stand alone.
+    """
+    import numpy as np
+
+    inverse, counts = np.unique(contents, return_inverse=True, return_counts=True)[1:]
+    alone = clusters == ~keys
+    told = (counts == 1)[inverse] & names_question(contents)
+    own = keys ^ np.int64(hashed(f"item of {task}"))
+    codes: NDArray[np.int64] = np.where(alone, np.where(told, contents, own), clusters)
+    return codes
 
 
 # -- records as arrays --------------------------------------------------------------------------------------------------
@@ -174,11 +256,12 @@ def cluster_code(cluster: str | None, key: int) -> int:
 class ScoreTable:
     """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer.
 
-    slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    contents: `content_code` of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
     """
 
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
+    contents: NDArray[np.int64]
     scores: Mapping[str, NDArray[np.float64]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
     whole: bool = False
@@ -208,14 +291,15 @@ def _means(table: ScoreTable, scorer: str, slices: Sequence[str]) -> ItemScores:
         for key in slices
         if key in table.slices
     }
-    return ItemScores(unique, means, table.clusters[first] if clustered else unique, clustered, kept)
+    clusters = table.clusters[first] if clustered else unique
+    return ItemScores(unique, means, clusters, clustered, table.contents[first], kept)
 
 
 def _nothing() -> ItemScores:
     import numpy as np
 
     none = np.zeros(0, np.int64)
-    return ItemScores(none, np.zeros(0), none, False)
+    return ItemScores(none, np.zeros(0), none, False, none)
 
 
 class _Rows:
@@ -224,6 +308,7 @@ class _Rows:
     def __init__(self) -> None:
         self.keys = array("q")
         self.clusters = array("q")
+        self.contents = array("q")
         self.clustered = False
         self.scores: dict[str, array[float]] = {}
         self.slices: dict[str, SliceValues] = {}
@@ -234,6 +319,7 @@ class _Rows:
         self.keys.append(key)
         cluster = row.get("cluster")
         self.clusters.append(cluster_code(cluster, key))
+        self.contents.append(row_content(row))
         self.clustered = self.clustered or bool(cluster)
         for name, score in row["scores"].items():
             column = self.scores.setdefault(name, array("d"))
@@ -257,7 +343,8 @@ class _Rows:
             for name, values in self.slices.items()
             if 0 < len(values.names) <= MOST_VALUES
         }
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices, whole=True)
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        return ScoreTable(keys, clusters, contents, scores, slices, whole=True)
 
 
 class SliceValues:
@@ -326,6 +413,7 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
                 task: ScoreTable(
                     arrays[f"{place}.keys"],
                     arrays[f"{place}.clusters"],
+                    arrays[f"{place}.contents"],
                     {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
@@ -354,7 +442,7 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     head = {"format": FORMAT, "mark": mark, "tasks": tasks}
     arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
     for place, table in enumerate(tables.values()):
-        arrays |= {f"{place}.keys": table.keys, f"{place}.clusters": table.clusters}
+        arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
         arrays |= {f"{place}.{number}": column for number, column in enumerate(table.scores.values())}
         arrays |= {
             f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())

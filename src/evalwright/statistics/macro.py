@@ -19,7 +19,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, score_interval
-from evalwright.statistics.paired import PairedComparison
+from evalwright.statistics.paired import Filling, PairedComparison
 from evalwright.statistics.shared_units import Sharing, UnitSums, combined, correlations, sharing
 from evalwright.statistics.units import F64
 
@@ -63,14 +63,15 @@ def macro_average(
         n_clusters=sum(clusters) if any(part.n_clusters is not None for part in parts) else None,
         standard_error=error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
-        bounds=_bounds(parts, share),
+        bounds=_bounds(parts, share, rho, value_range),
         n_undecided=sum(part.n_undecided for part in parts),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
-    """The mean over tasks of paired differences a - b. Fields as in PairedComparison."""
+    """The mean over tasks of paired differences a - b. Fields as in PairedComparison; `low`, `high` and `p_value` hold whatever the
+    `n_missing` failed items would have scored."""
 
     difference: float
     low: float
@@ -81,6 +82,9 @@ class MacroDifference(Plain):
     smallest_visible_difference: float
     n: int
     n_tasks: int
+    n_missing: int
+    scored_low: float
+    scored_high: float
 
 
 def macro_difference(
@@ -97,23 +101,71 @@ def macro_difference(
     """
     share, level = _shares(parts, weights), parts[0].level
     among, rho = _sharing(units, len(parts))
-    value = math.fsum(w * part.difference for w, part in zip(share, parts, strict=True))
-    freedom = np.array([max(part.degrees_of_freedom, 1.0) for part in parts])
-    errors = np.array([(part.high - part.low) / 2 / _quantile(part) for part in parts])
-    error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
-    half = _multiple(df, level) * error
     span = None if value_range is None else value_range[1] - value_range[0]
-    low, high = _within(value - half, value + half, None if span is None else (-span, span))
-    if math.isnan(error) or error == 0:
-        p_value = math.nan if math.isnan(error) else float(value == 0)
-    else:
-        p_value = t_two_sided(value / error, df)
-    visible = (_multiple(df, level) + _multiple(df, 2 * parts[0].power - 1)) * error
-    if span is not None:
-        visible = min(visible, span)
+    limits = None if span is None else (-span, span)
+
+    def mean(fillings: Sequence[Filling]) -> _Mean:
+        errors = [(p.high - p.low) / 2 / _t_multiple(max(p.freedom, 1.0), level) for p in fillings]
+        freedom = np.array([max(part.freedom, 1.0) for part in fillings])
+        error, df = (float(found) for found in combined(share * np.array(errors), freedom, rho, among.sets))
+        return _Mean(float(share @ np.array([part.difference for part in fillings])), error, df, level)
+
+    scored = mean([Filling(p.difference, p.scored_low, p.scored_high, p.degrees_of_freedom) for p in parts])
+    low, high = scored_low, scored_high = scored.interval(limits)
+    p_value = scored.p_value
+    visible = (
+        _multiple(scored.freedom, level) + _multiple(scored.freedom, 2 * parts[0].power - 1)
+    ) * scored.error
+    n_missing = sum(part.n_missing for part in parts)
+    if any(part.n_missing and part.fillings is None for part in parts):
+        low = high = p_value = visible = math.nan  # what failed cannot be bounded
+    elif n_missing:
+        own = [Filling(p.difference, p.low, p.high, p.degrees_of_freedom) for p in parts]
+        sides = [
+            mean(
+                [part.fillings[side] if part.fillings else one for part, one in zip(parts, own, strict=True)]
+            )
+            for side in (0, 1)
+        ]
+        ends = [one.interval(limits) for one in (scored, *sides)]
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        agree = len({(one.value > 0) - (one.value < 0) for one in (scored, *sides)}) == 1
+        p_value = max(one.p_value for one in (scored, *sides)) if agree else 1.0
+        visible += max(abs(one.value - scored.value) for one in sides)
     return MacroDifference(
-        value, low, high, level, p_value, error, visible, sum(part.n for part in parts), len(parts)
+        difference=scored.value,
+        low=low,
+        high=high,
+        level=level,
+        p_value=p_value,
+        standard_error=scored.error,
+        smallest_visible_difference=visible if span is None else min(visible, span),
+        n=sum(part.n for part in parts),
+        n_tasks=len(parts),
+        n_missing=n_missing,
+        scored_low=scored_low,
+        scored_high=scored_high,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """A mean of differences with its error and degrees of freedom, at `level`."""
+
+    value: float
+    error: float
+    freedom: float
+    level: float
+
+    def interval(self, limits: Range | None) -> Range:
+        half = _multiple(self.freedom, self.level) * self.error
+        return _within(self.value - half, self.value + half, limits)
+
+    @property
+    def p_value(self) -> float:
+        if math.isnan(self.error) or self.error == 0:
+            return math.nan if math.isnan(self.error) else float(self.value == 0)
+        return t_two_sided(self.value / self.error, self.freedom)
 
 
 def _shares(parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None) -> F64:
@@ -134,31 +186,48 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
     return among, correlations(given, among)
 
 
-def _freedom(part: Estimate | PairedComparison) -> float:
+def _freedom(part: Estimate) -> float:
     if part.degrees_of_freedom is not None:
         return part.degrees_of_freedom
     return (part.n if part.n_clusters is None else part.n_clusters) - 1
 
 
-def _quantile(part: Estimate | PairedComparison) -> float:
+def _quantile(part: Estimate) -> float:
     """What the half width of a part's interval is in: Student's t; the normal one of Wilson's interval and of limits of what shows
     no spread."""
-    normal = isinstance(part, Estimate) and (part.standard_error is None or part.method.startswith("Wilson"))
-    if normal and "effective n" not in part.method:  # type: ignore[union-attr]
+    normal = part.standard_error is None or part.method.startswith("Wilson")
+    if normal and "effective n" not in part.method:
         return normal_quantile(0.5 + part.level / 2)
-    return t_quantile(0.5 + part.level / 2, max(_freedom(part), 1.0))
+    return _t_multiple(max(_freedom(part), 1.0), part.level)
 
 
-def _bounds(parts: Sequence[Estimate], share: F64) -> Range | None:
-    """A part that lost nothing is bounded by its own value; one whose range is unknown leaves no bound at all."""
-    if not any(part.n_missing for part in parts):
-        return None
-    edges = [part.bounds or ((part.value, part.value) if not part.n_missing else None) for part in parts]
+def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, value_range: Range | None) -> Range | None:
+    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added up, where the range is not known).
+
+    A part that lost nothing is bounded by its interval; one without bounds leaves none at all.
+    """
+    edges = [part.bounds or (None if part.n_missing else (part.low, part.high)) for part in parts]
     known = [edge for edge in edges if edge is not None]
-    if len(known) < len(parts):
+    if not any(part.n_missing for part in parts) or len(known) < len(parts):
         return None
-    low, high = (float(share @ np.array(side)) for side in zip(*known, strict=True))
-    return low, high
+    ends = []
+    for side, sign in ((0, -1), (1, 1)):
+        edge = np.array([both[side] for both in known])
+        if value_range is None:
+            ends.append(float(share @ edge))
+            continue
+        points = np.array(
+            [
+                (part.n * part.value + part.n_missing * value_range[side]) / (part.n + part.n_missing)
+                if part.n
+                else value_range[side]
+                for part in parts
+            ]
+        )
+        reach = [sign * ((part.low, part.high)[side] - part.value) if part.n else 0.0 for part in parts]
+        errors = share * np.maximum(sign * (edge - points), reach)
+        ends.append(float(share @ points + sign * np.sqrt(max(errors @ rho @ errors, 0.0))))
+    return _within(ends[0], ends[1], value_range)
 
 
 def _around(value: float, critical: float, error: float, limits: Range | None) -> Range:
@@ -187,4 +256,8 @@ def _within(low: float, high: float, limits: Range | None) -> Range:
 
 
 def _multiple(freedom: float, level: float) -> float:
-    return t_quantile(0.5 + level / 2, freedom) if freedom > 0 else math.nan
+    return _t_multiple(freedom, level) if freedom > 0 else math.nan
+
+
+def _t_multiple(freedom: float, level: float) -> float:
+    return t_quantile(0.5 + level / 2, freedom)

@@ -11,7 +11,6 @@ had spoken for it alone: pairs without any spread then count as nearly independe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +18,13 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import AllPairs, Pairs, common_differences, common_influences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    Pairs,
+    checked_missing,
+    common_differences,
+    common_influences,
+)
 from evalwright.statistics.shared_units import combined, correlated, cr2_scaled, sharing, unit_sums
 from evalwright.statistics.simultaneous import (
     CELLS,
@@ -29,6 +34,7 @@ from evalwright.statistics.simultaneous import (
     SimultaneousDifferences,
     assembled,
     checked_scores,
+    middle_filled,
     multiplied,
 )
 from evalwright.statistics.units import F64, I64
@@ -41,6 +47,7 @@ one code are one unit. None: every item stands alone and is in no other task."""
 def simultaneous_macro(
     parts: Sequence[Part],
     *,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
     weights: Sequence[float] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
@@ -49,8 +56,8 @@ def simultaneous_macro(
 ) -> SimultaneousDifferences:
     """Simultaneous intervals and adjusted p-values of the mean over tasks of all paired differences.
 
-    `parts`: the tasks, with the models in the same order. `weights`: of the tasks, by default each the same. The other arguments are those of `simultaneous_differences`; a
-    pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
+    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores failed; `weights`: of
+    the tasks, by default each the same. The other arguments are those of `simultaneous_differences`; a pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
     tasks, `units` one more than the degrees of freedom. Raises ValueError as there, for no task, and for numbers of models
     that differ.
     """
@@ -61,13 +68,34 @@ def simultaneous_macro(
     models = len(tasks[0][0])
     if any(len(rows) != models for rows, _ in tasks):
         raise ValueError("every task must have a row for the same models")
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
-    found = [common_differences(rows, codes, span) for rows, codes in tasks]
+    lost = [
+        checked_missing(which, rows)
+        for which, (rows, _) in zip(missing or [None] * len(tasks), tasks, strict=True)
+    ]
+    found = [
+        common_differences(rows, codes, value_range, failed)
+        for (rows, codes), failed in zip(tasks, lost, strict=True)
+    ]
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
-    units = _units(parts)
+    units, rng = _units(parts), np.random.default_rng(seed)
+    every = _mean_of(found, [rows for rows, _ in tasks], units, share, level)
+    filled = [
+        middle_filled(rows, failed, one, value_range)
+        for (rows, _), failed, one in zip(tasks, lost, found, strict=True)
+    ]
+    influences = _influences(filled, units, share, np.triu_indices(models, 1), rng)
+    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
+    return assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
+
+
+def _mean_of(
+    found: Sequence[AllPairs], tasks: Sequence[F64], units: Sequence[I64], share: F64, level: float
+) -> AllPairs:
+    """The mean over tasks of all differences, and of their fillings where something is missing. tasks: the scores, units: their codes."""
     error, freedom = _spread_of_pairs(tasks, units, found, share, level)
-    every = AllPairs(
+    filled = any(one.worst is not None for one in found)
+    return AllPairs(
         difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
         error=error,
         freedom=freedom,
@@ -75,21 +103,17 @@ def simultaneous_macro(
         units=np.sum([one.units for one in found], axis=0),
         worth=np.sum([one.worth for one in found], axis=0),
         counts=None,
-        span=span,
+        span=found[0].span,
+        n_missing=np.sum([one.n_missing for one in found], axis=0),
+        worst=_mean_of([one.worst or one for one in found], tasks, units, share, level) if filled else None,
     )
-    rng = np.random.default_rng(seed)
-    pairs = np.triu_indices(models, 1)
-    influences = _influences(tasks, units, found, share, pairs, rng)
-    deviations = multiplied(influences, draws, rng)
-    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, deviations, rng, level, draws, method)
 
 
 def _errors(found: AllPairs, level: float) -> F64:
     """The standard error that each pair's interval is worth on one task, (models, models); nan where there is none."""
     from scipy.special import stdtrit
 
-    low, high = found.limits(1 - level)
+    low, high = found.scored_limits(1 - level)
     out: F64 = (high - low) / (2 * np.asarray(stdtrit(np.maximum(found.freedom, 1.0), 0.5 + level / 2)))
     return np.where(found.n > 0, out, np.nan)
 
@@ -111,11 +135,7 @@ def _units(parts: Sequence[Part]) -> list[I64]:
 
 
 def _spread_of_pairs(
-    tasks: Sequence[tuple[F64, I64 | None]],
-    units: Sequence[I64],
-    found: Sequence[AllPairs],
-    share: F64,
-    level: float,
+    tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
 ) -> tuple[F64, F64]:
     """Standard errors and degrees of freedom of all pairs, (models, models)."""
     errors = np.stack([_errors(one, level) for one in found], axis=-1) * share
@@ -124,17 +144,16 @@ def _spread_of_pairs(
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
     error, df = combined(errors, freedom, np.eye(len(tasks)), among.sets)
     if len(among.shared):
-        sums = [_PairSums(rows, own, among.shared) for (rows, _), own in zip(tasks, units, strict=True)]
-        step = max(1, CELLS // max(1, *(rows.shape[1] for rows, _ in tasks), len(tasks) * len(among.shared)))
+        sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
+        step = max(1, CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
         for row in range(models - 1):
             for begin in range(row + 1, models, step):
                 others = np.arange(begin, min(begin + step, models))
                 own = [one.of(row, others) for one in sums]
                 values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
                 rho = correlated(values, norms, among.overlap)
-                here = combined(errors[row, others], freedom[row, others], rho, among.sets)
-                error[row, others], df[row, others] = here
-                error[others, row], df[others, row] = here
+                for place in ((row, others), (others, row)):
+                    error[place], df[place] = combined(errors[place], freedom[place], rho, among.sets)
     np.fill_diagonal(error, 0.0)
     return error, np.maximum(np.nan_to_num(df, nan=1.0), 1.0)
 
@@ -163,24 +182,23 @@ class _PairSums:
 
 
 def _influences(
-    tasks: Sequence[tuple[F64, I64 | None]],
+    tasks: Sequence[tuple[F64, F64]],
     units: Sequence[I64],
-    found: Sequence[AllPairs],
     share: F64,
     pairs: Pairs,
     rng: np.random.Generator,
 ) -> F32:
-    """Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
+    """tasks: scores and their differences. Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
     size = 1 + max(int(own.max(initial=-1)) for own in units)
     groups = rng.permutation(size) % GROUPS if size > GROUPS else np.arange(size)
     shared = np.zeros((min(size, GROUPS), len(pairs[0])), dtype=np.float32)
     alone = []
     places = np.arange(len(pairs[0]))
-    for (rows, _), own, one, weight in zip(tasks, units, found, share, strict=True):
+    for (rows, difference), own, weight in zip(tasks, units, share, strict=True):
         if not len(own):
             continue
         here = groups[own]
-        shared[np.unique(here)] += np.float32(weight) * common_influences(rows, here, one.difference, pairs)
+        shared[np.unique(here)] += np.float32(weight) * common_influences(rows, here, difference, pairs)
         small = np.zeros((len(rows), len(places)), dtype=np.float32)
         worth = weight * _spread(rows) / (len(np.unique(own)) + 2)
         small[pairs[0], places], small[pairs[1], places] = worth, -worth
