@@ -245,8 +245,8 @@ def _notes(
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"{answers} ({each} per model) could not be decided by the scoring rules, which could change scores, ranks and "
-            "ties; `evalwright runs show` has each score's bounds."
+            f"{answers} ({each} per model) could not be decided by the scoring rules. They could change scores; ranks and "
+            "ties hold whatever they would have been. `evalwright runs show` has each score's bounds."
         )
     if mixed:
         yield "The tasks have different units or directions, so there is no overall score and no rank."
@@ -275,7 +275,8 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        yield "Failed items are counted separately and are not scored as wrong."
+        ranked = "; ranks and ties hold whatever they would have scored" if made is not None else ""
+        yield f"Failed items are counted separately and are not scored as wrong{ranked}."
     if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
         yield f"Items without an answer or a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
@@ -296,6 +297,12 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
                 yield f"On '{one.measure.task}' {have} {what}."
+        if one.measure.value_range is None and (without := int(one.missing.any(axis=1).sum())):
+            has = counted(without, "model has", "models have")
+            yield (
+                f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
+                "cannot be separated from any other."
+            )
         if not one.measure.is_mean:
             yield (
                 f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a "

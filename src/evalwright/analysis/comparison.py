@@ -67,9 +67,11 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
     if not common.any():
         apart = unpaired_of(found, level=LEVEL)
         return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
-    values, clusters = found.part(common)
-    span = found.measure.value_range
-    same = equivalence_paired(values[0], values[1], margin=margin, clusters=clusters, value_range=span)
+    part = found.part(common)
+    same = equivalence_paired(
+        part.values[0], part.values[1], margin=margin, missing=part.missing[:2], clusters=part.clusters,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
 
@@ -298,9 +300,12 @@ def _compare(
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
     lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
-    warnings = [
-        f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
-    ]
+    warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
+    if found.missing.any() and found.measure.value_range is None:
+        warnings.append(
+            f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
+            "is no verdict."
+        )
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(

@@ -18,9 +18,9 @@ from evalwright.analysis.ranking import Pair, rank
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts
+from evalwright.runs.measures import Matrix, common_counts, paired_of
 from evalwright.runs.reader import Run
-from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics import Estimate, macro_average, macro_difference, mean_interval
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -144,8 +144,8 @@ def _table(
 
     def mean(one: Matrix, row: int) -> Estimate:
         """A run's mean over all items that it was asked."""
-        values, clusters = one.part(one.asked[row] if items is None else one.asked[row] & items)
-        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
+        own = (one if items is None else one.part(items)).counted(row)
+        return mean_interval(own.values[row], clusters=own.clusters, value_range=measure.value_range)
 
     rows = range(len(found[0].values))
     return PairTable(
@@ -171,11 +171,10 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> f
     if not pair.n:
         return pair.visible  # two independent samples
     parts = []
+    inside = True if items is None else items
     for one in found:
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        a, b = values[pair.a], values[pair.b]
-        span = one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
+        rows = pair.a, pair.b
+        parts.append(paired_of(one, one.asked[list(rows)].all(axis=0) & inside, rows=rows, level=level))
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference

@@ -143,13 +143,14 @@ class TaskTally:
 
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
+        missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
         slices = {
             key: column.codes_of(len(self.keys))
             for key, column in self.slices.items()
             if 0 < len(column.names) <= MOST_VALUES
         }
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return ScoreTable(keys, clusters, contents, scores, slices)
+        return ScoreTable(keys, clusters, contents, scores, missing, slices)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""

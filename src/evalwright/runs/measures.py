@@ -65,7 +65,8 @@ class Measure:
 class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
-    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all. keys and
+    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all; missing: (runs,
+    items), whether it has no value because something failed or rules could not decide. keys and
     clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
     items were found to be the same, None where they are no items of records.
     """
@@ -74,6 +75,7 @@ class Matrix:
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     asked: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
     slices: dict[str, SliceCodes]
     pairing: Pairing | None = None
@@ -97,9 +99,22 @@ class Matrix:
             every &= row
         return every
 
-    def part(self, items: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Values and clusters of some items."""
-        return self.values[:, items], None if self.clusters is None else self.clusters[items]
+    def part(self, items: NDArray[np.bool_]) -> Matrix:
+        """The matrix of some items."""
+        return replace(
+            self,
+            keys=self.keys[items],
+            values=self.values[:, items],
+            asked=self.asked[:, items],
+            missing=self.missing[:, items],
+            clusters=None if self.clusters is None else self.clusters[items],
+            slices={key: SliceCodes(found.names, found.codes[items]) for key, found in self.slices.items()},
+            pairing=None,
+        )
+
+    def counted(self, row: int) -> Matrix:
+        """The matrix of the items that count for one run: those that have a value, or should have one."""
+        return self.part((self.values[row] == self.values[row]) | self.missing[row])
 
 
 def pooled(found: Sequence[Matrix], name: str) -> Matrix:
@@ -125,10 +140,10 @@ def make_matrix(
     pairing = pair_items(scores)
     keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
-    asked = np.zeros(values.shape, dtype=bool)
+    asked, missing = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
     clusters = ~keys  # an item without a cluster is alone: `cluster_code`
     for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
-        values[row, places], asked[row, places] = one.values, True
+        values[row, places], asked[row, places], missing[row, places] = one.values, True, one.missing
         if one.clustered:
             named = one.clusters != ~one.keys
             clusters[places[named]] = one.clusters[named]
@@ -140,7 +155,7 @@ def make_matrix(
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     clustered = any(one.clustered for one in scores)
-    return Matrix(measure, keys, values, asked, clusters if clustered else None, found, pairing)
+    return Matrix(measure, keys, values, asked, missing, clusters if clustered else None, found, pairing)
 
 
 def matrices(
@@ -174,19 +189,20 @@ def paired_of(
     """Two rows of a matrix compared on the items that all were asked, or on some items."""
     from evalwright.statistics import compare_paired
 
-    values, clusters = found.part(found.common() if items is None else items)
+    part = found.part(found.common() if items is None else items)
     return compare_paired(
-        *(values[row] for row in rows), clusters=clusters, level=level, value_range=found.measure.value_range
-    )
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
 
 
 def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
-    """Two rows of a matrix compared as independent samples, each on the items that it was asked."""
+    """Two rows of a matrix compared as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
-    (left, left_ids), (right, right_ids) = (found.part(found.asked[row]) for row in rows)
+    left, right = (found.counted(row) for row in rows)
     return compare_unpaired(
-        left[rows[0]], right[rows[1]], clusters_a=left_ids, clusters_b=right_ids, level=level,
+        left.values[rows[0]], right.values[rows[1]], clusters_a=left.clusters, clusters_b=right.clusters, level=level,
         value_range=found.measure.value_range,
     )  # fmt: skip
 

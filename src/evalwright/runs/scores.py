@@ -37,10 +37,13 @@ KEPT_FILE = ".scores.npz"
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 3
+FORMAT = 4
 """Of the file of kept arrays; one of another format is made anew."""
 
-_NO_DOC: Mapping[str, Any] = {}
+ANY = ""
+"""In place of a scorer's name."""
+
+_NONE: Mapping[str, Any] = {}
 
 MOST_VALUES = 200
 """A metadata key with more values than this makes no slices, and the result says so."""
@@ -125,9 +128,9 @@ class SliceCodes:
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,).
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there is none, clusters (n,).
 
-    slices: the values of the metadata keys that were asked for, a code per item. contents (n,): `content_code` of each item.
+    missing (n,): no draw has a score, and one failed or was left undecided. slices: the values of the metadata keys that were asked for, a code per item. contents (n,): `content_code` of each item.
     """
 
     keys: NDArray[np.int64]
@@ -135,6 +138,7 @@ class ItemScores:
     clusters: NDArray[np.int64]
     clustered: bool
     contents: NDArray[np.int64]
+    missing: NDArray[np.bool_]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
 
 
@@ -190,7 +194,7 @@ def row_content(row: Mapping[str, Any]) -> int:
     row record that row as the metadata `doc`, and it is the question. UNKNOWN where nothing is recorded; even where only
     targets and choices are: two such codes tell questions apart, but equal ones do not make them one (`names_question`).
     """
-    if isinstance(doc := row.get("metadata", _NO_DOC).get("doc"), Mapping):
+    if isinstance(doc := row.get("metadata", _NONE).get("doc"), Mapping):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
     question, targets, choices, passages = (
         row["input"],
@@ -256,13 +260,16 @@ def unit_codes(
 class ScoreTable:
     """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer.
 
-    contents: `content_code` of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    missing: by scorer, whether a record has no score because something failed or rules could not decide; under the name ANY where
+    the request failed, for scorers that have no score at all; contents: `row_content`
+    of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
     """
 
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
     contents: NDArray[np.int64]
     scores: Mapping[str, NDArray[np.float64]]
+    missing: Mapping[str, NDArray[np.bool_]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
     whole: bool = False
 
@@ -279,9 +286,10 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     import numpy as np
 
     unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)
-    found = table.scores.get(scorer)
-    if found is None:
-        found = np.full(len(table.keys), np.nan)
+    name = scorer if scorer in table.scores else ANY
+    found, lost = table.scores.get(name), table.missing.get(name)
+    if found is None or lost is None:
+        found, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
     there = ~np.isnan(found)
     counts = np.bincount(inverse, weights=there, minlength=len(unique))
     sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
@@ -293,14 +301,15 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         if key in table.slices
     }
     clusters = table.clusters[first] if clustered else unique
-    return ItemScores(unique, means, clusters, clustered, table.contents[first], kept)
+    missing = (np.bincount(inverse, weights=lost, minlength=len(unique)) > 0) & (counts == 0)
+    return ItemScores(unique, means, clusters, clustered, table.contents[first], missing, kept)
 
 
 def _nothing() -> ItemScores:
     import numpy as np
 
     none = np.zeros(0, np.int64)
-    return ItemScores(none, np.zeros(0), none, False, none)
+    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
 
 
 class _Rows:
@@ -312,6 +321,8 @@ class _Rows:
         self.contents = array("q")
         self.clustered = False
         self.scores: dict[str, array[float]] = {}
+        self.failed = array("q")
+        self.missing: dict[str, array[int]] = {}
         self.slices: dict[str, SliceValues] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -322,6 +333,10 @@ class _Rows:
         self.clusters.append(cluster_code(cluster, key))
         self.contents.append(row_content(row))
         self.clustered = self.clustered or bool(cluster)
+        if row.get("failure"):
+            self.failed.append(count)
+        for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
+            self.missing.setdefault(name, array("q")).append(count)
         for name, score in row["scores"].items():
             column = self.scores.setdefault(name, array("d"))
             column.extend([NAN] * (count - len(column)))
@@ -334,10 +349,14 @@ class _Rows:
     def table(self) -> ScoreTable:
         import numpy as np
 
-        scores = {}
-        for name, column in self.scores.items():
+        scores, missing = {}, {}
+        for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
+            column = self.scores.get(name, array("d"))
             scores[name] = np.full(len(self.keys), np.nan)
             scores[name][: len(column)] = np.frombuffer(column, np.float64)
+            missing[name] = np.zeros(len(self.keys), bool)
+            missing[name][[*self.failed, *self.missing.get(name, ())]] = True
+            missing[name] &= np.isnan(scores[name])
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         slices = {
             name: values.codes_of(len(self.keys))
@@ -345,7 +364,7 @@ class _Rows:
             if 0 < len(values.names) <= MOST_VALUES
         }
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return ScoreTable(keys, clusters, contents, scores, slices, whole=True)
+        return ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True)
 
 
 class SliceValues:
@@ -416,6 +435,7 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
                     arrays[f"{place}.clusters"],
                     arrays[f"{place}.contents"],
                     {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
+                    {name: arrays[f"{place}.missing.{number}"] for number, name in enumerate(scorers)},
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
                         for number, (key, names) in enumerate(slices)
@@ -444,7 +464,11 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
     for place, table in enumerate(tables.values()):
         arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
-        arrays |= {f"{place}.{number}": column for number, column in enumerate(table.scores.values())}
+        for number, name in enumerate(table.scores):
+            arrays |= {
+                f"{place}.{number}": table.scores[name],
+                f"{place}.missing.{number}": table.missing[name],
+            }
         arrays |= {
             f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
         }

@@ -55,11 +55,13 @@ class AllPairs:
         if self.worst is None:
             return self._bounded(low), self._bounded(high)
         alone = (self.units <= 1) & (self.n_missing > 0)  # then the fillings alone say something
-        low, high = np.where(alone, np.nan, low), np.where(alone, np.nan, high)
+        low, high = (np.where(alone, np.nan, end) for end in (low, high))
         least = self.worst.scored_limits(share)[0]
         turned = np.transpose(np.broadcast_to(share, low.shape))
         most = -(least if np.ndim(share) == 0 else self.worst.scored_limits(turned)[0]).T
-        return np.fmin(low, least), np.fmax(high, most)
+        return np.where(self.n > 0, np.fmin(low, least), np.nan), np.where(
+            self.n > 0, np.fmax(high, most), np.nan
+        )
 
     def scored_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
         """The same from the scored items alone, as if nothing were missing."""
@@ -79,7 +81,8 @@ class AllPairs:
         out = self._scored_tail(at, above)
         if self.worst is None:
             return self._bounded(out)
-        return np.fmax(out, self.worst._scored_tail(at) if above else self.worst._scored_tail(-at).T)
+        filled = self.worst._scored_tail(at) if above else self.worst._scored_tail(-at).T
+        return np.where(self.n > 0, np.fmax(out, filled), np.nan)
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference."""

@@ -92,7 +92,7 @@ def compare_unpaired(
     check_level(level)
     one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
     scored_low, scored_high = tested.low, tested.high
-    if one.n_failed or two.n_failed:
+    if (one.n_failed or two.n_failed) and one.n and two.n:
         tested = _filled(tested, (a, clusters_a), (b, clusters_b), level, value_range)
     return UnpairedComparison(
         n_a=one.n,
