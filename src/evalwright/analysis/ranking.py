@@ -126,9 +126,15 @@ class Ranking:
 
 
 def rank(
-    found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
+    found: Sequence[Matrix],
+    *,
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+    items: NDArray[np.bool_] | None = None,
+    draws: int = 2000,
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; items: of one task, those
+    that count.
 
     All matrices must have the same runs and direction.
     """
@@ -140,8 +146,10 @@ def rank(
             one.values, one.clusters, missing=one.missing, level=level, value_range=span, draws=draws
         )
     else:
-        parts, missing = [(one.values, one.clusters) for one in found], [one.missing for one in found]
-        differences = simultaneous_macro(parts, missing=missing, level=level, value_range=span, draws=draws)
+        parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
+        differences = simultaneous_macro(
+            parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
+        )
     less = found[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)

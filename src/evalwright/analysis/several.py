@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
+from evalwright.analysis.comparison import estimand, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, rank
+from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts, paired_of
+from evalwright.runs.measures import Matrix, common_counts
 from evalwright.runs.reader import Run
-from evalwright.statistics import Estimate, macro_average, macro_difference, mean_interval
+from evalwright.statistics import Estimate
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -98,7 +99,8 @@ def compare_several(
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
     found = read_matrices(runs, slices)
-    whole = len(found) > 1 and can_average([one.measure for one in found])
+    node = overall_node(runs, [one.measure.task for one in found])
+    whole = average_of(found, node) if node or len(found) > 1 else None
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
@@ -110,11 +112,11 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(found, place, 1, "") if whole else None,
-        tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
+        overall=_table(whole, place, 1, "", name="overall") if whole else None,
+        tasks=tuple(_table(Average((one,)), place, len(found), "tasks") for one in found),
         slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
         estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered"
+            found, f"the mean difference {against}", "each pair on the items that both answered", node
         ),
         warnings=tuple(_warnings(found, labels, place)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
@@ -122,41 +124,35 @@ def compare_several(
     )
 
 
-def _table(
-    found: Sequence[Matrix],
-    baseline: int | None,
-    families: int,
-    of: str,
-    *,
-    items: Any = None,
-    name: str = "",
-) -> PairTable:
+def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
+    """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    made = rank(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
-    measure = found[0].measure
-    whole = len(found) > 1
+    draws = 2000 if families == 1 else _MORE_DRAWS
+    made = rank(found.samples, weights=found.weights, level=level, draws=draws)
+    measure = found.samples[0].measure
+    whole = name == "overall"
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
-        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
+        pairs = tuple(
+            replace(
+                pair,
+                visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference
+                if pair.n
+                else pair.visible,  # two independent samples
+            )
+            for pair in pairs
+        )
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
-    def mean(one: Matrix, row: int) -> Estimate:
-        """A run's mean over all items that it was asked."""
-        own = (one if items is None else one.part(items)).counted(row)
-        return mean_interval(own.values[row], clusters=own.clusters, value_range=measure.value_range)
-
-    rows = range(len(found[0].values))
     return PairTable(
         task="" if whole else measure.task,
-        slice=name,
-        metric="mean over tasks" if whole else measure.metric,
+        slice="" if whole else name,
+        metric=(found.words if found.weights else "mean over tasks") if whole else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(
-            macro_average([mean(one, row) for one in found], value_range=measure.value_range) for row in rows
-        ),
+        means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
@@ -164,20 +160,6 @@ def _table(
         correction=f"simultaneous for {against}{more}, 95%",
         method=made.differences.method,
     )
-
-
-def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
-    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
-    if not pair.n:
-        return pair.visible  # two independent samples
-    parts = []
-    inside = True if items is None else items
-    for one in found:
-        rows = pair.a, pair.b
-        parts.append(paired_of(one, one.asked[list(rows)].all(axis=0) & inside, rows=rows, level=level))
-    if len(parts) == 1:
-        return parts[0].smallest_visible_difference
-    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
 
 
 def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
@@ -189,7 +171,9 @@ def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
     }
     used = [(name, inside) for name, inside in there.items() if inside.any()]
     return [
-        _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
+        _table(
+            Average((found.part(inside),)), baseline, len(used), f"values of '{key}'", name=f"{key}: {name}"
+        )
         for name, inside in used
     ]
 

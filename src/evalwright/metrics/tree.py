@@ -7,7 +7,7 @@ a task has no number has none either, unless the tree says `missing: ignore`; th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -65,9 +65,9 @@ class Node:
             }
         return out
 
-    def missing(self, sizes: Mapping[str, int]) -> tuple[str, ...]:
-        """The tasks below that have no number."""
-        return tuple(task for task in self.tasks if task not in sizes)
+    def missing(self, there: Collection[str]) -> tuple[str, ...]:
+        """The tasks below that are not among those that have a number."""
+        return tuple(task for task in self.tasks if task not in there)
 
     def _samples(self, sizes: Mapping[str, int], ignores: bool) -> list[Sample]:
         ignores = ignores or self.ignores_missing

@@ -125,10 +125,9 @@ def pooled(found: Sequence[Matrix], name: str) -> Matrix:
         return found[0]
     clusters = np.concatenate([one.units for one in found])
     keys = np.concatenate([one.keys for one in found])
-    values, asked = (
-        np.concatenate(side, axis=1) for side in zip(*((one.values, one.asked) for one in found), strict=True)
-    )
-    return Matrix(replace(found[0].measure, task=name), keys, values, asked, clusters, {})
+    rows = [(one.values, one.asked, one.missing) for one in found]
+    values, asked, missing = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
+    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, clusters, {})
 
 
 def make_matrix(

@@ -110,6 +110,8 @@ def macro_difference(
         error, df = (float(found) for found in combined(share * np.array(errors), freedom, rho, among.sets))
         return _Mean(float(share @ np.array([part.difference for part in fillings])), error, df, level)
 
+    if len(parts) == 1:
+        return _alone(parts[0])
     scored = mean([Filling(p.difference, p.scored_low, p.scored_high, p.degrees_of_freedom) for p in parts])
     low, high = scored_low, scored_high = scored.interval(limits)
     p_value = scored.p_value
@@ -145,6 +147,14 @@ def macro_difference(
         n_missing=n_missing,
         scored_low=scored_low,
         scored_high=scored_high,
+    )
+
+
+def _alone(part: PairedComparison) -> MacroDifference:
+    error = part.standard_error or 0.0
+    ends = part.low, part.high, part.level, part.p_value, error, part.smallest_visible_difference
+    return MacroDifference(
+        part.difference, *ends, part.n, 1, part.n_missing, part.scored_low, part.scored_high
     )
 
 

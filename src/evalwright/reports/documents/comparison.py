@@ -12,6 +12,7 @@ from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison
+from evalwright.statistics import MacroDifference
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -103,22 +104,29 @@ def _differences(comparison: Comparison) -> doc.Table:
         "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
     )
     rows = [_difference(task) for task in comparison.tasks]
-    if comparison.overall:
-        whole = comparison.overall
-        rows.append(
-            (
-                f"mean of {numbers.counted(whole.n_tasks, 'task')}",
-                "",
-                "",
-                numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
-                numbers.p_value(whole.p_value),
-                "Welch-Satterthwaite t",
-                visible(whole.smallest_visible_difference, True),
-                "",
-                numbers.items(whole.n, whole.n_missing, failed="unscored"),
-            )
-        )
+    for group in comparison.groups:
+        rows.append(_mean_row(f"{group.name} ({group.average}, {group.coverage})", group.difference))
+    if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
+        tasks = numbers.counted(comparison.overall.n_tasks, "task")
+        rows.append(_mean_row(f"mean of {tasks}", comparison.overall))
     return doc.Table(columns, rows, "Differences")
+
+
+def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
+    """A mean over tasks; nothing but its name where it has no number."""
+    if whole is None:
+        return (name, "", "", numbers.NOTHING, "", "", "", "", "")
+    return (
+        name,
+        "",
+        "",
+        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+        numbers.p_value(whole.p_value),
+        "t",
+        visible(whole.smallest_visible_difference, True),
+        "",
+        numbers.items(whole.n, whole.n_missing, failed="unscored"),
+    )
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
