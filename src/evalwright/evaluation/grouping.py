@@ -111,7 +111,8 @@ def _record(
         kind, scorer = (parts[0].kind if len(kinds) == 1 else "mean"), (parts[0].scorer if parts else "")
         less = bool(parts) and _less(parts[0])
         metrics.append(MetricResult(average.label, kind if parts else "mean", scorer, made, less))
-    without = f" (without {', '.join(missing)})" if missing and node.ignores_missing else ""
+    there = any(not math.isnan(metric.estimate.value) for metric in metrics)
+    without = f" (without {', '.join(missing)})" if missing and there else ""
     return GroupResult(
         name=group.name,
         label=group.label + without,

@@ -50,7 +50,6 @@ def macro_average(
     )
     error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
     low, high = _around(value, _multiple(df, level), error, value_range)
-    clusters = [part.n_clusters if part.n_clusters is not None else part.n for part in parts]
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(
@@ -60,7 +59,7 @@ def macro_average(
         level=level,
         n=sum(part.n for part in parts),
         n_failed=sum(part.n_failed for part in parts),
-        n_clusters=sum(clusters) if any(part.n_clusters is not None for part in parts) else None,
+        n_clusters=_clusters(parts, units),
         standard_error=error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, value_range),
@@ -194,6 +193,19 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
     given = [None] * n if units is None else list(units)
     among = sharing(given)
     return among, correlations(given, among)
+
+
+def _clusters(parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None) -> int | None:
+    """The units of all tasks, shared ones counted once; None where every item is one of its own."""
+    n, given = sum(part.n for part in parts), units or [None] * len(parts)
+    alone = sum(
+        part.n if part.n_clusters is None else part.n_clusters
+        for part, own in zip(parts, given, strict=True)
+        if own is None
+    )
+    names = [own.codes for own in given if own is not None]
+    total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
+    return total if total < n else None
 
 
 def _freedom(part: Estimate) -> float:

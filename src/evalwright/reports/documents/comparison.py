@@ -104,8 +104,9 @@ def _differences(comparison: Comparison) -> doc.Table:
         "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
     )
     rows = [_difference(task) for task in comparison.tasks]
-    for group in comparison.groups:
-        rows.append(_mean_row(f"{group.name} ({group.average}, {group.coverage})", group.difference))
+    rows += [
+        _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference) for one in comparison.groups
+    ]
     if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         rows.append(_mean_row(f"mean of {tasks}", comparison.overall))

@@ -79,7 +79,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     for group in run.groups:
         shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
         how = f", {group.average}" if group.average else ""
-        title = f"Group {shown}: {group.coverage}{how}"
+        title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
     said = stopping_sentences(run)
     if said:
