@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,15 +21,16 @@ from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, group_notes, matrices
+from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
-from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
+from evalwright.statistics import Estimate, simultaneous_means
 
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
@@ -49,7 +50,8 @@ class BoardRow:
     """A run on the board.
 
     ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
-    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks.
+    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks, by the
+    tree that the runs have in common; groups: the numbers of the tree's other nodes, those that there are.
     together: the interval of the headline score that holds with those of all others.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
@@ -64,6 +66,7 @@ class BoardRow:
     own_ranks: tuple[int, int] | None
     letters: str
     overall: Estimate | None
+    groups: Mapping[str, MetricResult]
     together: Estimate | None
     cells: Mapping[str, MetricResult]
     n: int
@@ -79,7 +82,11 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        empty = [name for name in ("shares", "hardware", "outcomes", "unscored") if not getattr(self, name)]
+        empty = [
+            name
+            for name in ("shares", "hardware", "outcomes", "unscored", "groups")
+            if not getattr(self, name)
+        ]
         left_out = ("metrics", "place", *empty)
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
@@ -87,7 +94,8 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Rows best first. notes: what a reader must know, one sentence each.
+    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column. notes: what a reader must know,
+    one sentence each.
 
     All tasks are measured in one unit and direction; more: the boards of the tasks in others.
     """
@@ -95,6 +103,7 @@ class Board:
     tasks: tuple[BoardTask, ...]
     rows: tuple[BoardRow, ...]
     notes: tuple[str, ...]
+    groups: tuple[BoardTask, ...] = ()
     more: tuple[Board, ...] = ()
 
     @property
@@ -108,9 +117,11 @@ class Board:
             {"name": task.name, "metric": task.metric, "lower_is_better": task.lower_is_better}
             for task in self.tasks
         ]
+        groups = {"groups": [one.name for one in self.groups]} if self.groups else {}
         more = {"more": [board.as_dict() for board in self.more]} if self.more else {}
         return {
             "tasks": tasks,
+            **groups,
             "rows": [row.as_dict() for row in self.rows],
             "notes": list(self.notes),
             **more,
@@ -145,14 +156,27 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
             complete, {task.name: [cells[id(run)][task.name] for run in complete] for task in tasks}
         )
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
-    made = rank(found) if len(complete) > 1 and found else None
-    together = _together(found)
+    node = overall_node(runs, [task.name for task in tasks])
+    whole = average_of(found, node) if found and (node or len(found) > 1) else None
+    if found and whole is None:
+        whole = Average((found[0],)) if len(found) == 1 else None
+    made = rank(whole.samples, weights=whole.weights) if len(complete) > 1 and whole else None
+    together = _together(whole)
+    inner = (
+        {}
+        if metric
+        else {one.name: one for tree in common_trees(runs) for one in tree.nodes() if one != node}
+    )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
         place = places.get(id(run))
-        row = _row(run, tasks, cells[id(run)], mixed, given, factual_shares(run) if factual else {})
-        if place is not None:
+        row = _row(run, tasks, cells[id(run)], given, factual_shares(run) if factual else {})
+        own = {group.name: group for group in run.groups}
+        if place is not None and whole is not None:
+            row = replace(row, overall=_overall(whole, row, place))
+        row = replace(row, groups={name: own[name].metrics[0] for name in inner if own[name].metrics})
+        if place is not None and whole is not None:
             row = replace(
                 row,
                 ranks=made.ranks[place] if made else (1, 1),
@@ -164,7 +188,29 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
     names = [run.label for run in complete]
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, split, found, made, alone, names)))
+    lost = _missing_notes(runs, [*inner, *([node.name] if node else [])])
+    notes = (*_notes(runs, rows, mixed, split, found, made, alone, names), *lost)
+    return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
+
+
+def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[BoardTask]:
+    for name in inner:
+        if found := [row.groups[name] for row in rows if name in row.groups]:
+            kinds = {one.kind for one in found}
+            less = found[0].lower_is_better or found[0].kind in LOWER_IS_BETTER
+            yield BoardTask(name, found[0].label, kinds <= BOUNDED or kinds == {"mean"}, less)
+
+
+def _missing_notes(runs: Sequence[Run], names: Sequence[str]) -> Iterator[str]:
+    """What the tree's nodes lack."""
+    for name in names:
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            for group in run.groups:
+                if group.name == name and group.missing:
+                    found.setdefault(group.coverage, []).append(run.label)
+        for coverage, labels in found.items():
+            yield f"'{name}' has {coverage} ({listed(labels, 5)})."
 
 
 def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
@@ -198,18 +244,22 @@ def _scored(found: MetricResult) -> bool:
     return not math.isnan(found.estimate.value)
 
 
+def _overall(whole: Average, row: BoardRow, place: int) -> Estimate:
+    """The average of a run's own metrics, with the covariance of tasks that share units."""
+    if any(one.measure.task not in row.cells for one in whole.samples):
+        return whole.mean(place)
+    return whole.mean(place, own=[row.cells[one.measure.task].estimate for one in whole.samples])
+
+
 def _row(
     run: Run,
     tasks: Sequence[BoardTask],
     cells: Mapping[str, MetricResult],
-    mixed: bool,
     place: int,
     shares: Mapping[str, Estimate],
 ) -> BoardRow:
     """A run's row, not yet ranked."""
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
-    whole = not mixed and len(estimates) == len(tasks) and not any(math.isnan(one.value) for one in estimates)
-    limits = UNIT_RANGE if all(task.bounded for task in tasks) else None
     return BoardRow(
         run=run.id,
         label=run.label,
@@ -218,7 +268,8 @@ def _row(
         ranks=None,
         own_ranks=None,
         letters="",
-        overall=macro_average(estimates, value_range=limits) if whole else None,
+        overall=None,
+        groups={},
         together=None,
         cells=cells,
         n=sum(part.n for part in estimates),
@@ -242,12 +293,13 @@ def _order(row: BoardRow, first: BoardTask) -> float:
     return estimate.value if first.lower_is_better else -estimate.value
 
 
-def _together(found: Sequence[Matrix]) -> list[Estimate]:
+def _together(whole: Average | None) -> list[Estimate]:
     """Each run's headline score with the interval that holds with those of all others.
 
     On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
     """
-    if not found or len(found[0].values) < 2:
+    found = whole.samples if whole else ()
+    if whole is None or len(found[0].values) < 2:
         return []
     first = found[0]
     if len(found) == 1:
@@ -256,18 +308,7 @@ def _together(found: Sequence[Matrix]) -> list[Estimate]:
         return [_within(one, first, row) for row, one in enumerate(own)]
     runs = len(first.values)
     level = 1 - 0.05 / runs
-    return [
-        macro_average(
-            [
-                mean_interval(
-                    one.values[row], clusters=one.clusters, level=level, value_range=one.measure.value_range
-                )
-                for one in found
-            ],
-            value_range=UNIT_RANGE,
-        )
-        for row in range(runs)
-    ]
+    return [whole.mean(row, level) for row in range(runs)]
 
 
 def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
+from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.metrics.registry import MEANS
+from evalwright.metrics.tree import Node
 from evalwright.runs.measures import (
-    UNIT_RANGE,
     Matrix,
-    Measure,
     common_counts,
     group_notes,
     half_of,
@@ -42,7 +42,6 @@ from evalwright.statistics import (
     PairedComparison,
     UnpairedComparison,
     equivalence_paired,
-    macro_difference,
 )
 from evalwright.statistics.equivalence import Equivalence
 from evalwright.statistics.multiplicity import Adjustment
@@ -87,12 +86,10 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
 
-def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
-    """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
-    parts = [paired_of(one, level=LEVEL) for one in found]
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
-    method = f"TOST, mean over {len(parts)} fixed tasks"
-    return _result(whole, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
+def overall_equivalence(whole: Average, margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of an average over tasks; all must be bounded and have common items."""
+    found, method = whole.difference(level=LEVEL), f"TOST, {whole.words}"
+    return _result(found, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
 
 
 def _result(
@@ -171,8 +168,8 @@ class TaskComparison(Plain):
 class Comparison:
     """Two runs over all tasks that both have.
 
-    overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
-    and where one of them is not paired. labels: what the runs are called in sentences. context_gains: of runs that have a
+    overall: by the tree that both runs have, else every task counts the same; None with a single task, where tasks are measured in
+    different units or directions, where one of them is not paired or is missing. groups: the tree's nodes. labels: what the runs are called in sentences. context_gains: of runs that have a
     task with passages and the same without. conclusion: in words, filled in by `reports.conclusions`.
     """
 
@@ -185,11 +182,13 @@ class Comparison:
     estimand: str
     differences: tuple[str, ...]
     context_gains: tuple[ContextGain, ...] = ()
+    groups: tuple[GroupDifference, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return plain_fields(self, ("labels", *(() if self.context_gains else ("context_gains",))))
+        empty = [name for name in ("context_gains", "groups") if not getattr(self, name)]
+        return plain_fields(self, ("labels", *empty))
 
 
 def compare_runs(
@@ -224,19 +223,21 @@ def compare_runs(
             )
             for task in tasks
         )
-    measures = [found.measure for found in matrices]
     paired = [task.paired for task in tasks if task.paired]
+    node = overall_node([a, b], [one.measure.task for one in matrices])
+    whole = average_of(matrices, node) if node or len(tasks) > 1 else None
     overall = same = None
-    if len(paired) == len(tasks) > 1 and can_average(measures):
-        overall = macro_difference(paired, value_range=UNIT_RANGE)
-        same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
+    if whole is not None and whole.paired:
+        overall = whole.difference()
+        same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
     about = estimand(
-        matrices, "the mean difference A - B", how if paired else "two independent samples of items"
+        matrices, "the mean difference A - B", how if paired else "two independent samples of items", node
     )
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains)
+    groups = group_differences([a, b], matrices)
+    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains, groups)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -300,11 +301,6 @@ def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, li
             if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
                 out[one.measure.task] += matrices(runs, {one.measure.task: kept})
     return out
-
-
-def can_average(measures: Sequence[Measure]) -> bool:
-    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
-    return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
 
 
 def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
@@ -407,8 +403,9 @@ def _flips(
     return tuple(flips)
 
 
-def estimand(found: Sequence[Matrix], what: str, how: str) -> str:
+def estimand(found: Sequence[Matrix], what: str, how: str, node: Node | None = None) -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
-    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
+    weights = "each with the same weight" if node is None else f"averaged by the tree '{node.name}'"
+    over = f"over these {len(found)} tasks, {weights}, " if len(found) > 1 else ""
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
     return f"The estimate is {what} {over}for items drawn like these, {how}{units}. Intervals are 95%."

@@ -2,7 +2,8 @@
 
     accuracy drops by more than 0.02          drops, rises, changes: B's score less A's
     factual.accuracy rises by more than 2 points
-    overall changes by more than 5%           of A's score; "overall" is the mean over tasks
+    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by the runs' tree where they have one
+    tree.science drops by more than 1 point   a node of that tree
     accuracy is below 80%                     is below, is above: B's score alone
     accuracy differs
     n_failed is above 0                       factual.n_failed is that of one task
@@ -28,16 +29,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
+from evalwright.metrics.tree import Node
+from evalwright.runs.measures import Matrix, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
-from evalwright.statistics import macro_difference
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
 Unit = Literal["", "points", "%"]
@@ -51,6 +53,7 @@ FORMS = (
 )
 N_FAILED = "n_failed"
 OVERALL = "overall"
+TREE = "tree."
 
 _NUMBER = r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>points?|%)?"
 _RULES = tuple(
@@ -168,11 +171,12 @@ class Gate(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, or failures."""
+    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or failures."""
 
     rule: GateRule
     task: str
     results: tuple[MetricResult, ...] = ()
+    node: Node | None = None
 
 
 def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", families: int = 1) -> Gate:
@@ -200,8 +204,10 @@ def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", fa
 
 
 def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
-    if rule.what in (N_FAILED, OVERALL):
-        yield _Target(rule, "")
+    nodes = {f"{TREE}{node.name}": node for tree in common_trees([a, b]) for node in tree.nodes()}
+    if rule.what in (N_FAILED, OVERALL) or rule.what in nodes:
+        tasks = [task.name for task in a.tasks]
+        yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
         return
     names_b = {task.name for task in b.tasks}
     labels = {task.name: [one.label for one in task.metrics] for task in a.tasks if task.name in names_b}
@@ -214,7 +220,7 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     if not found:
         every = dict.fromkeys(label for own in labels.values() for label in own)
         named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        known = [*every, *named, OVERALL, N_FAILED]
+        known = [*every, *named, OVERALL, *nodes, N_FAILED]
         hint = " or ".join(map(repr, closest(rule.what, known)))
         raise ConfigurationError(
             f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs. "
@@ -226,8 +232,10 @@ def _check(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_failures and not absolute:
         raise ConfigurationError(f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'.")
-    if rule.what == OVERALL and absolute:
-        raise ConfigurationError(f"The rule '{rule.text}': 'overall' can drop, rise, change or differ only.")
+    if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
+        raise ConfigurationError(
+            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ only."
+        )
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
             f"The rule '{rule.text}' has no margin, and data cannot rule out every difference. Write "
@@ -273,17 +281,21 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     if task:
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
-    label, bounded = first.metric if task else OVERALL, first.bounded
-    if not task and (len(found) < 2 or not can_average([one.measure for one in found])):
+    label, bounded = first.metric if task else rule.what, first.bounded
+    lost = target.node.missing([one.measure.task for one in found]) if target.node else ()
+    whole = Average(tuple(found)) if task else average_of(found, target.node)
+    if whole is None and lost:
+        return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
+    if whole is None or not (task or target.node or len(found) > 1):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap, low, high, reference, how = _interval(found, level)
+    gap, low, high, reference, how = _interval(whole, level)
     if any(map(math.isnan, (gap, low, high))):
-        problems = [why for one in found for why in one.problems]
-        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), problems)
+        why = "; ".join(why for one in found for why in one.problems)
+        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -301,8 +313,9 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     return RuleResult(rule.text, task, label, failed, True, f"{task}: {text}" if task else text)
 
 
-def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, float, float, str]:
+def _interval(whole: Average, level: float) -> tuple[float, float, float, float, str]:
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
+    found = whole.samples
     if len(found) == 1 and not found[0].common().any():
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
@@ -310,24 +323,20 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
         missing = apart.n_failed_a + apart.n_failed_b
         how += f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
         return apart.difference, apart.low, apart.high, apart.mean_b, how
-    parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
+    parts = whole.parts((1, 0), level)
     missing = sum(part.n_missing for part in parts)
     left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
     for one in found:
         if clause := other_questions(one):
             left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
-    reference = sum(part.mean_b for part in parts) / len(parts)
+    weights = whole.weights or [1 / len(parts)] * len(parts)
+    reference = sum(weight * part.mean_b for weight, part in zip(weights, parts, strict=True))
     if len(parts) == 1:
         only = parts[0]
         return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
-    return (
-        whole.difference,
-        whole.low,
-        whole.high,
-        reference,
-        f"mean of {len(parts)} tasks, n = {whole.n:,}{left}",
-    )
+    made = whole.difference((1, 0), level)
+    how = f"{whole.words}, n = {made.n:,}{left}"
+    return made.difference, made.low, made.high, reference, how
 
 
 def _verdict(failed: bool, mode: Mode) -> str:
@@ -335,9 +344,9 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str, n_missing: int = 0, problems: Sequence[str] = ()) -> RuleResult:
+def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") -> RuleResult:
     rule = target.rule.text
-    why = "; ".join(problems) or "too few items have a score"
+    why = why or "too few items have a score"
     if n_missing:
         why = f"{counted(n_missing, 'item')} without a score could have scored anything, or {why}"
     text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."

@@ -124,8 +124,14 @@ class Ranking:
         return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
 
 
-def rank(found: Sequence[Matrix], *, level: float = 0.95, draws: int = 2000) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks with the same weight.
+def rank(
+    found: Sequence[Matrix],
+    *,
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+    draws: int = 2000,
+) -> Ranking:
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same.
 
     All matrices must have the same runs and direction.
     """
@@ -136,8 +142,10 @@ def rank(found: Sequence[Matrix], *, level: float = 0.95, draws: int = 2000) -> 
             one.values, one.clusters, missing=one.missing, level=level, value_range=span, draws=draws
         )
     else:
-        parts, missing = [(one.values, one.clusters) for one in found], [one.missing for one in found]
-        differences = simultaneous_macro(parts, missing=missing, level=level, value_range=span, draws=draws)
+        parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
+        differences = simultaneous_macro(
+            parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
+        )
     differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [

@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import can_average, estimand, other_matrices, read_matrices
+from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
+from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
-from evalwright.statistics import Estimate, macro_average, macro_difference, mean_interval
+from evalwright.statistics import Estimate
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
 _SHARE = 0.05
@@ -115,7 +116,8 @@ def compare_several(
         place = folders.index(baseline.folder.resolve())
     found = read_matrices(runs, slices, metric)
     also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
-    whole = len(found) > 1 and can_average([one.measure for one in found])
+    node = overall_node(runs, [one.measure.task for one in found])
+    whole = average_of(found, node) if node or len(found) > 1 else None
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
@@ -127,14 +129,14 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(found, place, 1, "") if whole else None,
-        tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
-        others=tuple(_table([one], place, 1, "") for one in also),
+        overall=_table(whole, place, 1, "", name="overall") if whole else None,
+        tasks=tuple(_table(Average((one,)), place, len(found), "tasks") for one in found),
+        others=tuple(_table(Average((one,)), place, 1, "") for one in also),
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
         estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered"
+            found, f"the mean difference {against}", "each pair on the items that both answered", node
         ),
         warnings=tuple(_warnings(found, labels, place)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
@@ -142,42 +144,35 @@ def compare_several(
     )
 
 
-def _table(
-    found: Sequence[Matrix],
-    baseline: int | None,
-    families: int,
-    of: str,
-    *,
-    name: str = "",
-) -> PairTable:
+def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
+    """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    made = rank(found, level=level, draws=2000 if families == 1 else _MORE_DRAWS)
-    measure = found[0].measure
-    whole = len(found) > 1
+    draws = 2000 if families == 1 else _MORE_DRAWS
+    made = rank(found.samples, weights=found.weights, level=level, draws=draws)
+    measure = found.samples[0].measure
+    whole = name == "overall"
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
-        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level)) for pair in pairs)
+        pairs = tuple(
+            replace(
+                pair,
+                visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference
+                if pair.n
+                else pair.visible,  # two independent samples
+            )
+            for pair in pairs
+        )
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
-    def mean(one: Matrix, row: int) -> Estimate:
-        """A run's mean over all items that it was asked; of a metric that is no mean, its own number."""
-        if one.estimates:
-            return one.estimates[row]
-        own = one.counted(row)
-        return mean_interval(own.values[row], clusters=own.clusters, value_range=measure.value_range)
-
-    rows = range(len(found[0].values))
     return PairTable(
         task="" if whole else measure.task,
-        slice=name,
-        metric="mean over tasks" if whole else measure.metric,
+        slice="" if whole else name,
+        metric=(found.words if found.weights else "mean over tasks") if whole else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(
-            macro_average([mean(one, row) for one in found], value_range=measure.value_range) for row in rows
-        ),
+        means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
@@ -187,16 +182,6 @@ def _table(
     )
 
 
-def _visible(found: Sequence[Matrix], pair: Pair, level: float) -> float:
-    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
-    if not pair.n:
-        return pair.visible  # two independent samples
-    parts = [paired_of(one, rows=(pair.a, pair.b), level=level) for one in found]
-    if len(parts) == 1:
-        return parts[0].smallest_visible_difference
-    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
-
-
 def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
@@ -204,7 +189,9 @@ def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> l
     used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
     values = f"values of '{key}'"
     families, of = (len(used), values) if how == "holm" else (1, "")
-    tables = [_table([one], baseline, families, of, name=f"{key}: {name}") for name, one in used.items()]
+    tables = [
+        _table(Average((one,)), baseline, families, of, name=f"{key}: {name}") for name, one in used.items()
+    ]
     if how == "holm":
         return tables
     p_values = np.array([pair.p_value for table in tables for pair in table.pairs])

@@ -12,13 +12,13 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import MetricSpec
 from evalwright.evaluation.effects import check_run_name
+from evalwright.evaluation.grouping import group_records
 from evalwright.evaluation.planning import slug
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.tasks.dialects import group_records
 
 
 class Derived:
@@ -49,13 +49,21 @@ class Derived:
                 )
 
     def finish(
-        self, writer: RunWriter, tasks: Sequence[Mapping[str, Any]], identity: Mapping[str, Any], **own: Any
+        self,
+        writer: RunWriter,
+        tasks: Sequence[Mapping[str, Any]],
+        tallies: Mapping[str, TaskTally],
+        identity: Mapping[str, Any],
+        **own: Any,
     ) -> Run:
-        """Write `run.json`: the old one's, with these tasks and what is the new run's own. identity: what it is made of."""
+        """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies: their scores, by task.
+
+        identity: what it is made of.
+        """
         old, digest = self.old, self.old.data["samples"]["sha256"]
         stopping = old.data.get("stopping")
         noted = [with_noted_intervals(task, stopping) for task in tasks]
-        groups = group_records(noted)
+        groups = group_records(noted, old.data["configuration"], lambda task: tallies[task].table())
         writer.finish(
             {
                 **{key: value for key, value in old.data.items() if key != "groups"},

@@ -222,6 +222,7 @@ async def _score(
             return new.finish(
                 writer,
                 tasks,
+                tallies,
                 {"answers": old.data["samples"]["sha256"], "rules": rules},
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),

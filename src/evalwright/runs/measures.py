@@ -93,7 +93,8 @@ class Matrix:
     @property
     def units(self) -> NDArray[np.int64]:
         """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`."""
-        contents = self.keys * 0 if self.pairing is None else self.pairing.contents
+        of_items = self.pairing is not None and self.scores is None
+        contents = self.pairing.contents if self.pairing and of_items else self.keys * 0
         clusters = ~self.keys if self.clusters is None else self.clusters
         return unit_codes(self.measure.task, self.keys, contents, clusters)
 
@@ -144,6 +145,19 @@ class Matrix:
     def counted(self, row: int) -> Matrix:
         """The matrix of the items that count for one run: those that have a value, or should have one."""
         return self.part((self.values[row] == self.values[row]) | self.missing[row])
+
+
+def pooled(found: Sequence[Matrix], name: str) -> Matrix:
+    """Several tasks as one sample of all their items, where items of one unit are a cluster. The measure is that of the first."""
+    import numpy as np
+
+    if len(found) == 1:
+        return found[0]
+    clusters = np.concatenate([one.units for one in found])
+    keys = np.concatenate([one.keys for one in found])
+    rows = [(one.values, one.asked, one.missing) for one in found]
+    values, asked, missing = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
+    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, clusters, {})
 
 
 def make_matrix(

@@ -152,7 +152,7 @@ def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
     out = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
-        out[task] = _means(table, scorer, slices) if table else _nothing()
+        out[task] = means_of(table, scorer, slices) if table else _nothing()
     return out
 
 
@@ -281,7 +281,8 @@ def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
 
-def _means(table: ScoreTable, scorer: str, slices: Sequence[str]) -> ItemScores:
+def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> ItemScores:
+    """Mean scores by item of one scorer, with the values of some metadata keys."""
     import numpy as np
 
     unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)

@@ -108,24 +108,15 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
     units: dict[str, list[Sequence[doc.Content]]] = {}
     for task in comparison.tasks:
         units.setdefault("" if task.bounded else task.metric, []).append(_difference(task))
-    if comparison.overall:
-        units[""].append(_overall(comparison.overall))
+    for one in comparison.groups:
+        units.setdefault("", []).append(
+            _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
+        )
+    if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
+        tasks = numbers.counted(comparison.overall.n_tasks, "task")
+        units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
     for rows in units.values():
         yield doc.Table(doc.columns(*_COLUMNS), rows, "Differences")
-
-
-def _overall(whole: MacroDifference) -> Sequence[doc.Content]:
-    return (
-        f"mean of {numbers.counted(whole.n_tasks, 'task')}",
-        "",
-        "",
-        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
-        numbers.p_value(whole.p_value),
-        "Welch-Satterthwaite t",
-        visible(whole.smallest_visible_difference, True),
-        "",
-        numbers.items(whole.n, whole.n_missing, failed="unscored"),
-    )
 
 
 def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
@@ -139,6 +130,23 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
             yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
             for warning in set(other.warnings) - set(task.warnings):
                 yield doc.Note(f"{task.task}: {warning}", "warn")
+
+
+def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
+    """A mean over tasks; nothing but its name where it has no number."""
+    if whole is None:
+        return (name, "", "", numbers.NOTHING, "", "", "", "", "")
+    return (
+        name,
+        "",
+        "",
+        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+        numbers.p_value(whole.p_value),
+        "t",
+        visible(whole.smallest_visible_difference, True),
+        "",
+        numbers.items(whole.n, whole.n_missing, failed="unscored"),
+    )
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:

@@ -78,7 +78,8 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
         shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
-        title = f"Group {shown}: {numbers.counted(len(group.tasks), 'task')}"
+        how = f", {group.average}" if group.average else ""
+        title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
     said = stopping_sentences(run)
     if said:
