@@ -205,7 +205,10 @@ def mask_message(text: str) -> str:
 
 def mask_json(data: bytes) -> bytes:
     """A JSON document without secrets, as compact JSON; the bytes themselves where they hold none."""
-    if not any(form in data for form in _bytes):
+    for form in _bytes:
+        if form in data:
+            break
+    else:
         return data
     found = masked(json.loads(data.decode("utf-8", "surrogatepass")))
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -213,7 +216,10 @@ def mask_json(data: bytes) -> bytes:
 
 def holds_secret(text: str) -> bool:
     """Whether a text holds a secret that this process has read."""
-    return any(form in text for form in _forms)
+    for form in _forms:  # noqa: SIM110  # several times for each request: `any` takes twice the time
+        if form in text:
+            return True
+    return False
 
 
 def masked(value: Any) -> Any:

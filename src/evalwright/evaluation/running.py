@@ -356,6 +356,8 @@ def _failures(record: SampleRecord) -> list[Failure]:
 
 def _was_stopped(record: SampleRecord) -> bool:
     """Whether the run was interrupted before this sample was answered and scored."""
+    if record.failure is None and not record.score_failures:
+        return False
     return any(failure.kind == Cancelled.kind for failure in _failures(record))
 
 
@@ -391,9 +393,8 @@ async def score_record(
         answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
     given = answer if outcome == ANSWERED else replace(answer, text="")
     scores, failures, undecided = await score_answer(scorers, record.sample, given, ask)
-    return replace(
-        record, answer=answer, scores=scores, failure=None, score_failures=failures, undecided=undecided
-    )
+    task, index, draw, sample = record.task, record.index, record.draw, record.sample
+    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided)
 
 
 async def score_answer(

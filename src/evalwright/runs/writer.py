@@ -15,6 +15,7 @@ import os
 import uuid
 from array import array
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -186,11 +187,16 @@ def to_json(data: Any, **options: Any) -> str:
 
 def _json(data: Any, settings: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(data, **settings)
+        return _encoder(*settings.items()).encode(data)
     except ValueError:
         mark = uuid.uuid4().hex
         text = json.dumps(_marked(data, mark), **settings)
         return text.replace(f'"{mark}+"', "1e999").replace(f'"{mark}-"', "-1e999")
+
+
+@lru_cache(maxsize=8)
+def _encoder(*settings: tuple[str, Any]) -> json.JSONEncoder:
+    return json.JSONEncoder(**dict(settings))
 
 
 def _marked(value: Any, mark: str) -> Any:

@@ -116,9 +116,8 @@ class Wire:
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
-        tokens = (request.max_tokens or settings.max_tokens) if isinstance(request, Generate) else 0
-        most = largest_reply(tokens)
         body = self.payload(request, settings)
+        most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if whole or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
