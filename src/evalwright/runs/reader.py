@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.records import record_from
@@ -142,13 +142,6 @@ class Run:
             ) from error
         if known is not None and found != known:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
-
-
-def ordinary(path: Path) -> Path:
-    """The path. Raises OSError where a pipe or a device stands there: reading one may never end."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no ordinary file")
-    return path
 
 
 def _parsed(line: bytes, where: str) -> Any:

@@ -22,7 +22,7 @@ from typing import IO, Any, Self
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
-from evalwright.core.private import open_private, private_folder
+from evalwright.core.private import open_private, ordinary, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.records import record_row
@@ -146,7 +146,7 @@ def drop_plan(folder: Path) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """The rules with which a run was begun; empty where there are none."""
     try:
-        found = from_json((folder / PLAN_FILE).read_text(encoding="utf-8"))
+        found = from_json(ordinary(folder / PLAN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
