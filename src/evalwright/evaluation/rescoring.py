@@ -16,7 +16,7 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.derived import Derived, derived_task
+from evalwright.evaluation.derived import Derived, as_recorded, derived_task
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
@@ -57,7 +57,8 @@ def score_run(
     """
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
-    bound = _bound(old, scorers, dialect or {})
+    with as_recorded(old):
+        bound = _bound(old, scorers, dialect or {})
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
