@@ -25,6 +25,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import ordinary
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
@@ -113,7 +114,7 @@ def _opened(path: Path) -> _Reader:
 
 def _from_json(path: Path) -> Any:
     try:
-        data = from_json(path.read_text(encoding="utf-8"))
+        data = from_json(ordinary(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -42,6 +42,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
@@ -100,13 +101,16 @@ async def evaluate_configuration(
     progress: ProgressReporter | None = None,
     objects: Objects | None = None,
     grace: float = GRACE,
+    sandbox: str | None = None,
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
-    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled.
+    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
+    was chosen for this evaluation alone, which is an error where no scorer runs programs.
     """
     progress = Unfailing(progress) if progress else None
     plans = make_plans(configuration, objects or Objects())
+    check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
@@ -357,6 +361,8 @@ def _failures(record: SampleRecord) -> list[Failure]:
 
 def _was_stopped(record: SampleRecord) -> bool:
     """Whether the run was interrupted before this sample was answered and scored."""
+    if record.failure is None and not record.score_failures:
+        return False
     return any(failure.kind == Cancelled.kind for failure in _failures(record))
 
 
@@ -396,9 +402,8 @@ async def score_record(
         answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
     given = answer if outcome == ANSWERED else replace(answer, text="")
     scores, failures, undecided = await score_answer(scorers, record.sample, given, ask, metrics)
-    return replace(
-        record, answer=answer, scores=scores, failure=None, score_failures=failures, undecided=undecided
-    )
+    task, index, draw, sample = record.task, record.index, record.draw, record.sample
+    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided)
 
 
 async def score_answer(

@@ -6,7 +6,6 @@ comes of it. Who stops before the end shows texts, not numbers, or has called `v
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import math
@@ -18,6 +17,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.records import record_from
@@ -188,13 +188,6 @@ class _Hashed(io.FileIO):
         block = bytearray(_BLOCK)
         while self.readinto(block):
             pass
-
-
-def ordinary(path: Path) -> Path:
-    """The path. Raises OSError where a pipe or a device stands there: reading one may never end."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no ordinary file")
-    return path
 
 
 def _parsed(line: bytes, where: str) -> Any:
