@@ -34,7 +34,8 @@ def task(metric: str) -> Task:
 
 def model(first: str, rest: str = "right") -> ScriptedModel:
     return ScriptedModel(
-        lambda request: first if "Question 0" in str(request.prompt) else rest, name=f"m/{first}-{rest}"
+        lambda request: first if "Question 0" in str(getattr(request, "prompt", "")) else rest,
+        name=f"m/{first}-{rest}",
     )
 
 
