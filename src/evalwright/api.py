@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
     from evalwright.evaluation.planning import ModelLike, TaskLike
+    from evalwright.statistics.multiplicity import Adjustment
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
 
@@ -38,6 +39,7 @@ def compare(
     baseline: None = None,
     metric: str | None = ...,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
     runs_folder: str | Path = ...,
@@ -50,6 +52,7 @@ def compare(
     baseline: RunLike | None = None,
     metric: str | None = ...,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
     runs_folder: str | Path = ...,
@@ -61,6 +64,7 @@ def compare(
     baseline: RunLike | None = None,
     metric: str | None = None,
     slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
     most_flips: int = 20,
     equivalent: float | None = None,
     runs_folder: str | Path = "runs",
@@ -69,19 +73,27 @@ def compare(
 
     baseline: with three or more runs, the one that every other is compared with; else all pairs are. metric: compare by this one, a
     label or TASK.LABEL, and not by the main one of each task with the others beside it. slices: metadata keys by whose
-    values to compare too. most_flips: flipped items named of two runs, in each direction. equivalent: the margin of a test of
-    equivalence of two runs. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
+    values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in
+    each direction. equivalent: the margin of a test of equivalence of two runs. Raises RunError where the runs share no task, and
+    UnknownName for a metric that there is not.
     """
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
         found = compare_runs(
-            *opened, metric=metric, most_flips=most_flips, slices=slices, equivalent=equivalent
+            *opened,
+            metric=metric,
+            most_flips=most_flips,
+            slices=slices,
+            slices_adjust=slices_adjust,
+            equivalent=equivalent,
         )
         return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return worded_several(compare_several(opened, baseline=base, slices=slices, metric=metric))
+    return worded_several(
+        compare_several(opened, baseline=base, slices=slices, slices_adjust=slices_adjust, metric=metric)
+    )
 
 
 def leaderboard(

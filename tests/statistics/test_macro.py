@@ -79,10 +79,19 @@ def test_a_part_that_nobody_scored_leaves_no_average() -> None:
     json.dumps(found.as_dict(), allow_nan=False)
 
 
-def test_bounds_are_the_mean_of_the_parts_bounds() -> None:
-    lost, whole = mean_interval([1.0, 0.0, 1.0], n_failed=1), mean_interval([1.0, 0.0])
-    assert lost.bounds == (0.5, 0.75)
-    assert macro_average([lost, whole]).bounds == pytest.approx(((0.5 + 0.5) / 2, (0.75 + 0.5) / 2))
+def test_bounds_hold_the_intervals_of_both_fillings() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.random(60), rng.random(40)
+    lost, whole = mean_interval(first, n_failed=20), mean_interval(second)
+    found = macro_average([lost, whole], value_range=UNIT)
+    low, high = (
+        macro_average([mean_interval(np.append(first, np.full(20, end))), whole], value_range=UNIT)
+        for end in UNIT
+    )
+    assert found.bounds == pytest.approx((low.low, high.high), abs=0.002)
+    assert lost.bounds is not None
+    added = macro_average([lost, whole]).bounds
+    assert added == pytest.approx(((lost.bounds[0] + whole.low) / 2, (lost.bounds[1] + whole.high) / 2))
     unknown = mean_interval([1.0, 3.0], n_failed=1, value_range=None)
     assert macro_average([lost, unknown]).bounds is None
 

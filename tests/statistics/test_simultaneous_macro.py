@@ -84,7 +84,7 @@ def test_what_is_shared_lowers_the_critical_value() -> None:
 
 def test_a_pair_without_common_items_on_one_task_has_no_answer() -> None:
     rows = np.array([[1.0, 0, 1, np.nan], [0.0, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1]])
-    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)])
+    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)], missing=[False, False])
     assert not math.isnan(found.low[0, 1])
     assert math.isnan(found.low[0, 2]) and math.isnan(found.p_adjusted[1, 2])
 

@@ -8,7 +8,9 @@ A score of None is a failed sample, and a Score is taken as it is. The same argu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 
 Scores = Sequence[float | Score | None]
 
@@ -83,7 +85,9 @@ def _record(
 ) -> SampleRecord:
     sample = Sample(
         id=ids.format(index),
-        input=f"Question {index}?",
+        input=f"Question {index} of {task}?"
+        if ids == "item-{}"
+        else f"Question {ids.format(index)} of {task}?",
         targets=("yes",),
         metadata={"domain": domains[index % len(domains)]} if domains else {},
         cluster=f"cluster-{index // cluster_size}" if cluster_size else "",
@@ -161,3 +165,21 @@ def _data(
         },
         "tasks": tasks,
     }
+
+
+def rewrite(run: Run, change: Callable[[dict[str, Any], int], object]) -> Run:
+    """The run with each line of its samples changed in place, as if it had been recorded so."""
+    rows = [json.loads(line) for line in run.samples_file.read_text(encoding="utf-8").splitlines()]
+    for place, row in enumerate(rows):
+        change(row, place)
+    return rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def rewritten(run: Run, samples: str | bytes) -> Run:
+    """The run with other samples, as if they had been recorded."""
+    data = samples.encode() if isinstance(samples, str) else samples
+    run.samples_file.write_bytes(data)
+    record = json.loads((run.folder / RUN_FILE).read_text(encoding="utf-8"))
+    record["samples"]["sha256"] = hashlib.sha256(data).hexdigest()
+    (run.folder / RUN_FILE).write_text(json.dumps(record), encoding="utf-8")
+    return open_run(run.folder)

@@ -19,6 +19,7 @@ import numpy as np
 
 from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
@@ -162,7 +163,8 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, split, found, made, alone)))
+    names = [run.label for run in complete]
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, split, found, made, alone, names)))
 
 
 def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
@@ -286,7 +288,9 @@ def _notes(
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
+    names: Sequence[str],
 ) -> Iterator[str]:
+    """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
@@ -294,8 +298,8 @@ def _notes(
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"{answers} ({each} per model) could not be decided by the scoring rules, which could change scores, ranks and "
-            "ties; `evalwright runs show` has each score's bounds."
+            f"{answers} ({each} per model) could not be decided by the scoring rules. They could change scores; ranks and "
+            "ties hold whatever they would have been. `evalwright runs show` has each score's bounds."
         )
     if split:
         yield "The tasks have different units or directions, so each unit has a table of its own, and there is no overall score."
@@ -317,6 +321,8 @@ def _notes(
                 "score."
             )
         yield from _common_notes(found)
+        for one in found:
+            yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -324,7 +330,8 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        yield "Failed items are counted separately and are not scored as wrong."
+        ranked = "; ranks and ties hold whatever they would have scored" if made is not None else ""
+        yield f"Failed items are counted separately and are not scored as wrong{ranked}."
     if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
         yield f"Items without an answer or a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
@@ -345,6 +352,12 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
                 yield f"On '{one.measure.task}' {have} {what}."
+        if one.measure.value_range is None and (lacking := int(one.failed.sum())):
+            has = counted(lacking, "model has", "models have")
+            yield (
+                f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
+                "cannot be separated from any other."
+            )
         yield from (f"On '{one.measure.task}' {note}" for note in group_notes(one))
 
 

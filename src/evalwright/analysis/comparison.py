@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.metrics.registry import MEANS
@@ -44,6 +45,7 @@ from evalwright.statistics import (
     macro_difference,
 )
 from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics.multiplicity import Adjustment
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -77,9 +79,11 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
     if not common.any():
         apart = unpaired_of(found, level=LEVEL)
         return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
-    values, clusters = found.part(common)
-    span = found.measure.value_range
-    same = equivalence_paired(values[0], values[1], margin=margin, clusters=clusters, value_range=span)
+    part = found.part(common)
+    same = equivalence_paired(
+        part.values[0], part.values[1], margin=margin, missing=part.missing[:2], clusters=part.clusters,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
 
@@ -131,8 +135,8 @@ class TaskComparison(Plain):
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
-    others: by the task's other metrics, where another number than this one was recorded. sentence: what the numbers mean, filled in
-    by `reports.conclusions`.
+    other_questions: a clause on ids that stand for other questions in each run, "" where none does. others: by the task's other metrics,
+    where another number than this one was recorded. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -151,6 +155,7 @@ class TaskComparison(Plain):
     slices: tuple[SliceComparison, ...]
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
+    other_questions: str = ""
     others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
 
@@ -194,24 +199,29 @@ def compare_runs(
     metric: str | None = None,
     most_flips: int = 20,
     slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
     equivalent: float | None = None,
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
     metric: compare by this one, a label or TASK.LABEL, and by no other; else each task has its other metrics beside the main one.
 
-    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too.
+    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
+    slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric)
-    tasks = tuple(_compare(a, b, found, names, most_flips, equivalent) for found in matrices)
+    tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
     if metric is None:
         others = other_matrices([a, b], matrices)
         tasks = tuple(
-            replace(task, others=tuple(_compare(a, b, one, names, 0, None) for one in others[task.task]))
+            replace(
+                task,
+                others=tuple(_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]),
+            )
             for task in tasks
         )
     measures = [found.measure for found in matrices]
@@ -326,7 +336,13 @@ def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> N
 
 
 def _compare(
-    a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
+    a: Run,
+    b: Run,
+    found: Matrix,
+    names: tuple[str, str],
+    most_flips: int,
+    adjust: Adjustment,
+    equivalent: float | None,
 ) -> TaskComparison:
     measure = found.measure
     items = found.of_items
@@ -346,17 +362,21 @@ def _compare(
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
         flips=_flips(a, items, higher, lower, most_flips),
-        slices=tuple(compare_slices(found, key) for key in found.slices),
+        slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
+        other_questions=other_questions(found),
     )
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
     lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
-    warnings = [
-        f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
-    ]
+    warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
+    if found.failed.any() and found.measure.value_range is None:
+        warnings.append(
+            f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
+            "is no verdict."
+        )
     scored = np.diag(common_counts(found))
     if paired is None:
         warnings.append(
@@ -367,7 +387,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
-    return [*warnings, *group_notes(found)]
+    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *group_notes(found)]
 
 
 def _flips(

@@ -16,7 +16,8 @@ rule, and the sentence of each outcome says which:
   leave the margin out. A gate that is too small lets nothing pass.
 
 Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
-single one must be ruled out, which needs no correction. What cannot be judged (nothing was scored) fails both ways.
+single one must be ruled out, which needs no correction. What failed or was left undecided may have scored anything: a rule is shown
+or ruled out only whatever it was. What cannot be judged (nothing was scored) fails both ways.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.pairs import other_questions
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
@@ -246,14 +248,20 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     rule, result = target.rule, target.results[1]
     bounded, found = result.kind in BOUNDED, result.estimate
     limit = level_of(rule, bounded=bounded)
-    if math.isnan(found.low) or math.isnan(found.high):
-        return _not_judged(target, result.label)
-    # Shown is what the whole interval shows, ruled out what no part of it allows.
-    low, high = (found.low, found.high) if mode == "shown" else (found.high, found.low)
+    ends = (found.low, found.high) if not found.n_missing else found.bounds or (math.nan, math.nan)
+    if any(map(math.isnan, (found.value, *ends))):
+        return _not_judged(target, result.label, found.n_missing)
+    # Shown is what the whole interval shows, ruled out what no part of it allows; both whatever failed.
+    low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
-    value, *ends, shown = (_number(x, bounded) for x in (found.value, found.low, found.high, limit))
+    value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
+    lost = (
+        f" whatever {counted(found.n_missing, 'item')} without a score would have been"
+        if found.n_missing
+        else ""
+    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(ends)}]; that it is {rule.verb} {shown} "
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{lost}; that it is {rule.verb} {shown} "
         f"{_verdict(failed, mode)} (one-sided {50 + 50 * found.level:g}%)."
     )
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
@@ -273,8 +281,9 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
     gap, low, high, reference, how = _interval(found, level)
-    if math.isnan(low) or math.isnan(high):
-        return _not_judged(target, label, [why for one in found for why in one.problems])
+    if any(map(math.isnan, (gap, low, high))):
+        problems = [why for one in found for why in one.problems]
+        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), problems)
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -296,11 +305,17 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
     if len(found) == 1 and not found[0].common().any():
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
-        how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
+        why = f" as {clause}" if (clause := other_questions(found[0])) else ""
+        how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
+        missing = apart.n_failed_a + apart.n_failed_b
+        how += f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     missing = sum(part.n_missing for part in parts)
-    left = f", {counted(missing, 'item')} left out without a score" if missing else ""
+    left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+    for one in found:
+        if clause := other_questions(one):
+            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]
@@ -320,9 +335,11 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str, problems: Sequence[str] = ()) -> RuleResult:
+def _not_judged(target: _Target, label: str, n_missing: int = 0, problems: Sequence[str] = ()) -> RuleResult:
     rule = target.rule.text
     why = "; ".join(problems) or "too few items have a score"
+    if n_missing:
+        why = f"{counted(n_missing, 'item')} without a score could have scored anything, or {why}"
     text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 

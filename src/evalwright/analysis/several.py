@@ -1,25 +1,32 @@
 """Three or more runs compared: all pairs, or every other against a baseline, with simultaneous error control.
 
 The tables of several tasks share their error too: each is made at a level that holds them together (Bonferroni), and its
-adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise.
+adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise with Holm; else
+every pair in every slice is a test of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from evalwright.analysis.comparison import can_average, estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.ranking import Pair, rank
-from evalwright.analysis.words import listed
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.ranking import Pair, PairVerdict, rank
+from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts, group_notes
+from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.runs.slices import adjustment_text, agreeing
+from evalwright.statistics import Estimate, macro_average, macro_difference, mean_interval
+from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -55,7 +62,8 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    others: by the tasks' other metrics, each for itself. differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
+    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -68,6 +76,7 @@ class SeveralComparison(Plain):
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
+    other_questions: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
     conclusion: str = ""
 
@@ -82,13 +91,15 @@ def compare_several(
     *,
     baseline: Run | None = None,
     slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
     metric: str | None = None,
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
     metric: compare by this one, a label or TASK.LABEL, and by no other.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. Raises RunError for fewer than two
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust: as of
+    `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
     if len(runs) < 2:
@@ -119,11 +130,14 @@ def compare_several(
         overall=_table(found, place, 1, "") if whole else None,
         tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
         others=tuple(_table([one], place, 1, "") for one in also),
-        slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
+        slices=tuple(
+            table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
+        ),
         estimand=estimand(
             found, f"the mean difference {against}", "each pair on the items that both answered"
         ),
         warnings=tuple(_warnings(found, labels, place)),
+        other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
 
@@ -151,8 +165,8 @@ def _table(
         """A run's mean over all items that it was asked; of a metric that is no mean, its own number."""
         if one.estimates:
             return one.estimates[row]
-        values, clusters = one.part(one.asked[row])
-        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
+        own = one.counted(row)
+        return mean_interval(own.values[row], clusters=own.clusters, value_range=measure.value_range)
 
     rows = range(len(found[0].values))
     return PairTable(
@@ -177,24 +191,56 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float) -> float:
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
     if not pair.n:
         return pair.visible  # two independent samples
-    parts = []
-    for one in found:
-        a, b, span = one.values[pair.a], one.values[pair.b], one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=one.clusters, level=level, value_range=span))
+    parts = [paired_of(one, rows=(pair.a, pair.b), level=level) for one in found]
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
 
 
-def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
+def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
     used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
+    values = f"values of '{key}'"
+    families, of = (len(used), values) if how == "holm" else (1, "")
+    tables = [_table([one], baseline, families, of, name=f"{key}: {name}") for name, one in used.items()]
+    if how == "holm":
+        return tables
+    p_values = np.array([pair.p_value for table in tables for pair in table.pairs])
+    level = interval_level(p_values, how, _SHARE)
+    adjusted = iter(adjusted_p_values(p_values, how).tolist())
+    tests = f"{len(p_values)} tests, {counted(len(tables[0].pairs), 'pair')} in each of {len(used)} {values}"
     return [
-        _table([inside], baseline, len(used), f"values of '{key}'", name=f"{key}: {name}")
-        for name, inside in used.items()
+        replace(
+            table,
+            pairs=tuple(
+                _alone(one, pair, level, next(adjusted), table.lower_is_better) for pair in table.pairs
+            ),
+            ranks=(),
+            letters=(),
+            level=level,
+            correction=adjustment_text(how, tests),
+            method="score test" if one.scores is None else "jackknife t",
+        )
+        for table, one in zip(tables, used.values(), strict=True)
     ]
+
+
+def _alone(found: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool) -> Pair:
+    """A pair with the interval of that level that is its own, and the verdict of its adjusted p-value."""
+    rows = pair.a, pair.b
+    if pair.n:
+        own: Any = agreeing(paired_of(found, rows=rows, level=level), p_adjusted)
+        visible = own.smallest_visible_difference
+    else:
+        own = unpaired_of(found, rows=rows, level=level)
+        visible = pair.visible
+    differs = p_adjusted < _SHARE and not own.low <= 0 <= own.high
+    verdict: PairVerdict = "not compared" if math.isnan(p_adjusted) else "no difference seen"
+    if differs:
+        verdict = "better" if (own.low >= 0) != less else "worse"
+    return replace(pair, low=own.low, high=own.high, p_adjusted=p_adjusted, visible=visible, verdict=verdict)
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
@@ -213,4 +259,4 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        yield from (f"{name}: {note}" for note in group_notes(one))
+        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that are not consistent with their source; less is better, and scores stay better when higher."""
     found = accuracy(column, level=level)
-    # All that failed wrong comes first, which here is the greater one.
-    bounds = found.bounds and (1 - found.bounds[0], 1 - found.bounds[1])
+    bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low, bounds=bounds)
 
 
@@ -29,7 +28,7 @@ def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of all samples asked that have an answer (score 1 of `outcome`).
 
     A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
-    said, so the bounds are [none of them, all of them] answered, and `n_failed` counts them beside `n`.
+    said, so the bounds hold the rate from none of them to all of them answered, and `n_failed` counts them beside `n`.
     """
     return _over_all(column, score_values(column), level)
 
@@ -74,6 +73,7 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     found = mean_interval(everything, clusters=clusters, level=level)
     if not failed:
         return found
-    most = min(1.0, found.value + failed / len(everything))
+    everything[len(values) :] = 1.0
+    most = mean_interval(everything, clusters=clusters, level=level).high
     method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
-    return replace(found, n=len(values), n_failed=failed, bounds=(found.value, most), method=method)
+    return replace(found, n=len(values), n_failed=failed, bounds=(found.low, most), method=method)

@@ -18,7 +18,15 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import MOST_VALUES, ScoreTable, SliceValues, cluster_code, hashed, row_means
+from evalwright.runs.scores import (
+    MOST_VALUES,
+    ScoreTable,
+    SliceValues,
+    cluster_code,
+    hashed,
+    row_means,
+    sample_content,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +101,7 @@ class TaskTally:
         self.draws = array("i")
         self.keys = array("q")
         self.clusters = array("q")
+        self.contents = array("q")
         self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
         self.slices = {key: SliceValues() for key in slices}
@@ -110,6 +119,7 @@ class TaskTally:
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
         self.keys.append(hashed(sample.id))
         self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
+        self.contents.append(sample_content(sample))
         for key, column in self.slices.items():
             if (value := sample.metadata.get(key)) is not None:
                 column.add(row, value)
@@ -133,12 +143,14 @@ class TaskTally:
 
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
+        missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
         slices = {
             key: column.codes_of(len(self.keys))
             for key, column in self.slices.items()
             if 0 < len(column.names) <= MOST_VALUES
         }
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices)
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        return ScoreTable(keys, clusters, contents, scores, missing, slices)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""

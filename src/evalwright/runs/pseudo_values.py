@@ -84,14 +84,21 @@ class Record:
         same = recorded is None or _close(float(np.nanmean(out)), recorded.value)
         return out if same else None
 
-    def grouped(self, keys: NDArray[np.int64], parts: Mapping[tuple[str, str], Groups]) -> list[Grouped]:
+    def grouped(
+        self,
+        keys: NDArray[np.int64],
+        places: NDArray[np.intp] | None,
+        parts: Mapping[tuple[str, str], Groups],
+    ) -> list[Grouped]:
         """The metric over each of some parts of the items, (slice key, value) or ("", "") for all, and without each group.
 
-        keys: of the items, sorted; their groups are -1 outside of the part.
+        keys: of the run's own items, sorted; places: where they stand among those of all runs, None for in this order. An item's group
+        is -1 outside of the part.
         """
         import numpy as np
 
-        places = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
+        own = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
+        places = own if places is None else places[own]
         out = []
         for name, groups in parts.items():
             recorded = self._recorded(name)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import Statistic, collapse, share_interval
-from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.estimate import Estimate, bounds_around
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
@@ -144,7 +144,8 @@ def _macro(
         per_item = failures * (said.shape[1] if n else 1)
         wrong = np.concatenate([np.zeros_like(per_item), per_item, np.zeros_like(per_item)])
         right = np.tile(per_item, 3)
-        bounds = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+        points = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+        bounds = bounds_around(points, value, low, high)
     return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
 
 

@@ -11,7 +11,6 @@ had spoken for it alone: pairs without any spread then count as nearly independe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,7 +18,13 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import AllPairs, Pairs, common_differences, common_influences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    Pairs,
+    checked_missing,
+    common_differences,
+    common_influences,
+)
 from evalwright.statistics.simultaneous import (
     DRAWS,
     F32,
@@ -27,17 +32,19 @@ from evalwright.statistics.simultaneous import (
     SimultaneousDifferences,
     assembled,
     checked_scores,
+    middle_filled,
     multiplied,
 )
 from evalwright.statistics.units import F64, I64
 
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
-"""Scores (models, items) of one task, nan = missing, and its clusters (items,) or None."""
+"""Scores (models, items) of one task, nan = no score, and its clusters (items,) or None."""
 
 
 def simultaneous_macro(
     parts: Sequence[Part],
     *,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -45,7 +52,7 @@ def simultaneous_macro(
 ) -> SimultaneousDifferences:
     """Simultaneous intervals and adjusted p-values of the mean over tasks of all paired differences.
 
-    `parts`: the tasks, with the models in the same order. The other arguments are those of `simultaneous_differences`; a
+    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores failed. The other arguments are those of `simultaneous_differences`; a
     pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
     tasks, `units` one more than the degrees of freedom. Raises ValueError as there, for no task, and for numbers of models
     that differ.
@@ -57,12 +64,32 @@ def simultaneous_macro(
     models = len(tasks[0][0])
     if any(len(rows) != models for rows, _ in tasks):
         raise ValueError("every task must have a row for the same models")
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
-    found = [common_differences(rows, codes, span) for rows, codes in tasks]
+    lost = [
+        checked_missing(which, rows)
+        for which, (rows, _) in zip(missing or [None] * len(tasks), tasks, strict=True)
+    ]
+    found = [
+        common_differences(rows, codes, value_range, missing)
+        for (rows, codes), missing in zip(tasks, lost, strict=True)
+    ]
+    every = _mean_of(found, level)
+    filled = [
+        (*middle_filled(rows, missing, one, value_range), codes)
+        for (rows, codes), missing, one in zip(tasks, lost, found, strict=True)
+    ]
+    rng = np.random.default_rng(seed)
+    deviations = _deviations(filled, np.triu_indices(models, 1), draws, rng)
+    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
+    return assembled(every, deviations, rng, level, draws, method)
+
+
+def _mean_of(found: Sequence[AllPairs], level: float) -> AllPairs:
+    """The mean over tasks of all differences, and of their fillings where something is missing."""
     errors = np.stack([_errors(one, level) for one in found])
-    error = np.sqrt((errors**2).sum(axis=0)) / len(tasks)
+    error = np.sqrt((errors**2).sum(axis=0)) / len(found)
     np.fill_diagonal(error, 0.0)
-    every = AllPairs(
+    filled = any(one.worst is not None for one in found)
+    return AllPairs(
         difference=np.mean([one.difference for one in found], axis=0),
         error=error,
         freedom=_freedom(errors, np.stack([one.freedom for one in found])),
@@ -70,19 +97,17 @@ def simultaneous_macro(
         units=np.sum([one.units for one in found], axis=0),
         worth=np.sum([one.worth for one in found], axis=0),
         counts=None,
-        span=span,
+        span=found[0].span,
+        n_missing=np.sum([one.n_missing for one in found], axis=0),
+        worst=_mean_of([one.worst or one for one in found], level) if filled else None,
     )
-    rng = np.random.default_rng(seed)
-    deviations = _deviations(tasks, found, np.triu_indices(models, 1), draws, rng)
-    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, deviations, rng, level, draws, method)
 
 
 def _errors(found: AllPairs, level: float) -> F64:
     """The standard error that each pair's interval is worth on one task, (models, models); nan where there is none."""
     from scipy.special import stdtrit
 
-    low, high = found.limits(1 - level)
+    low, high = found.scored_limits(1 - level)
     out: F64 = (high - low) / (2 * np.asarray(stdtrit(np.maximum(found.freedom, 1.0), 0.5 + level / 2)))
     return np.where(found.n > 0, out, np.nan)
 
@@ -99,17 +124,18 @@ def _freedom(errors: F64, freedom: F64) -> F64:
 
 
 def _deviations(
-    tasks: Sequence[tuple[F64, I64 | None]],
-    found: Sequence[AllPairs],
+    tasks: Sequence[tuple[F64, F64, I64 | None]],
     pairs: Pairs,
     draws: int,
     rng: np.random.Generator,
 ) -> Iterator[F32]:
-    """|deviation| of every pair in units of its standard error, (some draws, pairs)."""
+    """|deviation| of every pair in units of its standard error, (some draws, pairs). tasks: scores, their differences, clusters."""
     influences = np.concatenate(
-        [_influences(rows, codes, one.difference, pairs, GROUPS // len(tasks), rng)
-         for (rows, codes), one in zip(tasks, found, strict=True)]
-    )  # fmt: skip
+        [
+            _influences(rows, codes, difference, pairs, GROUPS // len(tasks), rng)
+            for rows, difference, codes in tasks
+        ]
+    )
     yield from multiplied(influences, draws, rng)
 
 

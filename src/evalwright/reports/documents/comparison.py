@@ -64,7 +64,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             _mean(part.mean_b, True),
             numbers.difference(part.difference, part.low, part.high, bounded=True),
             numbers.p_value(part.p_value),
-            numbers.items(part.n, 0, part.n_clusters),
+            numbers.items(part.n, part.n_missing, part.n_clusters, failed="unscored"),
         )
         for gain in gains
         for name, part in gain.parts.items()
@@ -124,7 +124,7 @@ def _overall(whole: MacroDifference) -> Sequence[doc.Content]:
         "Welch-Satterthwaite t",
         visible(whole.smallest_visible_difference, True),
         "",
-        numbers.count(whole.n),
+        numbers.items(whole.n, whole.n_missing, failed="unscored"),
     )
 
 
@@ -146,7 +146,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
     if paired:
         least = visible(paired.smallest_visible_difference, task.bounded)
-        items = numbers.items(paired.n, 0, paired.n_clusters)
+        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored")
     else:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
@@ -170,11 +170,7 @@ def _mean(mean: float, bounded: bool) -> str:
 
 
 def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
-    counts = (
-        (task.only_a, "only in A"),
-        (task.only_b, "only in B"),
-        (task.paired.n_missing if task.paired else 0, "without a score from both"),
-    )
+    counts = (task.only_a, "only in A"), (task.only_b, "only in B")
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
         yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
@@ -187,7 +183,7 @@ def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
         doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
+        *doc.columns("A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"),
     ]
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
@@ -199,12 +195,17 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
-                numbers.items(paired.n, 0, paired.n_clusters),
+                numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored"),
             )
         )
-    note = f"Adjusted p: {sliced.correction}. Each interval is that of its slice alone."
+    level = sliced.parts[0].paired.level
+    note = (
+        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is below 0.05; "
+        f"intervals have the level that agrees with it ({100 * level:.4g}%)."
+    )
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
         note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."

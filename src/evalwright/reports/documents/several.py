@@ -99,7 +99,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
 
 def _items(mean: Estimate) -> str:
     """Scored items, of all items where some have no score."""
-    asked = f" of {numbers.count(mean.n + mean.n_failed)}" if mean.n_failed else ""
+    asked = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = "" if mean.n_clusters is None else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
     return f"{numbers.count(mean.n)}{asked}{clusters}"
 
@@ -126,7 +126,9 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                     doc.Cell(difference, "strong" if pair.verdict in ("better", "worse") else ""),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
-                    numbers.count(pair.n) if pair.n or pair.verdict == "not compared" else "unpaired",
+                    numbers.items(pair.n, pair.n_missing, failed="unscored")
+                    if pair.n or pair.verdict == "not compared"
+                    else "unpaired",
                 )
             )
     return doc.Table(columns, rows, "Pairs")
