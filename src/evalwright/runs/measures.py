@@ -370,10 +370,11 @@ def group_notes(found: Matrix) -> list[str]:
         return []
     name = found.measure.metric
     notes = [f"'{name}' has no interval and no test for {why}." for why in found.problems]
+    what = "items" if found.scores.clusters is None else "clusters"
     groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
     if not notes and groups < FEW_GROUPS:
         notes.append(
-            f"the interval of '{name}' rests on {groups} groups of clusters only; with fewer than {FEW_GROUPS} it is wide and "
+            f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
             "assumes that the few are typical."
         )
     asked = found.scores.asked
