@@ -26,7 +26,7 @@ def test_two_runs_with_slices_flips_and_equivalence() -> None:
     assert (done.code, done.err) == (0, "")
     text = " ".join(done.out.split())
     assert "factual by domain" in text
-    assert "Holm over the 2 values of 'domain'" in text
+    assert "Benjamini-Hochberg over the 2 values of 'domain'" in text
     assert "item-21" in done.out and "item-22" not in done.out
     assert "were not shown to be equivalent within 10 points" in text
     assert "the mean difference A - B for items drawn like these, paired by item" in text

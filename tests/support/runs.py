@@ -3,7 +3,7 @@
     run = make_run(tmp_path, model="demo/small", scores=[1, 0, None, 1])
     run = make_run(tmp_path, model="demo/large", scores={"factual": [1, 0], "arithmetic": [0.5, 1]})
 
-A score of None is a failed sample. The same arguments give the same bytes.
+A score of None is a failed sample, and a Score is taken as it is. The same arguments give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 
-Scores = Sequence[float | None]
+Scores = Sequence[float | Score | None]
 
 FAILED = Failure("rate limited", "provider", "HTTP 429: slow down.", retryable=True, status=429, attempts=10)
 
@@ -76,7 +76,7 @@ def make_run(
 def _record(
     task: str,
     index: int,
-    value: float | None,
+    value: float | Score | None,
     domains: Sequence[str],
     cluster_size: int,
     failure: Failure,
@@ -96,6 +96,8 @@ def _record(
         return SampleRecord(task, index, 0, sample, None, {}, failure=failure)
     response = Response(text=text, finish_reason="stop", usage=Usage(40, 8))
     answer = Answer(text=text, prompt=sample.input, responses=(response,))
+    if isinstance(value, Score):
+        return SampleRecord(task, index, 0, sample, answer, {"score": value})
     parts = {"log_likelihood": float(value), "tokens": 10.0, "bytes": 44.0, "words": 8.0} if value < 0 else {}
     label = "" if value not in (0, 1) else "correct" if value else "incorrect"
     return SampleRecord(task, index, 0, sample, answer, {"score": Score(float(value), label, parts=parts)})

@@ -282,11 +282,6 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
     label, bounded = first.metric if task else rule.what, first.bounded
-    if task and not first.is_mean:
-        raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
-            f"'{label} is above X' or 'is below X'."
-        )
     lost = target.node.missing([one.measure.task for one in found]) if target.node else ()
     whole = Average(tuple(found)) if task else average_of(found, target.node)
     if whole is None and lost:
@@ -299,7 +294,8 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
     gap, low, high, reference, how = _interval(whole, level)
     if any(map(math.isnan, (gap, low, high))):
-        return _not_judged(target, label, sum(int(one.missing.sum()) for one in found))
+        why = "; ".join(why for one in found for why in one.problems)
+        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -330,9 +326,9 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
     parts = whole.parts((1, 0), level)
     missing = sum(part.n_missing for part in parts)
     left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
-    clauses = [(one.measure.task, other_questions(one)) for one in found]
-    of = (lambda task: f"on {task} ") if len(found) > 1 else (lambda task: "")
-    left += "".join(f"; {of(task)}{clause}" for task, clause in clauses if clause)
+    for one in found:
+        if clause := other_questions(one):
+            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
     weights = whole.weights or [1 / len(parts)] * len(parts)
     reference = sum(weight * part.mean_b for weight, part in zip(weights, parts, strict=True))
     if len(parts) == 1:
@@ -350,10 +346,9 @@ def _verdict(failed: bool, mode: Mode) -> str:
 
 def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") -> RuleResult:
     rule = target.rule.text
-    some = (
-        f"{counted(n_missing, 'item')} without a score could have scored anything, or " if n_missing else ""
-    )
-    why = why or f"{some}too few items have a score"
+    why = why or "too few items have a score"
+    if n_missing:
+        why = f"{counted(n_missing, 'item')} without a score could have scored anything, or {why}"
     text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix
+from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
     SimultaneousDifferences,
     all_differences,
@@ -130,18 +129,15 @@ def rank(
     *,
     weights: Sequence[float] | None = None,
     level: float = 0.95,
-    items: NDArray[np.bool_] | None = None,
     draws: int = 2000,
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; items: of one task, those
-    that count.
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same.
 
     All matrices must have the same runs and direction.
     """
     span = found[0].measure.value_range
     if len(found) == 1:
         one = found[0]
-        one = one if items is None else one.part(items)
         differences = all_differences(
             one.values, one.clusters, missing=one.missing, level=level, value_range=span, draws=draws
         )
@@ -150,6 +146,7 @@ def rank(
         differences = simultaneous_macro(
             parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
         )
+    differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)
@@ -159,6 +156,18 @@ def rank(
     )
     width = math.nan if span is None else span[1] - span[0]
     return Ranking(differences, width, less, ranks, own, _letters(differences, less))
+
+
+def _of_groups(differences: SimultaneousDifferences, found: Sequence[Matrix]) -> SimultaneousDifferences:
+    """What rests on groups of items: pairs count items, and where some failed nothing bounds what the metric would have been."""
+    if not found:
+        return differences
+    failed = np.logical_or.reduce([one.failed for one in found])
+    lost = failed[:, None] | failed
+    names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted")
+    unknown: dict[str, Any] = {name: np.where(lost, np.nan, getattr(differences, name)) for name in names}
+    grouped = [common_counts(one) - common_units(one) for one in found]
+    return replace(differences, n=differences.n + sum(grouped), **unknown)
 
 
 def _verdict(low: float, high: float, less: bool) -> PairVerdict:

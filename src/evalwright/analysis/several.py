@@ -1,27 +1,33 @@
 """Three or more runs compared: all pairs, or every other against a baseline, with simultaneous error control.
 
 The tables of several tasks share their error too: each is made at a level that holds them together (Bonferroni), and its
-adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise.
+adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise with Holm; else
+every pair in every slice is a test of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import estimand, no_mean, read_matrices
+import numpy as np
+
+from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
-from evalwright.analysis.ranking import Pair, rank
+from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.trees import Average, average_of, overall_node
-from evalwright.analysis.words import listed
+from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts
+from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
+from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
+from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -57,7 +63,8 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    other_questions: sentences on ids that stand for other questions, by task. differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
+    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -66,6 +73,7 @@ class SeveralComparison(Plain):
     baseline: int | None
     overall: PairTable | None
     tasks: tuple[PairTable, ...]
+    others: tuple[PairTable, ...]
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
@@ -80,11 +88,19 @@ class SeveralComparison(Plain):
 
 
 def compare_several(
-    runs: Sequence[Run], *, baseline: Run | None = None, slices: Sequence[str] = ()
+    runs: Sequence[Run],
+    *,
+    baseline: Run | None = None,
+    slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
+    metric: str | None = None,
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. Raises RunError for fewer than two
+    metric: compare by this one, a label or TASK.LABEL, and by no other.
+
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust: as of
+    `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
     if len(runs) < 2:
@@ -98,7 +114,8 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices)
+    found = read_matrices(runs, slices, metric)
+    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
     node = overall_node(runs, [one.measure.task for one in found])
     whole = average_of(found, node) if node or len(found) > 1 else None
     names = [run.label for run in runs]
@@ -114,7 +131,10 @@ def compare_several(
         baseline=place,
         overall=_table(whole, place, 1, "", name="overall") if whole else None,
         tasks=tuple(_table(Average((one,)), place, len(found), "tasks") for one in found),
-        slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
+        others=tuple(_table(Average((one,)), place, 1, "") for one in also),
+        slices=tuple(
+            table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
+        ),
         estimand=estimand(
             found, f"the mean difference {against}", "each pair on the items that both answered", node
         ),
@@ -162,20 +182,52 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
     )
 
 
-def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
+def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
-    there = {
-        name: codes.codes == code for code, name in sorted(enumerate(codes.names), key=lambda one: one[1])
-    }
-    used = [(name, inside) for name, inside in there.items() if inside.any()]
-    return [
-        _table(
-            Average((found.part(inside),)), baseline, len(used), f"values of '{key}'", name=f"{key}: {name}"
-        )
-        for name, inside in used
+    used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
+    values = f"values of '{key}'"
+    families, of = (len(used), values) if how == "holm" else (1, "")
+    tables = [
+        _table(Average((one,)), baseline, families, of, name=f"{key}: {name}") for name, one in used.items()
     ]
+    if how == "holm":
+        return tables
+    p_values = np.array([pair.p_value for table in tables for pair in table.pairs])
+    level = interval_level(p_values, how, _SHARE)
+    adjusted = iter(adjusted_p_values(p_values, how).tolist())
+    tests = f"{len(p_values)} tests, {counted(len(tables[0].pairs), 'pair')} in each of {len(used)} {values}"
+    return [
+        replace(
+            table,
+            pairs=tuple(
+                _alone(one, pair, level, next(adjusted), table.lower_is_better) for pair in table.pairs
+            ),
+            ranks=(),
+            letters=(),
+            level=level,
+            correction=adjustment_text(how, tests),
+            method="score test" if one.scores is None else "jackknife t",
+        )
+        for table, one in zip(tables, used.values(), strict=True)
+    ]
+
+
+def _alone(found: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool) -> Pair:
+    """A pair with the interval of that level that is its own, and the verdict of its adjusted p-value."""
+    rows = pair.a, pair.b
+    if pair.n:
+        own: Any = agreeing(paired_of(found, rows=rows, level=level), p_adjusted)
+        visible = own.smallest_visible_difference
+    else:
+        own = unpaired_of(found, rows=rows, level=level)
+        visible = pair.visible
+    differs = p_adjusted < _SHARE and not own.low <= 0 <= own.high
+    verdict: PairVerdict = "not compared" if math.isnan(p_adjusted) else "no difference seen"
+    if differs:
+        verdict = "better" if (own.low >= 0) != less else "worse"
+    return replace(pair, low=own.low, high=own.high, p_adjusted=p_adjusted, visible=visible, verdict=verdict)
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
@@ -194,6 +246,4 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        yield from (f"{name}: {note}" for note in pairing_notes(one, labels))
-        if not one.measure.is_mean:
-            yield f"{name}: {no_mean(one)}"
+        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))

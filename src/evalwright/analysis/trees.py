@@ -44,7 +44,7 @@ class Average:
 
     def parts(self, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> list[PairedComparison]:
         """The paired comparison of two runs on each sample."""
-        return [paired_of(one, _both(one, rows), rows=rows, level=level) for one in self.samples]
+        return [paired_of(one, rows=rows, level=level) for one in self.samples]
 
     def difference(self, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> MacroDifference:
         """The difference of two runs, with the covariance of samples that share units."""
@@ -62,9 +62,9 @@ class Average:
         parts, units = list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
-            parts.append(
-                mean_interval(asked.values[row], clusters=asked.clusters, level=level, value_range=span)
-            )
+            made = mean_interval(asked.values[row], clusters=asked.clusters, level=level, value_range=span)
+            # Of a metric that is no mean over items its own number.
+            parts.append(one.estimates[row] if one.estimates and level == 0.95 else made)
             units.append(unit_sums(one.values[row], one.units))
         return macro_average(own or parts, weights=self.weights, units=units, value_range=span)
 

@@ -21,6 +21,9 @@ def several(*names: str, help: str, **settings: Any) -> Option:
 RUNS_FOLDER = click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name are. Default: runs."
 )
+METRIC = click.option(
+    "--metric", metavar="NAME", help="Use this metric, a label or TASK.LABEL, not each task's main one."
+)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 PLUGINS = several(
     "--plugin",

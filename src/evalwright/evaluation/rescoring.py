@@ -259,7 +259,7 @@ async def _score_record(
     record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door
 ) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    made = await score_record(record, wanted, as_empty, door)
+    made = await score_record(record, wanted, as_empty, door, rules.metrics)
     if made.failure is not None or not rules.kept:
         return made
     found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)

@@ -30,8 +30,7 @@ def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
     A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
     said, so the bounds hold the rate from none of them to all of them answered, and `n_failed` counts them beside `n`.
     """
-    values = column.values if column.draws is None else column.draws
-    return _over_all(column, values, level)
+    return _over_all(column, score_values(column), level)
 
 
 def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
@@ -39,15 +38,24 @@ def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estim
 
     Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class that there is not.
     """
-    import numpy as np
-
     if outcome not in OUTCOMES:
         raise UnknownName("outcome", outcome, OUTCOMES, f"Known: {', '.join(OUTCOMES)}.")
-    scores = column.values if column.draws is None else column.draws
+    return _over_all(column, part_values(column, outcome=outcome), level)
+
+
+def score_values(column: Column) -> NDArray[np.float64]:
+    """The scores, (n,) or (n, draws)."""
+    return column.values if column.draws is None else column.draws
+
+
+def part_values(column: Column, *outcomes: str, outcome: str = "") -> NDArray[np.float64]:
+    """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
+    import numpy as np
+
+    scores = score_values(column)
     parts = column.parts if column.draws is None else column.part_draws
-    found = parts.get(outcome)
-    values = np.zeros_like(scores) if found is None else np.nan_to_num(found)
-    return _over_all(column, np.where(np.isnan(scores), np.nan, values), level)
+    found = [np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts]
+    return np.where(np.isnan(scores), np.nan, sum(found, np.zeros_like(scores)))
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:

@@ -6,7 +6,7 @@ Which board is one of hallucinations is seen by the kind and the labels of its m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.factual import HALLUCINATED, SHARES
@@ -94,6 +94,19 @@ def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
         group.lower_is_better,
         estimates,
     )
+
+
+def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """The columns of the board and of those in other units, all in the order of its rows."""
+    columns = list(score_columns(board))
+    for one in board.more:
+        places = {row.place: i for i, row in enumerate(one.rows)}
+        order = [places[row.place] for row in board.rows]
+        columns += [
+            replace(column, estimates=tuple(column.estimates[i] for i in order))
+            for column in score_columns(one)
+        ]
+    return tuple(columns)
 
 
 def _share(board: Board, name: str) -> ScoreColumn:

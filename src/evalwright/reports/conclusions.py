@@ -26,17 +26,35 @@ Result = PairedComparison | UnpairedComparison
 def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
-    tasks = tuple(replace(task, sentence=_task(task, *names)) for task in found.tasks)
+    tasks = tuple(_worded(task, *names) for task in found.tasks)
     text = (
         " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
     )
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
         text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
+        text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
     text = " ".join([text, *(one.sentence for one in same if one)])
     return replace(found, tasks=tasks, conclusion=text)
+
+
+def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
+    others = tuple(_worded(other, name_a, name_b) for other in task.others)
+    said = " ".join(part for part in (_task(task, name_a, name_b), _also(task, name_a, name_b)) if part)
+    return replace(task, others=others, sentence=said)
+
+
+def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
+    """Other metrics by which the two differ significantly; each is judged by itself."""
+    parts = []
+    for other in task.others:
+        found = other.result
+        if found.low > 0 or found.high < 0:
+            who = name_a if (found.difference > 0) != other.lower_is_better else name_b
+            parts.append(f"'{other.metric}' (p {numbers.p_value(found.p_value)}, {who} is better)")
+    return f"They also differ significantly by {listed(parts)}, each tested by itself." if parts else ""
 
 
 def gain_sentence(gain: ContextGain) -> str:

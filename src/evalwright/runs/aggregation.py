@@ -207,13 +207,20 @@ class TaskTally:
             why |= _lost(scores, rows, first)
         return int(why[0].sum()), int((why[1] & ~why[0]).sum())
 
+    def failed_rows(self, scorer: str) -> NDArray[np.bool_]:
+        """Which records have no score because something failed."""
+        import numpy as np
+
+        failed: NDArray[np.bool_] = np.frombuffer(self.scores[scorer].missing, np.int8) == FAILED
+        return failed
+
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
                 columns[spec.scorer] = self.column(spec.scorer, rows)
-            estimate = _estimate(spec, columns[spec.scorer])
+            estimate = estimate_of(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
         return tuple(results)
 
@@ -251,7 +258,7 @@ class TaskTally:
         )
 
 
-def _estimate(spec: MetricSpec, column: Column) -> Estimate:
+def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
     found = _computed(spec, column)
     if not column.n_undecided:

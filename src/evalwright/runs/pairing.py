@@ -8,7 +8,7 @@ number rows anew. An item of which a record holds nothing but the id is paired b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,10 @@ class Pairing:
     differing: NDArray[np.int64]
     renumbered: NDArray[np.int64]
     unknown: NDArray[np.int64]
+
+    def only(self, items: NDArray[np.bool_]) -> Pairing:
+        """Of some of the items, which stand in no run's own order. What differs between the runs stays that of all."""
+        return replace(self, keys=self.keys[items], contents=self.contents[items], places=())
 
 
 def pair_items(scores: Sequence[ItemScores]) -> Pairing:

@@ -77,6 +77,12 @@ class TaskResult:
         """The metric that a board shows: the first."""
         return self.metrics[0] if self.metrics else None
 
+    def metric(self, name: str | None) -> MetricResult | None:
+        """The metric of that label or TASK.LABEL, the main one for None; None where there is none."""
+        if name is None:
+            return self.main
+        return next((one for one in self.metrics if name in (one.label, f"{self.name}.{one.label}")), None)
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         out: dict[str, Any] = {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 KEPT_FILE = ".scores.npz"
-"""The arrays of a large run, in its folder."""
+"""The arrays of a large run, in its folder, made of records that were what the run recorded."""
 
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
@@ -276,7 +276,7 @@ class ScoreTable:
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
     """Keep a large run's arrays, which whoever has just made it has at hand."""
-    mark = _mark(run.samples_file)
+    mark = _mark(run)
     if mark and mark[0] >= LARGE:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
@@ -393,8 +393,7 @@ class SliceValues:
 
 
 def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
-    path = run.samples_file
-    mark = _mark(path)
+    mark = _mark(run)
     kept = _kept(run.folder / KEPT_FILE, mark)
     if kept is not None and all(table.whole or {*slices} <= {*table.slices} for table in kept.values()):
         return kept
@@ -409,16 +408,16 @@ def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
     return tables
 
 
-def _mark(path: Path) -> list[int]:
-    """What tells one version of a file from another."""
+def _mark(run: Run) -> list[Any]:
+    """What tells one version of the records from another: size and time of the file, and the hash that the run recorded."""
     try:
-        found = path.stat()
+        found = run.samples_file.stat()
     except OSError:
         return []  # reading it will say why
-    return [found.st_size, found.st_mtime_ns]
+    return [found.st_size, found.st_mtime_ns, run.data["samples"].get("sha256")]
 
 
-def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
+def _kept(file: Path, mark: list[Any]) -> dict[str, ScoreTable] | None:
     """The arrays in the file, if they were made from these records."""
     import numpy as np
 
@@ -448,7 +447,7 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
         return None
 
 
-def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None:
+def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
     import numpy as np
 
     tasks = [

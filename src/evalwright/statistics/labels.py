@@ -57,6 +57,23 @@ def macro_f1(
     return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
 
 
+def grouped_labels(
+    gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: I64, count: int, kind: str
+) -> tuple[F64, Statistic]:
+    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind: "macro-f1" or "balanced-accuracy"."""
+    truth, said = _labels(np.asarray(gold, np.int64), np.asarray(predicted, np.int64))
+    names, codes = np.unique(np.concatenate([truth, said.ravel()]), return_inverse=True)
+    n, draws = said.shape
+    owner, each_gold = np.repeat(groups, draws), np.repeat(codes[:n], draws)
+    sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
+    metric = _mean_f1 if kind == "macro-f1" else _mean_recall
+
+    def statistic(found: F64) -> F64:
+        return metric(found.reshape(*found.shape[:-1], 3, len(names)))
+
+    return sums, statistic
+
+
 def _mean_recall(sums: F64) -> F64:
     """From sums (..., 3, classes) of true positives, gold and predicted labels."""
     hits, truth = sums[..., 0, :], sums[..., 1, :]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from evalwright.statistics.intervals import Range, score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
 from evalwright.statistics.shared_units import Sharing, UnitSums, combined, correlations, sharing
 from evalwright.statistics.units import F64
+
+TasksAre = Literal["fixed", "sample"]
+"""Whether an average over tasks is about these tasks, or about tasks like these."""
 
 
 def macro_average(
@@ -70,7 +74,10 @@ def macro_average(
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
     """The mean over tasks of paired differences a - b. Fields as in PairedComparison; `low`, `high` and `p_value` hold whatever the
-    `n_missing` failed items would have scored."""
+    `n_missing` failed items would have scored.
+
+    `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
+    """
 
     difference: float
     low: float
@@ -84,6 +91,7 @@ class MacroDifference(Plain):
     n_missing: int
     scored_low: float
     scored_high: float
+    tasks_are: TasksAre = "fixed"
 
 
 def macro_difference(

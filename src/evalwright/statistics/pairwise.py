@@ -183,8 +183,9 @@ def _sums(scores: F64, starts: Starts | None) -> dict[str, F64]:
     """What `_spread` gives, for all pairs."""
     models = len(scores)
     found = {name: np.full((models, models), np.nan) for name in _SUMS}
+    known = _known(scores)
     for row in range(models - 1):
-        for others, gaps, there in _gaps(scores[row], scores, np.arange(row + 1, models)):
+        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, models)):
             here = _spread(gaps, there, starts)
             turned = {
                 **here,
@@ -209,8 +210,9 @@ def _filled_sums(
 ) -> dict[str, F64]:
     """The same of `low` (the rows' models) less `high` (the columns'), where something is missing; as `found` elsewhere."""
     filled = {name: values.copy() for name, values in found.items()}
-    for row in np.flatnonzero(where.any(axis=1)):
-        for others, gaps, there in _gaps(low[row], high, np.flatnonzero(where[row])):
+    left, right = _known(low), _known(high)
+    for row in np.flatnonzero(where.any(axis=1)).tolist():
+        for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
             here = _spread(gaps, there, starts)
             for name in _SUMS:
                 filled[name][row, others] = here[name]
@@ -236,25 +238,40 @@ def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) ->
     """
     order, starts = _grouped(codes)
     parts = []
+    known = _known(scores[:, order])
     for row in range(len(scores) - 1):
-        for others, gaps, there in _gaps(scores[row], scores, np.arange(row + 1, len(scores))):
-            residuals = np.where(there, gaps - np.nan_to_num(difference[row, others])[:, None], 0.0)
-            sums = np.add.reduceat(residuals[:, order], starts, axis=1)
-            parts.append((sums / np.maximum(there.sum(axis=1), 1)[:, None]).T.astype(np.float32))
+        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, len(scores))):
+            gaps -= np.nan_to_num(difference[row, others])[:, None]
+            n = np.full(len(gaps), gaps.shape[1]) if there is None else there.sum(axis=1)
+            sums = np.add.reduceat(gaps if there is None else gaps * there, starts, axis=1)
+            parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
     return np.concatenate(parts, axis=1)
 
 
+_Known = tuple[F64, Bools | None]
+"""Scores with 0 where there is none, and where there is one (None: everywhere)."""
+
+
+def _known(scores: F64) -> _Known:
+    has: Bools = ~np.isnan(scores)
+    return (scores, None) if has.all() else (np.where(has, scores, 0.0), has)
+
+
 def _gaps(
-    own: F64, scores: F64, others: npt.NDArray[np.intp]
-) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools]]:
+    row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
+) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
     """Some of `others` at a time: their places, differences of one model's scores from theirs (others, items), 0 where one has no
-    score, and where both have."""
+    score, and where both have (None: everywhere)."""
+    own, has = left[0][row], None if left[1] is None else left[1][row]
     step = max(1, _CELLS // max(1, len(own)))
     for begin in range(0, len(others), step):
         places = others[begin : begin + step]
-        gaps = own - scores[places]
-        there = ~np.isnan(gaps)
-        yield places, gaps if there.all() else np.where(there, gaps, 0.0), there
+        there = has if right[1] is None else right[1][places] if has is None else right[1][places] & has
+        gaps = own - right[0][places]
+        if there is not None:
+            there = np.broadcast_to(there, gaps.shape)
+            gaps *= there
+        yield places, gaps, there
 
 
 def _grouped(codes: I64) -> tuple[I64, Starts]:
@@ -263,25 +280,33 @@ def _grouped(codes: I64) -> tuple[I64, Starts]:
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
 
-def _spread(gaps: F64, there: Bools, starts: Starts | None) -> dict[str, F64]:
+def _spread(gaps: F64, there: Bools | None, starts: Starts | None) -> dict[str, F64]:
     """The sums that `common_differences` puts together, each (others,). starts: where each cluster of items begins."""
-    n = there.sum(axis=1).astype(np.float64)
-    better, worse = np.maximum(gaps, 0.0).sum(axis=1), np.maximum(-gaps, 0.0).sum(axis=1)
+    others, items = gaps.shape
+    n = np.full(others, float(items)) if there is None else there.sum(axis=1).astype(np.float64)
+    total, apart = gaps.sum(axis=1), np.abs(gaps)
+    ties = n - np.count_nonzero(gaps, axis=1)
+    apart_sum = apart.sum(axis=1)
     squares = np.einsum("oi,oi->o", gaps, gaps)
     with np.errstate(divide="ignore", invalid="ignore"):
-        difference = gaps.sum(axis=1) / n
-        residuals = np.where(there, gaps - difference[:, None], 0.0)
+        difference = total / n
+        residuals = np.subtract(gaps, difference[:, None], out=apart)
+        if there is not None:
+            residuals *= there
         spread = np.einsum("oi,oi->o", residuals, residuals)
         if starts is None:
             error, freedom, units, worth = np.sqrt(spread / (n - 1) / n), n - 1, n, n
         else:
             sums = np.add.reduceat(residuals, starts, axis=1).T
-            sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
+            if there is None:
+                sizes = np.diff(starts, append=items).astype(np.float64)[:, None]
+            else:
+                sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
             error, freedom, worth = cluster_spread(sums, sizes, n, spread)
-            units = np.count_nonzero(sizes, axis=0).astype(np.float64)
+            units = np.broadcast_to(np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape)
         # Rounding leaves a trace where two rows are equal.
         error = np.where(error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0)
     return {
         "difference": difference, "error": np.where(units > 1, error, np.nan), "freedom": freedom, "n": n, "units": units,
-        "better": better, "worse": worse, "squares": squares, "ties": n - np.count_nonzero(gaps, axis=1), "worth": worth,
+        "better": (apart_sum + total) / 2, "worse": (apart_sum - total) / 2, "squares": squares, "ties": ties, "worth": worth,
     }  # fmt: skip

@@ -287,19 +287,21 @@ def _largest(
 ) -> tuple[F64, F64, npt.NDArray[np.int64]]:
     """The largest deviation of each draw, (draws,), and of each model's row, (draws, models); and for each pair how
     many draws have a pair of the same or a lower score whose deviation reaches its score (step-down)."""
-    first, second = np.triu_indices(models, 1)
+    second = np.triu_indices(models, 1)[1]
     order = np.argsort(np.nan_to_num(score), kind="stable")
     exceeded = np.zeros(len(score), dtype=np.int64)
+    # The pairs of a model are a block of rows where it comes first, and where it comes second one after sorting.
+    turn = np.argsort(second, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(np.arange(models - 1, 1, -1))])
     largest, own, begin = [], [], 0
-    full: F32 | None = None
     for part in deviations:
         here = extra[begin : begin + len(part), None]
         begin += len(part)
-        if full is None or len(full) != len(part):
-            full = np.zeros((len(part), models, models), dtype=part.dtype)
-        full[:, first, second] = part
-        full[:, second, first] = part
-        own.append(full.max(axis=2))
+        most = np.zeros((len(part), models), dtype=part.dtype)
+        most[:, :-1] = np.maximum.reduceat(part, begins, axis=1)
+        later = np.maximum.reduceat(part[:, turn], np.arange(models - 1) * np.arange(1, models) // 2, axis=1)
+        most[:, 1:] = np.maximum(most[:, 1:], later)
+        own.append(most)
         running = np.maximum(np.maximum.accumulate(part[:, order], axis=1), here)
         exceeded[order] += np.count_nonzero(running >= score[order], axis=0)
         largest.append(running[:, -1])

@@ -68,7 +68,6 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
 
     Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
     """
-    run.verify()
     _check_fit(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))

@@ -25,8 +25,9 @@ def comparison_document(
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
-        _differences(comparison),
+        *_differences(comparison),
         *(remark for task in comparison.tasks for remark in _remarks(task)),
+        *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
     ]
     for task in comparison.tasks:
@@ -99,18 +100,36 @@ def visible(least: float, bounded: bool) -> str:
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def _differences(comparison: Comparison) -> doc.Table:
-    columns = doc.columns(
-        "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
-    )
-    rows = [_difference(task) for task in comparison.tasks]
-    rows += [
-        _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference) for one in comparison.groups
-    ]
+_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+
+
+def _differences(comparison: Comparison) -> Iterator[doc.Table]:
+    """A table for the tasks in points, and one for each metric in another unit."""
+    units: dict[str, list[Sequence[doc.Content]]] = {}
+    for task in comparison.tasks:
+        units.setdefault("" if task.bounded else task.metric, []).append(_difference(task))
+    for one in comparison.groups:
+        units.setdefault("", []).append(
+            _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
+        )
     if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
-        rows.append(_mean_row(f"mean of {tasks}", comparison.overall))
-    return doc.Table(columns, rows, "Differences")
+        units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
+    for rows in units.values():
+        yield doc.Table(doc.columns(*_COLUMNS), rows, "Differences")
+
+
+def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
+    """The other metrics, a line each."""
+    for task in tasks:
+        for other in task.others:
+            found, less = other.result, ", less is better" if other.lower_is_better else ""
+            a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
+            gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
+            said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
+            yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
+            for warning in set(other.warnings) - set(task.warnings):
+                yield doc.Note(f"{task.task}: {warning}", "warn")
 
 
 def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
@@ -172,7 +191,7 @@ def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
         doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
+        *doc.columns("A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"),
     ]
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
@@ -184,12 +203,17 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored"),
             )
         )
-    note = f"Adjusted p: {sliced.correction}. Each interval is that of its slice alone."
+    level = sliced.parts[0].paired.level
+    note = (
+        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is below 0.05; "
+        f"intervals have the level that agrees with it ({100 * level:.4g}%)."
+    )
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
         note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."
