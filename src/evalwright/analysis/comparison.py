@@ -23,7 +23,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
@@ -299,8 +299,12 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
+    lost = {run.id: _without_score(run.task(found.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
+    if any(run.task(found.measure.task).n_undecided for run in (a, b)):
+        warnings.append(
+            "A judge can decide what the rules left undecided, from the recorded answers (documentation, 'Undecided answers')."
+        )
     if found.missing.any() and found.measure.value_range is None:
         warnings.append(
             f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
@@ -320,6 +324,12 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     if not found.measure.is_mean:
         warnings.append(no_mean(found))
     return warnings
+
+
+def _without_score(task: TaskResult) -> str:
+    """Why items have no score; "" where nothing but requests or scorers failed, which the run says, or where all have one."""
+    undecided = f"{task.n_undecided:,} undecided" if task.n_undecided else ""
+    return ", ".join(filter(None, [unscored([task], failed_alone=bool(undecided)), undecided]))
 
 
 def no_mean(found: Matrix) -> str:
