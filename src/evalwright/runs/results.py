@@ -42,7 +42,7 @@ class MetricResult:
             if fields[name] is None:
                 fields[name] = float("nan")
         if fields.get("bounds") is not None:
-            fields["bounds"] = tuple(fields["bounds"])
+            fields["bounds"] = tuple(sorted(fields["bounds"]))
         less = bool(data.get("lower_is_better"))
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
