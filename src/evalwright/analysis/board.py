@@ -22,7 +22,7 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
@@ -364,6 +364,10 @@ def _notes(
         yield from _common_notes(found)
         for one in found:
             yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
+    for task in dict.fromkeys(name for row in rows for name in row.cells):
+        cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
+        if few := few_clusters(min(filter(None, cells), default=None)):
+            yield f"On '{task}', {few}"
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):

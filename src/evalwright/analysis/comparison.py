@@ -366,8 +366,12 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
+    lost = {run.id: _without_score(run.task(found.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
+    if any(run.task(found.measure.task).n_undecided for run in (a, b)):
+        warnings.append(
+            "A judge can decide what the rules left undecided, from the recorded answers (documentation, 'Undecided answers')."
+        )
     if found.failed.any() and found.measure.value_range is None:
         warnings.append(
             f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
@@ -384,6 +388,12 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *group_notes(found)]
+
+
+def _without_score(task: TaskResult) -> str:
+    """Why items have no score; "" where nothing but requests or scorers failed, which the run says, or where all have one."""
+    undecided = f"{task.n_undecided:,} undecided" if task.n_undecided else ""
+    return ", ".join(filter(None, [unscored([task], failed_alone=bool(undecided)), undecided]))
 
 
 def _flips(

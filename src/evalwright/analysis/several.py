@@ -20,7 +20,7 @@ from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.trees import Average, average_of, overall_node
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
@@ -122,6 +122,8 @@ def compare_several(
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
     )
+    tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
+    few = [(table.task, few_clusters(_fewest(table))) for table in tables]
     against = "of each pair" if place is None else "of each run from the baseline"
     first = runs[place or 0]
     others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
@@ -130,7 +132,7 @@ def compare_several(
         labels=labels,
         baseline=place,
         overall=_table(whole, place, 1, "", name="overall") if whole else None,
-        tasks=tuple(_table(Average((one,)), place, len(found), "tasks") for one in found),
+        tasks=tables,
         others=tuple(_table(Average((one,)), place, 1, "") for one in also),
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
@@ -138,10 +140,15 @@ def compare_several(
         estimand=estimand(
             found, f"the mean difference {against}", "each pair on the items that both answered", node
         ),
-        warnings=tuple(_warnings(found, labels, place)),
+        warnings=(*_warnings(found, labels, place), *(f"{task}: {text}" for task, text in few if text)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
+
+
+def _fewest(table: PairTable) -> float | None:
+    """The fewest effective clusters of any run."""
+    return min((mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None)
 
 
 def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:

@@ -13,7 +13,7 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.tasks import MetricSpec
 from evalwright.evaluation.effects import check_run_name
-from evalwright.evaluation.grouping import group_records
+from evalwright.evaluation.grouping import group_records, groups_of
 from evalwright.evaluation.planning import slug
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
@@ -45,7 +45,7 @@ class Derived:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         self.old.verify()
         with as_recorded(self.old):
-            group_records(self.old.data["tasks"])
+            groups_of(self.old.data["tasks"], self.old.data["configuration"])
         self.made_from = made_from
         self.folder = Path(out or self.old.folder.parent) / slug(
             check_run_name(name).replace("{}", self.old.id)

@@ -25,12 +25,7 @@ def group_records(
     tasks: Records, configuration: Mapping[str, Any], tables: Callable[[str], ScoreTable]
 ) -> list[dict[str, Any]]:
     """The averages for `run.json`, inner ones first. configuration: as in `run.json`; tables: the scores of a task."""
-    by_dialect: dict[str, list[Mapping[str, Any]]] = {}
-    for task in tasks:
-        by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(task)
-    groups = [_of_node(node, tasks) for tree in trees_of(tasks, configuration) for node in tree.nodes()]
-    for name, own in by_dialect.items():
-        groups += dialect(name).groups(own) if is_dialect(name) else []
+    groups = groups_of(tasks, configuration)
     known: dict[tuple[str, str], Matrix] = {}
 
     def matrix(task: str, metric: MetricResult) -> Matrix:
@@ -41,6 +36,17 @@ def group_records(
 
     sizes = {task["name"]: int(task["n_samples"]) for task in tasks}
     return [_record(group, sizes, matrix) for group in groups]
+
+
+def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Group]:
+    """What is averaged over, inner ones first."""
+    by_dialect: dict[str, list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(task)
+    groups = [_of_node(node, tasks) for tree in trees_of(tasks, configuration) for node in tree.nodes()]
+    for name, own in by_dialect.items():
+        groups += dialect(name).groups(own) if is_dialect(name) else []
+    return groups
 
 
 def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:

@@ -44,7 +44,8 @@ class Column:
     score because something failed or rules could not decide; n_undecided: how many of them are undecided. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
-    shape (n, draws), -1 where a score has none, or None where no score has one.
+    shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_failed,), of the samples
+    without a score, where there are clusters.
     """
 
     values: NDArray[np.float64]
@@ -57,6 +58,7 @@ class Column:
     labels: NDArray[np.int32] | None = None
     label_names: Sequence[str] = ()
     n_undecided: int = 0
+    missing_clusters: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,11 +243,12 @@ class TaskTally:
             padded = np.full(total, NAN)
             padded[: len(part)] = np.frombuffer(part, np.float64)
             part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
-        clusters = np.frombuffer(self.clusters, np.int64)[rows][first][kept] if self.clustered else None
+        clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
         return Column(
             values=row_means(draws[kept]),
             parts={name: row_means(part) for name, part in part_draws.items()},
-            clusters=clusters,
+            clusters=None if clusters is None else clusters[kept],
+            missing_clusters=None if clusters is None else clusters[failed | undecided],
             n_failed=int((failed | undecided).sum()),
             n_undecided=int((undecided & ~failed).sum()),
             draws=draws[kept] if width > 1 else None,

@@ -43,7 +43,7 @@ class MetricResult:
             if fields[name] is None:
                 fields[name] = float("nan")
         if fields.get("bounds") is not None:
-            fields["bounds"] = tuple(fields["bounds"])
+            fields["bounds"] = tuple(sorted(fields["bounds"]))
         less = bool(data.get("lower_is_better"))
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
@@ -191,7 +191,7 @@ class GroupResult:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
         """The inverse of `as_dict`; runs of older versions lack some of it."""
-        lists = {key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")}
+        lists: dict[str, Any] = {key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")}
         metrics = tuple(MetricResult.from_dict(metric) for metric in data["metrics"])
         rest = {key: data[key] for key in ("average", "n_tasks", "ignores_missing") if key in data}
         return cls(name=data["name"], label=data["label"], metrics=metrics, **lists, **rest)

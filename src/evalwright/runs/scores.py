@@ -158,13 +158,14 @@ def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
 
 def paired_scores(
     a: ItemScores, b: ItemScores
-) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64] | None]:
-    """Keys, scores and clusters of the items that both have."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64] | None]:
+    """Keys, scores (2, n), which of them are missing, and clusters of the items that both have."""
     import numpy as np
 
     keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
     clusters = a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
-    return keys, (a.values[in_a], b.values[in_b]), clusters
+    values = np.stack([a.values[in_a], b.values[in_b]])
+    return keys, values, np.stack([a.missing[in_a], b.missing[in_b]]), clusters
 
 
 def hashed(text: str) -> int:
