@@ -28,6 +28,8 @@ from coverage_settings.registry import Covered, Family, Setting, all_families
 
 HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error | verdict |
 |---|---|---|---|---|---|---|---|"""
+SUMMARY = """| family | settings | lowest coverage | median coverage | lowest before | median width, to that before |
+|---|---|---|---|---|---|"""
 _FEWEST = 50
 
 
@@ -105,9 +107,43 @@ def put(page: str, family: Family, lines: dict[str, str]) -> str:
     return page[: found.start(2)] + text + page[found.end(2) :]
 
 
+def summed_up(page: str) -> str:
+    """`page` with a line for each family between its comments "families", made from the rows that are there."""
+    lines = [SUMMARY]
+    for family in all_families():
+        part = re.search(
+            rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->", page, re.DOTALL
+        )
+        names = {setting.name for setting in family.settings if not setting.contrast}
+        rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()] if part else []
+        kept = [cells for cells in rows if cells[0] in names]
+        if not kept:
+            continue
+        shares = [float(cells[2].rstrip("%")) for cells in kept]
+        old = [re.search(r"^([\d.]+) \(before: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
+        wider = [float(each[1]) / float(each[2]) for each in old if each and float(each[2])]
+        before = [float(each[3]) for each in old if each]
+        cells = [
+            f"[{family.title}](#{re.sub('[^a-z ]', '', family.title.lower()).replace(' ', '-')})",
+            str(len(kept)),
+            f"{min(shares):.1f}%",
+            f"{np.median(shares):.1f}%",
+            f"{min(before):.1f}%" if before else "",
+            f"{np.median(wider):.2f}" if wider else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    text = "\n".join(["", *lines, "", ""])
+    return re.sub(
+        r"(<!-- families -->\n).*?(<!-- end of families -->)",
+        lambda m: m[1] + text + m[2],
+        page,
+        flags=re.DOTALL,
+    )
+
+
 def write(path: Path, family: Family, lines: dict[str, str]) -> None:
     """`put` into the file, which is whole at every moment."""
-    text = put(path.read_text(encoding="utf-8"), family, lines)
+    text = summed_up(put(path.read_text(encoding="utf-8"), family, lines))
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)

@@ -1,8 +1,6 @@
 """Confidence sequences against the reference and brute force, and by how often they ever miss."""
 
-import importlib.util
 import math
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -11,29 +9,12 @@ import pytest
 from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
 from evalwright.statistics.confidence_sequences import BettingSequence
 
-ORACLES = [
-    folder / "shared" / "oracles" / "stats_reference.py" for folder in Path(__file__).resolve().parents
-]
-
-
 ENDLESS = 10**9
 """So many units that what was seen says nothing of the rest, as if there were no end."""
 
 
 def betting_sequence(x: np.ndarray, n_total: int, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
     return BettingSequence(n_total, alpha=alpha).update(x)
-
-
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    found = next((path for path in ORACLES if path.exists()), None)
-    if found is None:
-        pytest.skip("the reference statistics are not beside this checkout")
-    spec = importlib.util.spec_from_file_location("stats_reference", found)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def brute_force(x: np.ndarray, alpha: float, n_total: int, cells: int) -> tuple[np.ndarray, np.ndarray]:

@@ -99,8 +99,8 @@ def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_setting_and_holds() -> None:
-    """`benchmarks/coverage.md` is what the command printed, whole: no setting is left out for its result."""
-    text = (ROOT / "benchmarks" / "coverage.md").read_text(encoding="utf-8")
+    """`docs/coverage.md` is what the command printed, whole: no setting is left out for its result."""
+    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     rows = {
         cells[0]: cells
         for line in re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
@@ -108,6 +108,6 @@ def test_the_page_has_every_setting_and_holds() -> None:
     }
     for setting in SETTINGS:
         assert setting.name in rows, (
-            f"benchmarks/coverage.md lacks {setting.name!r}; run benchmarks/coverage.py --write"
+            f"docs/coverage.md lacks {setting.name!r}; run benchmarks/coverage.py --write"
         )
         assert rows[setting.name][-1] == ("fails, as it must" if setting.contrast else "holds")

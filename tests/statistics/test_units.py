@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
+from evalwright.statistics import mean_interval
 from evalwright.statistics.units import Spread, cluster_codes, item_units, standard_error, variance_components
 
 
@@ -59,6 +60,36 @@ def test_unequal_clusters_by_matrices(seed: int) -> None:
     assert found.error == pytest.approx(np.sqrt(squares))
     assert found.freedom == pytest.approx(values_of.sum() ** 2 / (values_of**2).sum())
     assert found.units == pytest.approx(n**2 / (np.bincount(clusters) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "square", "expected"),
+    [
+        (
+            (1, 2, 3, 5, 8, 13),
+            True,
+            (0.0424514679245526, 2.9021132158108, 0.360410638927466, 0.635839361072534),
+        ),
+        (
+            (12, 3, 3, 3, 3),
+            False,
+            (0.0410109112465188, 2.57894736842106, 0.329061621120023, 0.615938378879977),
+        ),
+        ((4, 4, 4, 4), True, (0.0976921184128996, 3, 0.151600078701529, 0.773399921298471)),
+    ],
+)
+def test_unequal_clusters_by_clubsandwich(
+    sizes: tuple[int, ...], square: bool, expected: tuple[float, ...]
+) -> None:
+    """What R 4.2.2 and clubSandwich 0.5.8 print: f <- lm(y ~ 1); v <- vcovCR(f, cluster = g, type = "CR2"); coef_test(f, vcov = v,
+    test = "Satterthwaite"); conf_int(f, vcov = v). The correlation within clusters is not above 0 or the sizes are equal, so that its
+    working model, independent items, has our degrees of freedom too."""
+    clusters, i = np.repeat(np.arange(len(sizes)), sizes), np.arange(sum(sizes))
+    values = ((37 * i * i + 11 * i if square else 59 * i) % 101) / 100
+    found = _spread(values, clusters)
+    assert (found.error, found.freedom) == pytest.approx(expected[:2], rel=1e-12)
+    interval = mean_interval(values, clusters=clusters)
+    assert (interval.low, interval.high) == pytest.approx(expected[2:], rel=1e-8)
 
 
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60))

@@ -299,10 +299,10 @@ def _spread(gaps: F64, there: Bools | None, starts: Starts | None) -> dict[str, 
         else:
             sums = np.add.reduceat(residuals, starts, axis=1).T
             if there is None:
-                sizes = np.diff(starts, append=items).astype(np.float64)[:, None]
+                sizes, of = np.diff(starts, append=items).astype(np.float64)[:, None], n[:1]
             else:
-                sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
-            error, freedom, worth = cluster_spread(sums, sizes, n, spread)
+                sizes, of = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T, n
+            error, freedom, worth = cluster_spread(sums, sizes, of, spread)
             units = np.broadcast_to(np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape)
         # Rounding leaves a trace where two rows are equal.
         error = np.where(error > _NOISE * np.maximum(np.sqrt(squares / n), 1e-300), error, 0.0)

@@ -172,16 +172,28 @@ def cluster_spread(sums: F64, sizes: F64, n: Floats, squares: Floats) -> tuple[F
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sizes / n
         scale = 1 / (1 - share)
-        error = np.sqrt((sums**2 * scale).sum(axis=0)) / n
+        powers = sums**2
+        error = np.sqrt((powers * scale).sum(axis=0)) / n
         pairs = (sizes * (sizes - 1)).sum(axis=0)
-        alike = ((sums**2).sum(axis=0) - squares) / pairs * (n - 1) / squares
+        alike = (powers.sum(axis=0) - squares) / pairs * (n - 1) / squares
         rho = np.clip(np.where(np.isfinite(alike), alike, 1.0), 0.0, 1.0)
-        # The variance of a cluster's sum, and the moments of the matrix whose eigenvalues Satterthwaite's formula takes.
-        variance = sizes * (1 - rho) + rho * sizes**2
-        whole = variance.sum(axis=0)
-        a, b, c = ((scale * part).sum(axis=0) for part in (share**2, variance**2, share * variance))
-        trace = (scale * (variance - 2 * share * variance + share**2 * whole)).sum(axis=0)
-        own = (scale**2 * (variance**2 * (1 - 4 * share) + 2 * share**2 * variance * whole)).sum(axis=0)
+        # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix whose eigenvalues Satterthwaite's
+        # formula takes, with the sums over clusters apart from rho, which may differ where the sizes do not.
+        more = sizes**2 - sizes
+
+        def first(weight: F64) -> F64:
+            out: F64 = (weight * sizes).sum(axis=0) + rho * (weight * more).sum(axis=0)
+            return out
+
+        def second(weight: F64) -> F64:
+            parts = ((weight * part).sum(axis=0) for part in (sizes**2, 2 * sizes * more, more**2))
+            out: F64 = sum(part * rho**power for power, part in enumerate(parts))
+            return out
+
+        whole, a = first(np.ones_like(share)), (scale * share**2).sum(axis=0)
+        b, c = second(scale), first(scale * share)
+        trace = first(scale * (1 - 2 * share)) + whole * a
+        own = second(scale**2 * (1 - 4 * share)) + 2 * whole * first(scale**2 * share**2)
         freedom = trace**2 / (whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own)
         return error, freedom, n**2 / (sizes**2).sum(axis=0)
 
