@@ -199,7 +199,7 @@ def compare_runs(
     paired = [task.paired for task in tasks if task.paired]
     overall = same = None
     if len(paired) == len(tasks) > 1 and can_average(measures):
-        overall = macro_difference(paired, value_range=UNIT_RANGE)
+        overall = overall_difference(matrices, paired)
         same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
     about = estimand(
@@ -238,6 +238,11 @@ def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str |
     found = matrices(runs, results, slices)
     _check_slices(runs[0], slices, found)
     return found
+
+
+def overall_difference(found: Sequence[Matrix], paired: Sequence[PairedComparison]) -> MacroDifference:
+    """The mean over tasks, each with the same weight, of their paired comparisons; found: their matrices."""
+    return macro_difference(paired, value_range=UNIT_RANGE)
 
 
 def can_average(measures: Sequence[Measure]) -> bool:

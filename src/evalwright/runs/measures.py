@@ -140,14 +140,16 @@ def paired_of(
     *,
     rows: tuple[int, int] = (0, 1),
     level: float = 0.95,
+    power: float = 0.8,
 ) -> PairedComparison:
     """Two rows of a matrix compared on the items that all were asked, or on some items."""
     from evalwright.statistics import compare_paired
 
     values, clusters = found.part(found.common() if items is None else items)
     return compare_paired(
-        *(values[row] for row in rows), clusters=clusters, level=level, value_range=found.measure.value_range
-    )
+        *(values[row] for row in rows), clusters=clusters, level=level, power=power,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
 
 
 def unpaired_of(

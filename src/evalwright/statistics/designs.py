@@ -74,7 +74,9 @@ def variance_parts(
     """
     scores = [np.asarray(one, dtype=np.float64) for one in (a, b)]
     if any(one.ndim != 3 for one in scores) or scores[0].shape[:2] != scores[1].shape[:2]:
-        raise ValueError("scores must have the shape (items, prompts, draws), the same items and prompts for both")
+        raise ValueError(
+            "scores must have the shape (items, prompts, draws), the same items and prompts for both"
+        )
     whole = np.logical_and.reduce([~np.isnan(one).all(axis=2).any(axis=1) for one in scores])
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
@@ -176,7 +178,9 @@ class Design:
         """Draws an item, as made."""
         return self.parts.repeats if self.parts else 1.0
 
-    def half_width(self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0) -> float:
+    def half_width(
+        self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0
+    ) -> float:
         """Half of the interval of the difference. ratio: the variance, over what was measured."""
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
@@ -184,7 +188,9 @@ class Design:
         low, high = self._scaled(items, repeats, ratio).limits(1 - self.level)
         return float(high - low) / 2
 
-    def visible(self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0) -> float:
+    def visible(
+        self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0
+    ) -> float:
         """The smallest difference that is seen with probability `power`."""
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
@@ -200,7 +206,7 @@ class Design:
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
         found, times = self.pairs, items / self.asked
-        variance = ratio * self.clusters
+        variance = ratio * (self.clusters if items > self.asked else 1.0)
         if self.parts is not None and repeats is not None:
             variance *= self.parts.ratio(repeats)
         freedom = np.maximum((found.freedom[0, 1] + 1) * times - 1, 1.0)
@@ -211,7 +217,13 @@ class Design:
                 (float(part[0, 1]) - added) * more + added
                 for part, added in ((counts.better, ADDED), (counts.worse, ADDED), (counts.size, 2 * ADDED))
             )
-            counts = replace(counts, better=np.asarray(better), worse=np.asarray(worse), size=np.asarray(size), freedom=freedom)
+            counts = replace(
+                counts,
+                better=np.asarray(better),
+                worse=np.asarray(worse),
+                size=np.asarray(size),
+                freedom=freedom,
+            )
         return AllPairs(
             difference=found.difference[0, 1],
             error=found.error[0, 1] * math.sqrt(variance / times),
@@ -229,7 +241,9 @@ class Design:
             raise ValueError("what several prompts show is known only from runs with several prompts")
         between = parts.shift.value + parts.own(repeats or parts.repeats) / items
         shared = parts.clustered * self.clusters / items
-        return sampled_spread(between, prompts, shared, max(1.0, (parts.freedom + 1) * items / parts.items - 1))
+        return sampled_spread(
+            between, prompts, shared, max(1.0, (parts.freedom + 1) * items / parts.items - 1)
+        )
 
 
 def fewest(enough: Callable[[float], bool]) -> int | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from evalwright import Run, ScriptedModel, Task, evaluate, plan
+from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.power import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.statistics import (
-    items_for_difference,
-    smallest_visible_difference,
     wilson,
 )
 from evalwright.statistics.power import difference_variance
@@ -86,14 +87,77 @@ def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
     task = only(plan(small_task(200), ECHO, runs=runs, difference=0.1))
     limits = difference_variance(a, b, 0.1)
     assert task.paired_variance.value == limits.value
-    for got, variance in zip(
-        (task.items_for_difference.low, task.items_for_difference.value, task.items_for_difference.high),
-        (limits.low, limits.value, limits.high),
-        strict=True,
-    ):
-        assert got == items_for_difference(0.1, variance)
-    assert task.visible_paired.value == pytest.approx(float(smallest_visible_difference(200, limits.value)))
+    # Connor's formula with t quantiles, the added quarter counts, and the n / (n - 1) of the data's own variance.
+    better, worse = np.count_nonzero(a > b), np.count_nonzero(a < b)
+
+    def visible(n: int) -> float:
+        up, down, size = better * n / 30 * 29 / 30 + 0.25, worse * n / 30 * 29 / 30 + 0.25, n * 29 / 30 + 0.5
+        rate, critical, more = (up + down) / size, stats.t.ppf(0.975, n - 1), stats.t.ppf(0.8, n - 1)
+
+        def short(d: float) -> float:
+            share = max(rate, d)
+            return d * size**0.5 - critical * share**0.5 - more * (share - d * d) ** 0.5
+
+        return float(optimize.brentq(short, 1e-9, 1 - 1e-9))
+
+    assert task.visible_paired.value == pytest.approx(visible(200))
+    assert task.items_for_difference.value == next(n for n in range(30, 999) if visible(n) <= 0.1)
+    low, value, high = (getattr(task.items_for_difference, end) for end in ("low", "value", "high"))
+    assert low < value < high
     assert task.items_for_difference.basis == "measured on 30 items of demo/small and demo/large, 95% limits"
+
+
+@pytest.mark.parametrize("cluster_size", [0, 4])
+@pytest.mark.parametrize("graded", [False, True])
+def test_the_plan_says_of_the_design_that_was_run_what_the_comparison_says(
+    tmp_path: Path, cluster_size: int, graded: bool
+) -> None:
+    rng = np.random.default_rng(9)
+    scores = rng.random((2, 60)) if graded else (rng.random((2, 60)) < [[0.5], [0.7]]).astype(float)
+    given = [[None if rng.random() < 0.1 else float(x) for x in row] for row in scores]
+    runs = [
+        make_run(
+            tmp_path,
+            scores=row,
+            model=f"demo/{name}",
+            cluster_size=cluster_size,
+            metric="mean" if graded else "accuracy",
+        )
+        for row, name in zip(given, ("small", "large"), strict=True)
+    ]
+    clusters = {"clusters": 15} if cluster_size else {}
+    forecast = plan(small_task(60, **clusters), ECHO, runs=runs, difference=0.1)
+    (compared,) = compare_runs(*runs).tasks
+    assert compared.paired is not None
+    task = only(forecast)
+    made = next(one for one in task.designs if one.made)
+    assert (made.items, made.repeats, made.prompts, made.answers) == (60, 1, 1, 60)
+    assert made.visible == pytest.approx(compared.paired.smallest_visible_difference, rel=1e-9)
+    assert made.half_width == pytest.approx((compared.paired.high - compared.paired.low) / 2, rel=1e-9)
+    assert task.visible_paired.value == made.visible
+    (cheapest,) = [one for one in task.designs if one.cheapest]
+    assert cheapest.enough and cheapest.items == task.items_for_difference.value
+    widths = [one.half_width for one in sorted(task.designs, key=lambda one: one.items)]
+    assert widths == sorted(widths, reverse=True)
+    assert "part of the items' share" in ((task.parts and task.parts.draw.basis) or "")
+
+
+def test_the_average_over_tasks_is_that_of_the_comparison(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    names = ("factual-closed-book", "factual-grounded")
+    runs = [
+        make_run(
+            tmp_path,
+            scores={name: (rng.random(80) < rate).astype(float).tolist() for name in names},
+            model=f"demo/{model}",
+        )
+        for model, rate in (("small", 0.4), ("large", 0.6))
+    ]
+    tasks = [dataclasses.replace(small_task(80), name=name) for name in names]
+    forecast = plan(tasks, ECHO, runs=runs)
+    overall = compare_runs(*runs).overall
+    assert overall is not None and forecast.visible_overall is not None
+    assert forecast.visible_overall.value == pytest.approx(overall.smallest_visible_difference, rel=1e-9)
 
 
 def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:
