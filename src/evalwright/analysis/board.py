@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from evalwright.analysis.comparison import check_tasks_are
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
+from evalwright.analysis.several import overall_mean
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
@@ -28,6 +30,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
+from evalwright.statistics.macro import TasksAre
 
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
@@ -105,13 +108,14 @@ class Board:
         return {"tasks": tasks, "rows": [row.as_dict() for row in self.rows], "notes": list(self.notes)}
 
 
-def make_board(runs: Sequence[Run]) -> Board:
-    """The leaderboard of some runs. Raises RunError for none, and where one task is shown by different metrics."""
+def make_board(runs: Sequence[Run], tasks_are: TasksAre = "fixed") -> Board:
+    """The leaderboard of some runs. tasks_are: as of `compare_runs`, for the overall score and ranks. Raises RunError for none, and where one task is shown by different metrics."""
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
     tasks = _columns(runs)
     directions = {task.lower_is_better for task in tasks}
     mixed = len(tasks) > 1 and not (all(task.bounded for task in tasks) and len(directions) == 1)
+    check_tasks_are(tasks_are, 0 if mixed else len(tasks))
     # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
     complete = [run for run in runs if all(not math.isnan(_value(run, task.name)) for task in tasks)]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
@@ -120,8 +124,8 @@ def make_board(runs: Sequence[Run]) -> Board:
         mains = [{task.name: task.main for task in run.tasks if task.main} for run in complete]
         found = matrices(complete, {task.name: [own[task.name] for own in mains] for task in tasks})
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
-    made = rank(found) if len(complete) > 1 and found else None
-    together = _together(found)
+    made = rank(found, tasks_are=tasks_are) if len(complete) > 1 and found else None
+    together = _together(found, tasks_are)
     factual = is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
@@ -134,11 +138,12 @@ def make_board(runs: Sequence[Run]) -> Board:
                 own_ranks=made.own_ranks[place] if made else (1, 1),
                 letters=made.letters[place] if made and made.letters else "",
                 together=together[place] if together else None,
+                overall=_sampled(row, tasks, found, place) if tasks_are == "sample" else row.overall,
             )
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone, tasks_are)))
 
 
 def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
@@ -197,6 +202,13 @@ def _row(
     )
 
 
+def _sampled(
+    row: BoardRow, tasks: Sequence[BoardTask], found: Sequence[Matrix], place: int
+) -> Estimate | None:
+    """The overall score of a run that has every task, for tasks like these."""
+    return overall_mean(found, [row.cells[task.name].estimate for task in tasks], place, "sample")
+
+
 def _order(row: BoardRow, first: BoardTask) -> float:
     """What rows are sorted by, the best least: the overall score, else that of the first task."""
     estimate = row.overall or (row.cells[first.name].estimate if first.name in row.cells else None)
@@ -205,7 +217,7 @@ def _order(row: BoardRow, first: BoardTask) -> float:
     return estimate.value if first.lower_is_better else -estimate.value
 
 
-def _together(found: Sequence[Matrix]) -> list[Estimate]:
+def _together(found: Sequence[Matrix], tasks_are: TasksAre) -> list[Estimate]:
     """Each run's headline score with the interval that holds with those of all others; none where it is no mean of items.
 
     On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
@@ -218,9 +230,11 @@ def _together(found: Sequence[Matrix]) -> list[Estimate]:
     runs = len(first.values)
     level = 1 - 0.05 / runs
     return [
-        macro_average(
+        overall_mean(
+            found,
             [mean_interval(one.values[row], clusters=one.clusters, level=level) for one in found],
-            value_range=UNIT_RANGE,
+            row,
+            tasks_are,
         )
         for row in range(runs)
     ]
@@ -233,8 +247,11 @@ def _notes(
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
+    tasks_are: TasksAre,
 ) -> Iterator[str]:
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
+    if tasks_are == "sample":
+        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")

@@ -33,7 +33,9 @@ from evalwright.statistics import (
     macro_difference,
 )
 from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
+from evalwright.statistics.task_sample import FEWEST, sampled_difference
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -73,11 +75,13 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
 
-def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
+def overall_equivalence(
+    found: Sequence[Matrix], margin: float, names: tuple[str, str], tasks_are: TasksAre = "fixed"
+) -> TaskEquivalence:
     """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
     parts = [paired_of(one, level=LEVEL) for one in found]
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
-    method = f"TOST, mean over {len(parts)} fixed tasks"
+    whole = overall_difference(found, parts, tasks_are)
+    method = f"TOST, mean over {len(parts)} {'fixed tasks' if tasks_are == 'fixed' else 'tasks as a sample'}"
     return _result(whole, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
 
 
@@ -183,12 +187,14 @@ def compare_runs(
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
     equivalent: float | None = None,
+    tasks_are: TasksAre = "fixed",
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
     most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
     slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
+    tasks_are: whether the mean over tasks is about these tasks or, at least three being there, about tasks like these.
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
@@ -198,13 +204,14 @@ def compare_runs(
     measures = [found.measure for found in matrices]
     paired = [task.paired for task in tasks if task.paired]
     overall = same = None
-    if len(paired) == len(tasks) > 1 and can_average(measures):
-        overall = overall_difference(matrices, paired)
-        same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
+    averaged = len(paired) == len(tasks) > 1 and can_average(measures)
+    check_tasks_are(tasks_are, len(tasks) if averaged else 0)
+    if averaged:
+        overall = overall_difference(matrices, paired, tasks_are)
+        same = overall_equivalence(matrices, equivalent, names, tasks_are) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
-    about = estimand(
-        matrices, "the mean difference A - B", how if paired else "two independent samples of items"
-    )
+    how = how if paired else "two independent samples of items"
+    about = estimand(matrices, "the mean difference A - B", how, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
     return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains)
@@ -240,9 +247,28 @@ def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str |
     return found
 
 
-def overall_difference(found: Sequence[Matrix], paired: Sequence[PairedComparison]) -> MacroDifference:
-    """The mean over tasks, each with the same weight, of their paired comparisons; found: their matrices."""
-    return macro_difference(paired, value_range=UNIT_RANGE)
+def overall_difference(
+    found: Sequence[Matrix],
+    paired: Sequence[PairedComparison],
+    tasks_are: TasksAre = "fixed",
+    rows: tuple[int, int] = (0, 1),
+) -> MacroDifference:
+    """The mean over tasks, each with the same weight, of the paired comparisons of two rows; found: their matrices."""
+    if tasks_are == "fixed":
+        return macro_difference(paired, value_range=UNIT_RANGE)
+    check_tasks_are(tasks_are, len(paired))
+    gaps = [(one.values[rows[0]] - one.values[rows[1]], one.units) for one in found]
+    return sampled_difference(paired, gaps, value_range=UNIT_RANGE)
+
+
+def check_tasks_are(tasks_are: TasksAre, tasks: int) -> None:
+    """Raise ConfigurationError where there is no mean over enough tasks for them to be a sample; tasks: those in the mean, 0: none."""
+    if tasks_are == "sample" and tasks < FEWEST:
+        there = f"there is one over {tasks}" if tasks > 1 else "there is none"
+        raise ConfigurationError(
+            f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but {there}: how far so few lie apart says nothing of "
+            "others. Use --tasks-are fixed, or runs of more tasks."
+        )
 
 
 def can_average(measures: Sequence[Measure]) -> bool:
@@ -357,8 +383,13 @@ def _flips(
     return tuple(flips)
 
 
-def estimand(found: Sequence[Matrix], what: str, how: str) -> str:
+def estimand(found: Sequence[Matrix], what: str, how: str, tasks_are: TasksAre = "fixed") -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
-    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
+    which = "tasks like these" if tasks_are == "sample" else "these"
+    over = (
+        f"over {which} {len(found)}{' tasks' * (tasks_are == 'fixed')}, each with the same weight, "
+        if len(found) > 1
+        else ""
+    )
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
     return f"The estimate is {what} {over}for items drawn like these, {how}{units}. Intervals are 95%."

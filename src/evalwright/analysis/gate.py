@@ -27,15 +27,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.comparison import can_average, common_results, overall_difference, read_matrices
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
+from evalwright.runs.measures import Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
-from evalwright.statistics import macro_difference
+from evalwright.statistics.macro import TasksAre
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
 Unit = Literal["", "points", "%"]
@@ -173,8 +173,17 @@ class _Target:
     results: tuple[MetricResult, ...] = ()
 
 
-def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", families: int = 1) -> Gate:
+def judge(
+    a: Run,
+    b: Run,
+    rules: Sequence[GateRule],
+    *,
+    mode: Mode = "shown",
+    families: int = 1,
+    tasks_are: TasksAre = "fixed",
+) -> Gate:
     """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
+    tasks_are: of rules over all tasks, as of `compare_runs`.
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
@@ -193,7 +202,9 @@ def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", fa
             metric = target.results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric)
-            outcomes.append(_difference(target, cache[metric], mode, tests if mode == "shown" else 1))
+            outcomes.append(
+                _difference(target, cache[metric], mode, tests if mode == "shown" else 1, tasks_are)
+            )
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
@@ -259,7 +270,9 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
 
 
-def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int) -> RuleResult:
+def _difference(
+    target: _Target, found: Sequence[Matrix], mode: Mode, tests: int, tasks_are: TasksAre
+) -> RuleResult:
     """Drops, rises, changes and differs: by the interval of B - A."""
     rule, task = target.rule, target.task
     if task:
@@ -277,7 +290,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap, low, high, reference, how = _interval(found, level)
+    gap, low, high, reference, how = _interval(found, level, tasks_are)
     if math.isnan(low) or math.isnan(high):
         return _not_judged(target, label)
     margin = margin_of(rule, bounded=bounded, reference=reference)
@@ -297,7 +310,9 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     return RuleResult(rule.text, task, label, failed, True, f"{task}: {text}" if task else text)
 
 
-def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, float, float, str]:
+def _interval(
+    found: Sequence[Matrix], level: float, tasks_are: TasksAre
+) -> tuple[float, float, float, float, str]:
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
     if len(found) == 1 and not found[0].common().any():
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
@@ -310,13 +325,14 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     if len(parts) == 1:
         only = parts[0]
         return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
+    whole = overall_difference(found, parts, tasks_are, (1, 0))
+    sample = " as a sample of tasks" if tasks_are == "sample" else ""
     return (
         whole.difference,
         whole.low,
         whole.high,
         reference,
-        f"mean of {len(parts)} tasks, n = {whole.n:,}{left}",
+        f"mean of {len(parts)} tasks{sample}, n = {whole.n:,}{left}",
     )
 
 

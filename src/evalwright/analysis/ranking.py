@@ -25,7 +25,9 @@ from evalwright.statistics import (
     rank_sets,
     smallest_visible_difference,
 )
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
+from evalwright.statistics.task_sample import simultaneous_sampled
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -117,7 +119,12 @@ class Ranking:
 
 
 def rank(
-    found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
+    found: Sequence[Matrix],
+    *,
+    level: float = 0.95,
+    items: NDArray[np.bool_] | None = None,
+    draws: int = 2000,
+    tasks_are: TasksAre = "fixed",
 ) -> Ranking:
     """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
 
@@ -128,6 +135,9 @@ def rank(
         one = found[0]
         values, clusters = (one.values, one.clusters) if items is None else one.part(items)
         differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
+    elif tasks_are == "sample":
+        sampled = [(one.values, one.units) for one in found]
+        differences = simultaneous_sampled(sampled, level=level, value_range=span, draws=draws)
     else:
         parts = [(one.values, one.clusters) for one in found]
         differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)

@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
+from evalwright.analysis.comparison import (
+    can_average,
+    check_tasks_are,
+    estimand,
+    no_mean,
+    overall_difference,
+    read_matrices,
+)
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.words import counted, listed
@@ -24,8 +31,10 @@ from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
-from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics import Estimate, compare_paired, macro_average, mean_interval
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+from evalwright.statistics.task_sample import sampled_average
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -88,11 +97,12 @@ def compare_several(
     baseline: Run | None = None,
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
+    tasks_are: TasksAre = "fixed",
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust: as of
-    `compare_runs`. Raises RunError for fewer than two
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are:
+    as of `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
     if len(runs) < 2:
@@ -108,6 +118,7 @@ def compare_several(
         place = folders.index(baseline.folder.resolve())
     found = read_matrices(runs, slices)
     whole = len(found) > 1 and can_average([one.measure for one in found])
+    check_tasks_are(tasks_are, len(found) if whole else 0)
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
@@ -119,13 +130,13 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(found, place, 1, "") if whole else None,
+        overall=_table(found, place, 1, "", tasks_are=tasks_are) if whole else None,
         tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
         estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered"
+            found, f"the mean difference {against}", "each pair on the items that both answered", tasks_are
         ),
         warnings=tuple(_warnings(found, labels, place)),
         differences={name: lines for name, lines in others.items() if lines},
@@ -140,15 +151,21 @@ def _table(
     *,
     items: Any = None,
     name: str = "",
+    tasks_are: TasksAre = "fixed",
 ) -> PairTable:
     level = 1 - _SHARE / families
-    made = rank(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
+    made = rank(
+        found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS, tasks_are=tasks_are
+    )
     measure = found[0].measure
     whole = len(found) > 1
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
-        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
+        pairs = tuple(
+            replace(pair, visible=_visible(found, pair, pair_level, items, tasks_are)) for pair in pairs
+        )
+    sampled = ", for tasks like these" if tasks_are == "sample" else ""
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
@@ -161,22 +178,30 @@ def _table(
     return PairTable(
         task="" if whole else measure.task,
         slice=name,
-        metric="mean over tasks" if whole else measure.metric,
+        metric=f"mean over {'tasks like these' if sampled else 'tasks'}" if whole else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(
-            macro_average([mean(one, row) for one in found], value_range=measure.value_range) for row in rows
-        ),
+        means=tuple(overall_mean(found, [mean(one, row) for one in found], row, tasks_are) for row in rows),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
         level=level,
-        correction=f"simultaneous for {against}{more}, 95%",
+        correction=f"simultaneous for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
 
 
-def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
+def overall_mean(
+    found: Sequence[Matrix], parts: Sequence[Estimate], row: int, tasks_are: TasksAre
+) -> Estimate:
+    """The mean over tasks of a run's scores, each with the same weight; parts: by task."""
+    limits = found[0].measure.value_range
+    if tasks_are == "fixed" or len(parts) == 1:
+        return macro_average(parts, value_range=limits)
+    return sampled_average(parts, [(one.values[row], one.units) for one in found], value_range=limits)
+
+
+def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any, tasks_are: TasksAre) -> float:
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
     if not pair.n:
         return pair.visible  # two independent samples
@@ -188,7 +213,7 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> f
         parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
-    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
+    return overall_difference(found, parts, tasks_are, (pair.a, pair.b)).smallest_visible_difference
 
 
 def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:

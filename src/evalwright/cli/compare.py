@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TASKS_ARE, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     metavar="MARGIN",
     help="Test whether two runs are the same up to this margin (TOST).",
 )
+@TASKS_ARE
 @several(
     "--fail-if",
     "rules",
@@ -98,8 +99,9 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],
         equivalent=given["equivalent"],
+        tasks_are=given["tasks_are"],
     )
-    gates = _gates(opened, baseline, rules, given["mode"])
+    gates = _gates(opened, baseline, rules, given["mode"], given["tasks_are"])
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
@@ -129,7 +131,9 @@ def _gains(run: Run, as_json: bool) -> bool:
     return bool(found)
 
 
-def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any) -> list[Gate]:
+def _gates(
+    opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
+) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
@@ -138,4 +142,7 @@ def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode:
     reference = baseline or opened[0]
     place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(opened) if i != place]
-    return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
+    return [
+        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are)
+        for other in others
+    ]

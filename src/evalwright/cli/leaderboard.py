@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TRUST_FILE, only_with, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TASKS_ARE, TRUST_FILE, only_with, several
 from evalwright.cli.output import print_result
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
+@TASKS_ARE
 @click.option(
     "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
 )
@@ -91,7 +92,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         opened = kept_runs(opened, Path(given["kept"]))
         for kept_run in opened:
             kept_run.verify()
-    board = make_board(opened)
+    board = make_board(opened, given["tasks_are"])
     written = publish(board, opened, given)
     if given["kept"]:
         keep_runs(opened, Path(given["kept"]))

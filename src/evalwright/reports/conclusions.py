@@ -149,7 +149,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
             f"has too few items with a score from both."
         )
     difference, low, high = (100 * part for part in (overall.difference, overall.low, overall.high))
-    basis = f"mean of {overall.n_tasks} tasks, {overall.n} items"
+    which = "tasks like these" if overall.tasks_are == "sample" else "these"
+    basis = f"mean of {which} {overall.n_tasks}{' tasks' * (overall.tasks_are == 'fixed')}, {overall.n} items"
     level = f"{100 * overall.level:g}% interval"
     if overall.p_value < 1 - overall.level and low * high > 0:
         if difference < 0:

@@ -82,6 +82,11 @@ class Matrix:
             every &= row
         return every
 
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """Codes of what is independent, which mean the same in every task: clusters, else items."""
+        return ~self.keys if self.clusters is None else self.clusters
+
     def part(self, items: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
         """Values and clusters of some items."""
         return self.values[:, items], None if self.clusters is None else self.clusters[items]

@@ -112,7 +112,7 @@ def _differences(comparison: Comparison) -> doc.Table:
                 "",
                 numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
                 numbers.p_value(whole.p_value),
-                "Welch-Satterthwaite t",
+                "t, tasks as a sample" if whole.tasks_are == "sample" else "Welch-Satterthwaite t",
                 visible(whole.smallest_visible_difference, True),
                 "",
                 numbers.count(whole.n),
