@@ -77,7 +77,7 @@ def variance_parts(
         raise ValueError(
             "scores must have the shape (items, prompts, draws), the same items and prompts for both"
         )
-    whole = np.logical_and.reduce([~np.isnan(one).all(axis=2).any(axis=1) for one in scores])
+    whole = np.all([(~np.isnan(one)).any(axis=2).all(axis=1) for one in scores], axis=0)
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
     codes, n_clusters = cluster_codes(ids)
@@ -113,7 +113,9 @@ def variance_parts(
         prompt=prompt,
         shift=shift,
         items=n,
-        repeats=float(draw.mean() / noise.mean()) if repeated and noise.mean() > 0 else _draws(scores),
+        repeats=round(float(draw.mean() / noise.mean()), 6)
+        if repeated and noise.mean() > 0
+        else _draws(scores),
         prompts=prompts,
         clustered=max(0.0, spread.error**2 * n - float(rest.mean()) / prompts) if spread.error > 0 else 0.0,
         freedom=max(spread.freedom, 1.0),

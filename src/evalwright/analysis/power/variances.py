@@ -110,10 +110,11 @@ def _single(
             half = None
             if low is not None and high is not None and "design_effect" not in aim.assumed:
                 whole = (high - low) / 2 * math.sqrt(len(means) * more_clustered(means, ids, clusters))
-                ends = (
-                    math.sqrt((end or 0.0) / (variance.value or 1.0)) for end in (variance.low, variance.high)
+                value = variance.value or 1.0
+                least, most = (
+                    whole * math.sqrt(end / value) if end else None for end in (variance.low, variance.high)
                 )
-                half = Amount(whole, *(whole * end if end else None for end in ends), basis)
+                half = Amount(whole, least, most, basis)
             found.append((variance, Amount(estimate.value, low, high, basis), half))
     if found:
         variance, score, half = max(found, key=lambda one: one[0].value or 0.0)
