@@ -149,18 +149,19 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
             f"has too few items with a score from both."
         )
     difference, low, high = (100 * part for part in (overall.difference, overall.low, overall.high))
-    which = "tasks like these" if overall.tasks_are == "sample" else "these"
-    basis = f"mean of {which} {overall.n_tasks}{' tasks' * (overall.tasks_are == 'fixed')}, {overall.n} items"
+    sample = overall.tasks_are == "sample"
+    where = "Over tasks like these" if sample else "Over all tasks"
+    basis = f"mean of {'' if sample else 'these '}{overall.n_tasks} tasks{' as a sample' if sample else ''}, {overall.n} items"
     level = f"{100 * overall.level:g}% interval"
     if overall.p_value < 1 - overall.level and low * high > 0:
         if difference < 0:
             name_a, name_b, difference, low, high = name_b, name_a, -difference, -high, -low
         return (
-            f"Over all tasks {name_a} scores {difference:.1f} points higher than {name_b} "
+            f"{where} {name_a} scores {difference:.1f} points higher than {name_b} "
             f"({level} {low:.1f} to {high:.1f}, {basis})."
         )
     return (
-        f"Over all tasks no significant difference between {name_a} and {name_b} was found "
+        f"{where} no significant difference between {name_a} and {name_b} was found "
         f"({difference:+.1f} points; {level} {low:.1f} to {high:.1f}, {basis}); differences under "
         f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
     )
@@ -171,7 +172,13 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
 
 def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
-    where = f"On {table.task}" if table.task else "Over all tasks"
+    where = (
+        f"On {table.task}"
+        if table.task
+        else "Over tasks like these"
+        if table.metric != "mean over tasks"
+        else "Over all tasks"
+    )
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [pair for pair in table.pairs if pair.verdict == "not compared"]

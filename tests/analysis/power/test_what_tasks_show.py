@@ -142,6 +142,49 @@ def test_the_plan_says_of_the_design_that_was_run_what_the_comparison_says(
     assert "part of the items' share" in ((task.parts and task.parts.draw.basis) or "")
 
 
+def test_prompts_and_repeats_of_the_same_items_are_parts_of_their_own() -> None:
+    """Two models on 40 items, four prompts and two repeats of each: everything is measured, and more of each buys something."""
+    rng = np.random.default_rng(8)
+    chances: dict[tuple[str, str], float] = {}
+
+    def model(name: str, more: float) -> ScriptedModel:
+        def answer(request: object) -> str:
+            text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content  # type: ignore[attr-defined]
+            chance = chances.setdefault((name, text), float(rng.uniform(0.0, 0.6)) + more)
+            return "yes" if rng.random() < chance else "no"
+
+        return ScriptedModel(answer, name=name, version="1")
+
+    models = [model("m/a", 0.4), model("m/b", 0.0)]
+    answer = {"max_tokens": 8, "temperature": 1.0, "draws": 2}
+    wordings = ("{{ input }}", "Please: {{ input }}", "{{ input }} Answer.", "Now, {{ input }}")
+    runs = [
+        run
+        for number, wording in enumerate(wordings)
+        for run in evaluate(
+            small_task(40, answer=answer, prompt={"user": wording}), models, name=f"prompt-{number}"
+        )
+    ]
+    task = small_task(40, answer=answer, prompt={"user": wordings[0]})
+    found = only(plan(task, models, runs=runs, difference=0.1))
+    assert found.parts is not None
+    assert "4 prompts" in found.parts.prompt.basis and "2 repeats" in found.parts.draw.basis
+    assert found.parts.draw.value == pytest.approx(0.3, abs=0.1)
+    made = next(one for one in found.designs if one.made)
+    compared = compare_runs(runs[0], runs[1]).tasks[0].paired
+    assert compared is not None
+    assert (made.items, made.repeats, made.prompts, made.answers) == (40, 2, 1, 80)
+    assert made.visible == pytest.approx(compared.smallest_visible_difference, rel=1e-9)
+    by_design = {(one.items, one.repeats, one.prompts): one for one in found.designs}
+    assert by_design[40, 8, 1].half_width < by_design[40, 4, 1].half_width < made.half_width
+    assert by_design[40, 2, 10].half_width < by_design[40, 2, 3].half_width
+    assert by_design[40, 2, 3].answers == 240
+    alone = only(plan(task, models, runs=runs[:2], difference=0.1))
+    assert {one.prompts for one in alone.designs} == {1}
+    assert alone.parts is not None and alone.parts.shift.value is None
+    assert "one prompt" in alone.parts.shift.basis
+
+
 def test_the_average_over_tasks_is_that_of_the_comparison(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     names = ("factual-closed-book", "factual-grounded")

@@ -56,15 +56,18 @@ def measured_pair(
     """The two models of these runs that show least, or None where the runs are not of two models on common items."""
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
-    runs = [source for source in sources if task in source.tasks]
-    prompts = {id(one): _prompt(one, task) for one in runs}
+    runs = of_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
-    same = [(a, b) for a, b in pairs if prompts[id(a)] == prompts[id(b)]]
-    found = [
-        _pair(task, a, b, sources, clusters, aim) for a, b in same or pairs or list(combinations(runs, 2))
-    ]
+    found = [_pair(task, a, b, sources, clusters, aim) for a, b in pairs or list(combinations(runs, 2))]
     known = [one for one in found if one is not None]
     return max(known, key=lambda one: one.design.visible(one.n), default=None)
+
+
+def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """Those runs of a task that have the prompt of the first, where they are of several models; else all."""
+    runs = [source for source in sources if task in source.tasks]
+    same = [one for one in runs if _prompt(one, task) == _prompt(runs[0], task)]
+    return same if len({one.run.label for one in same}) > 1 else runs
 
 
 def _pair(

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.comparison import overall_difference
-from evalwright.analysis.power.designs import MeasuredPair, designs_of, measured_pair, parts_forecast
+from evalwright.analysis.power.designs import (
+    MeasuredPair,
+    designs_of,
+    measured_pair,
+    of_one_prompt,
+    parts_forecast,
+)
 from evalwright.analysis.power.draws import drawn_at_random, draws_of
 from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 from evalwright.analysis.power.opening import (
@@ -150,7 +156,8 @@ def _task(
     metric = _metric(task, measured)
     bounded = metric in BOUNDED
     clusters = _clusters(task)
-    spread = variances_of(bounded, clusters, measured, aim)
+    alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
+    spread = variances_of(bounded, clusters, alike, aim)
     pair = measured_pair(task.name, sources, clusters, aim)
     single, paired = _product(spread.single, spread.design), _product(spread.paired, spread.design)
     n_total = len(task.samples)
@@ -187,7 +194,7 @@ def _task(
         else half.through(lambda h: aim.unpaired(h, bounded)),
         half_width=half,
         n_used=n_used,
-        draws=draws_of(task, spread, measured, bases, aim, pair),
+        draws=draws_of(task, spread, alike, bases, aim, pair),
         models={
             one.model.name: usage_of(basis, n_used * task.draws, n_total * task.draws, aim)
             for one, basis in zip(planned, bases, strict=True)
