@@ -1,4 +1,4 @@
-"""What other designs would show: parts of the variance against known ones and statsmodels, predictions against simulated comparisons."""
+"""What other designs would show: parts of the variance against known ones and the table by hand, predictions against simulated comparisons."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pytest
-from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
 
 from evalwright.statistics import compare_paired
 from evalwright.statistics.designs import Design, VarianceParts, variance_parts
@@ -50,14 +47,15 @@ def test_the_parts_are_those_of_an_analysis_of_variance() -> None:
     a, b = scores(np.random.default_rng(2), 30, 4, 2)
     found = variance_parts(a, b)
     means = (a - b).mean(axis=2)
-    place, prompt = np.indices(means.shape)
-    table = pd.DataFrame({"d": means.ravel(), "i": place.ravel(), "p": prompt.ravel()})
-    squares = anova_lm(ols("d ~ C(i) + C(p)", table).fit())["mean_sq"]
+    rows, columns = means.mean(axis=1, keepdims=True), means.mean(axis=0, keepdims=True)
+    items = 4 * float(((rows - means.mean()) ** 2).sum()) / 29
+    prompts = 30 * float(((columns - means.mean()) ** 2).sum()) / 3
+    rest = float(((means - rows - columns + means.mean()) ** 2).sum()) / 87
     within = float((a.var(axis=2, ddof=1) + b.var(axis=2, ddof=1)).mean())
     assert found.draw.value == pytest.approx(within)
-    assert found.prompt.value == pytest.approx(squares["Residual"] - within / 2)
-    assert found.item.value == pytest.approx((squares["C(i)"] - squares["Residual"]) / 4)
-    assert found.shift.value == pytest.approx(max(0.0, (squares["C(p)"] - squares["Residual"]) / 30))
+    assert found.prompt.value == pytest.approx(rest - within / 2)
+    assert found.item.value == pytest.approx((items - rest) / 4)
+    assert found.shift.value == pytest.approx(max(0.0, (prompts - rest) / 30))
     assert found.clustered == pytest.approx(found.item.value)
 
 

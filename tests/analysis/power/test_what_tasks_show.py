@@ -96,7 +96,7 @@ def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
 
         def short(d: float) -> float:
             share = max(rate, d)
-            return d * size**0.5 - critical * share**0.5 - more * (share - d * d) ** 0.5
+            return float(d * size**0.5 - critical * share**0.5 - more * (share - d * d) ** 0.5)
 
         return float(optimize.brentq(short, 1e-9, 1 - 1e-9))
 

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,8 +113,8 @@ def _prompt(source: MeasuredRun, task: str) -> str:
     return json.dumps([task, record["definition"].get("prompt")], sort_keys=True, default=str)
 
 
-def _record(source: MeasuredRun, task: str) -> dict[str, object]:
-    found: dict[str, object] = next(one for one in source.run.data["tasks"] if one["name"] == task)
+def _record(source: MeasuredRun, task: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in source.run.data["tasks"] if one["name"] == task)
     return found
 
 

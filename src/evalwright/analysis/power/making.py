@@ -222,19 +222,15 @@ def _assumed(
 
 def _measured(n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim) -> tuple[Amount, Amount]:
     """The same from a comparison that was made, with the limits of its variance."""
-    ratios = [
-        end / variance.value if end is not None and variance.value else None
-        for end in (variance.low, variance.high)
-    ]
-    design = pair.design
-    basis = variance.basis
+    design, basis, whole = pair.design, variance.basis, variance.value
     if pair.made.n < pair.n:
         basis += (
             f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the same share is expected"
         )
 
     def ends(of: Callable[[float], float | None]) -> Amount:
-        return Amount(of(1.0), *(None if ratio is None else of(ratio) for ratio in ratios), basis)
+        low, high = (of(end / whole) if end and whole else None for end in (variance.low, variance.high))
+        return Amount(of(1.0), low, high, basis)
 
     return (
         ends(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
