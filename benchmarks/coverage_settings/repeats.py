@@ -103,8 +103,8 @@ def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) 
             false = findings & (truth == 0) if what == "findings" else (low > truth) | (high < truth)
             if how != "holm":  # of findings; Holm's intervals hold for all
                 false &= findings
-            wrong = int(np.count_nonzero(false))
-            hits[trial] = 1 - (wrong > 0 if how == "holm" else wrong / max(1, np.count_nonzero(findings)))
+            wrong, found = int(np.count_nonzero(false)), int(np.count_nonzero(findings))
+            hits[trial] = 1 - (wrong > 0 if how == "holm" else wrong / max(1, found))
         note = f"{seen / trials / different:.0%} of those that differ found" if different else ""
         names = {"bh": "Benjamini-Hochberg", "holm": "Holm", "none": "no adjustment"}
         return Covered(hits, widths, names[how], note)  # type: ignore[arg-type]
