@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
     from evalwright.evaluation.planning import ModelLike, TaskLike
+    from evalwright.statistics.macro import TasksAre
     from evalwright.statistics.multiplicity import Adjustment
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
@@ -42,6 +43,7 @@ def compare(
     slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
+    tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
 ) -> Comparison: ...
 
@@ -55,6 +57,7 @@ def compare(
     slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
+    tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
 ) -> Comparison | SeveralComparison: ...
 
@@ -67,6 +70,7 @@ def compare(
     slices_adjust: Adjustment = "bh",
     most_flips: int = 20,
     equivalent: float | None = None,
+    tasks_are: TasksAre = "fixed",
     runs_folder: str | Path = "runs",
 ) -> Comparison | SeveralComparison:
     """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.

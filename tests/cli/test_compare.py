@@ -34,6 +34,53 @@ def test_two_runs_with_slices_flips_and_equivalence() -> None:
     assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
 
 
+@pytest.mark.parametrize(
+    ("how", "says"), [("holm", "Holm over the 2 values"), ("none", "tested at 5% alone")]
+)
+def test_how_slices_are_adjusted_is_chosen_and_said(how: str, says: str) -> None:
+    done = typed("compare", "a", "b", "--slice", "domain", "--slices-adjust", how)
+    assert done.code == 0 and says in " ".join(done.out.split())
+    assert typed("compare", "a", "b", "--slices-adjust", how).code == 2
+
+
+def test_tasks_as_a_sample_of_tasks(folder: Path) -> None:
+    rates = {"a": (30, 22, 34), "b": (26, 12, 20), "c": (20, 20, 20)}
+    for name, right in rates.items():
+        scores = {f"t{place}": [1.0] * n + [0.0] * (40 - n) for place, n in enumerate(right)}
+        make_run(folder / "runs", scores=scores, name=f"three-{name}", model=f"demo/{name}")
+    command = ("compare", "three-a", "three-b", "--json")
+    rule = "overall drops by more than 5 points"
+    fixed, sample = (
+        json.loads(typed(*command, "--tasks-are", are, "--fail-if", rule).out) for are in ("fixed", "sample")
+    )
+    assert (
+        "mean of these 3 tasks" in fixed["conclusion"] and "scores 23.3 points higher" in fixed["conclusion"]
+    )
+    assert sample["conclusion"].startswith("Over tasks like these no significant difference")
+    assert "mean of 3 tasks as a sample, 120 items" in sample["conclusion"]
+    assert "over tasks like these 3" in sample["estimand"]
+    assert sample["overall"]["high"] > fixed["overall"]["high"] and sample["overall"]["tasks_are"] == "sample"
+    assert fixed["gates"][0]["failed"] and not sample["gates"][0]["failed"]
+    assert "as a sample of tasks" in sample["gates"][0]["outcomes"][0]["sentence"]
+    several = json.loads(
+        typed("compare", "three-a", "three-b", "three-c", "--tasks-are", "sample", "--json").out
+    )
+    assert several["conclusion"].startswith("Over tasks like these ")
+    assert several["overall"]["correction"].endswith("for tasks like these")
+    assert several["overall"]["pairs"][0]["high"] > sample["overall"]["high"]
+    board = [
+        json.loads(typed("leaderboard", "three-a", "three-b", "--tasks-are", are, "--json").out)
+        for are in ("fixed", "sample")
+    ]
+    widths = [one["rows"][0]["overall"]["high"] - one["rows"][0]["overall"]["low"] for one in board]
+    assert widths[1] > widths[0]
+    assert any("generalise to tasks like these" in note for note in board[1]["notes"])
+    assert [row["ranks"] for row in board[1]["rows"]] == [[1, 2], [1, 2]]
+    for refused in (("compare", "a", "b"), ("leaderboard", "a", "b"), ("compare", "a", "b", "c")):
+        done = typed(*refused, "--tasks-are", "sample")
+        assert done.code == 2 and "need a mean over at least 3 tasks, but there is none" in done.err
+
+
 def test_three_runs_and_a_baseline() -> None:
     done = typed("compare", "a", "b", "c")
     assert (done.code, done.err) == (0, "")

@@ -183,6 +183,7 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
                 own_ranks=made.own_ranks[place] if made else (1, 1),
                 letters=made.letters[place] if made and made.letters else "",
                 together=together[place] if together else None,
+                overall=_sampled(row, tasks, found, place) if tasks_are == "sample" else row.overall,
             )
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
@@ -285,6 +286,13 @@ def _row(
     )
 
 
+def _sampled(
+    row: BoardRow, tasks: Sequence[BoardTask], found: Sequence[Matrix], place: int
+) -> Estimate | None:
+    """The overall score of a run that has every task, for tasks like these."""
+    return overall_mean(found, [row.cells[task.name].estimate for task in tasks], place, "sample")
+
+
 def _order(row: BoardRow, first: BoardTask) -> float:
     """What rows are sorted by, the best least: the overall score, else that of the first task."""
     estimate = row.overall or (row.cells[first.name].estimate if first.name in row.cells else None)
@@ -333,6 +341,8 @@ def _notes(
 ) -> Iterator[str]:
     """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
+    if tasks_are == "sample":
+        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")

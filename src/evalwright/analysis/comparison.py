@@ -44,7 +44,9 @@ from evalwright.statistics import (
     equivalence_paired,
 )
 from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
+from evalwright.statistics.task_sample import FEWEST, sampled_difference
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -200,6 +202,7 @@ def compare_runs(
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
     equivalent: float | None = None,
+    tasks_are: TasksAre = "fixed",
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
@@ -208,6 +211,7 @@ def compare_runs(
     most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
     slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
+    tasks_are: whether the mean over tasks is about these tasks or, at least three being there, about tasks like these.
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """

@@ -179,8 +179,17 @@ class _Target:
     node: Node | None = None
 
 
-def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", families: int = 1) -> Gate:
+def judge(
+    a: Run,
+    b: Run,
+    rules: Sequence[GateRule],
+    *,
+    mode: Mode = "shown",
+    families: int = 1,
+    tasks_are: TasksAre = "fixed",
+) -> Gate:
     """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
+    tasks_are: of rules over all tasks, as of `compare_runs`.
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
@@ -199,7 +208,9 @@ def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", fa
             metric = target.results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric)
-            outcomes.append(_difference(target, cache[metric], mode, tests if mode == "shown" else 1))
+            outcomes.append(
+                _difference(target, cache[metric], mode, tests if mode == "shown" else 1, tasks_are)
+            )
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
@@ -275,7 +286,9 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
 
 
-def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int) -> RuleResult:
+def _difference(
+    target: _Target, found: Sequence[Matrix], mode: Mode, tests: int, tasks_are: TasksAre
+) -> RuleResult:
     """Drops, rises, changes and differs: by the interval of B - A."""
     rule, task = target.rule, target.task
     if task:

@@ -24,7 +24,9 @@ from evalwright.statistics import (
     rank_sets,
     smallest_visible_difference,
 )
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
+from evalwright.statistics.task_sample import simultaneous_sampled
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 

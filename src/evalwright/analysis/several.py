@@ -28,6 +28,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+from evalwright.statistics.task_sample import sampled_average
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -184,7 +185,7 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
         level=level,
-        correction=f"simultaneous for {against}{more}, 95%",
+        correction=f"simultaneous for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     metavar="MARGIN",
     help="Test whether two runs are the same up to this margin (TOST).",
 )
+@TASKS_ARE
 @several(
     "--fail-if",
     "rules",
@@ -100,6 +101,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],
         equivalent=given["equivalent"],
+        tasks_are=given["tasks_are"],
     )
     gates = _gates(opened, baseline, rules, given["mode"])
     for run in opened:
@@ -133,7 +135,9 @@ def _gains(run: Run, as_json: bool) -> bool:
     return bool(found)
 
 
-def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any) -> list[Gate]:
+def _gates(
+    opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
+) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
@@ -142,4 +146,7 @@ def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode:
     reference = baseline or opened[0]
     place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(opened) if i != place]
-    return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
+    return [
+        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are)
+        for other in others
+    ]

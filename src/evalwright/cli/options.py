@@ -65,6 +65,12 @@ TRUST_FILE = click.option(
 )
 
 
+TASKS_ARE = click.option(
+    "--tasks-are", type=click.Choice(["fixed", "sample"]), default="fixed", show_default=True,
+    help="Whether means over tasks are about these tasks, or about tasks like these (3 or more).",
+)  # fmt: skip
+
+
 def only_with(**needs: str) -> None:
     """Raise UsageError where an option was typed that does nothing without another one, and that one was not.
 

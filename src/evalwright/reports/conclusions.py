@@ -232,7 +232,13 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
 
 def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
-    where = f"On {table.task}" if table.task else "Over all tasks"
+    where = (
+        f"On {table.task}"
+        if table.task
+        else "Over tasks like these"
+        if table.metric != "mean over tasks"
+        else "Over all tasks"
+    )
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [

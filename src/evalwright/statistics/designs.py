@@ -38,7 +38,7 @@ class VarianceParts:
 
     `item`: of the true difference over items. `draw`: of one draw of both models. `prompt`: of how an item's difference changes with
     the prompt. `shift`: of how the mean difference changes with the prompt. `repeats`, `prompts`: of each item, as measured, `items`
-    with all of them; `clustered`: the item part with what clusters add to it; `freedom`: of the error of the mean.
+    with all of them; `noise`: what the draws that were made add to an item's difference; `clustered`: the item part with what clusters add to it; `freedom`: of the error of the mean.
     """
 
     item: Limits
@@ -48,13 +48,15 @@ class VarianceParts:
     items: int
     repeats: float
     prompts: int
+    noise: float
     clustered: float
     freedom: float
 
     def own(self, repeats: float) -> float:
         """What one prompt's answers add to an item's difference with that many repeats, the item part not among it."""
-        noise = 0.0 if math.isnan(self.draw.value) else self.draw.value / repeats
-        return noise + (0.0 if math.isnan(self.prompt.value) else self.prompt.value)
+        return self.noise * self.repeats / repeats + (
+            0.0 if math.isnan(self.prompt.value) else self.prompt.value
+        )
 
     def ratio(self, repeats: float) -> float:
         """The variance of an item's difference with so many repeats of one prompt, over that with those that were made."""
@@ -86,7 +88,7 @@ def variance_parts(
     codes, n_clusters = cluster_codes(ids)
     n, prompts = scores[0].shape[:2]
     if n < 2:
-        return VarianceParts(_NONE, _NONE, _NONE, _NONE, n, 1.0, prompts, 0.0, 1.0)
+        return VarianceParts(_NONE, _NONE, _NONE, _NONE, n, 1.0, prompts, 0.0, 0.0, 1.0)
 
     def mean(values: F64) -> Limits:
         spread = standard_error(values, codes, n_clusters)
@@ -116,16 +118,12 @@ def variance_parts(
         prompt=prompt,
         shift=shift,
         items=n,
-        repeats=float(draw.mean() / noise.mean()) if repeated and noise.mean() > 0 else _draws(scores),
+        repeats=sum(one.shape[2] for one in scores) / 2,
         prompts=prompts,
+        noise=float(noise.mean()),
         clustered=max(0.0, spread.error**2 * n - float(rest.mean()) / prompts) if spread.error > 0 else 0.0,
         freedom=max(spread.freedom, 1.0),
     )
-
-
-def _draws(scores: list[F64]) -> float:
-    counts = [np.count_nonzero(~np.isnan(one), axis=2) for one in scores]
-    return float(np.mean([count.mean() for count in counts]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ class Design:
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
         found, times = self.pairs, items / self.asked
-        variance = ratio * self.clusters
+        variance = ratio * (self.clusters if items > self.asked else 1.0)
         if self.parts is not None and repeats is not None:
             variance *= self.parts.ratio(repeats)
         freedom = np.maximum((found.freedom[0, 1] + 1) * times - 1, 1.0)
@@ -243,6 +241,7 @@ class Design:
         parts = self.parts
         if parts is None or math.isnan(parts.shift.value):
             raise ValueError("what several prompts show is known only from runs with several prompts")
+        items *= parts.items / self.asked  # some lack a score, and the same share of others will
         between = parts.shift.value + parts.own(repeats or parts.repeats) / items
         shared = parts.clustered * self.clusters / items
         return sampled_spread(

@@ -16,12 +16,16 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
 from evalwright.statistics.paired import PairedComparison
+from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
+from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
+from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
 from evalwright.statistics.units import F64, I64, Spread
 
 FEWEST = 3
@@ -120,3 +124,98 @@ def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, fl
         float(np.var(means, ddof=1)), len(means), *(shared_covariance(values) if values else (0.0, 1.0))
     )
     return error, freedom
+
+
+def simultaneous_sampled(
+    parts: Sequence[Part],
+    *,
+    level: float = 0.95,
+    value_range: Range | None = (0.0, 1.0),
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> SimultaneousDifferences:
+    """All paired differences of the mean over tasks, for tasks like these. Arguments and errors as of `simultaneous_macro`.
+
+    The tasks are the units of the resample. No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than
+    three tasks.
+    """
+    check_sample(len(parts))
+    fixed = simultaneous_macro(parts, level=level, value_range=value_range, draws=draws, seed=seed)
+    tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
+    gaps = np.stack([common_differences(rows).difference for rows in tasks])
+    shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
+    count, models = len(tasks), len(tasks[0])
+    own = gaps.var(axis=0, ddof=1) / count
+    error = np.sqrt(own + shared)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = (own + shared) ** 2 / (own**2 / (count - 1) + shared**2 / freedom_shared)
+    every = AllPairs(
+        difference=fixed.difference,
+        error=np.where(np.isnan(fixed.low), np.nan, error),
+        freedom=np.where(np.isfinite(freedom), freedom, count - 1.0),
+        n=fixed.n,
+        units=np.full((models, models), count),
+        worth=np.full((models, models), float(count)),
+        counts=None,
+        span=math.nan,
+    )
+    pairs = np.triu_indices(models, 1)
+    influences = np.nan_to_num(gaps - gaps.mean(axis=0))[:, pairs[0], pairs[1]].astype(np.float32)
+    rng = np.random.default_rng(seed)
+    method = f"max-|t| of the mean over {count} tasks as a sample of tasks, {draws} Gaussian multiplier draws over tasks"
+    found = assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
+    low, high, own_low, own_high = (
+        function(getattr(found, name), getattr(fixed, name))
+        for name, function in (
+            ("low", np.fmin),
+            ("high", np.fmax),
+            ("own_low", np.fmin),
+            ("own_high", np.fmax),
+        )
+    )
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
+    return replace(
+        found,
+        low=np.maximum(low, -span),
+        high=np.minimum(high, span),
+        own_low=np.maximum(own_low, -span),
+        own_high=np.minimum(own_high, span),
+        p_value=np.fmax(found.p_value, fixed.p_value),
+        p_adjusted=np.fmax(found.p_adjusted, fixed.p_adjusted),
+        standard_error=np.fmax(found.standard_error, fixed.standard_error),
+    )
+
+
+def _pair_covariances(
+    tasks: Sequence[F64], codes: Sequence[npt.ArrayLike | None], gaps: F64
+) -> tuple[F64, float]:
+    """`shared_covariance` of every pair of models: (models, models), and the degrees of freedom."""
+    models = len(tasks[0])
+    pairs = np.triu_indices(models, 1)
+    names, counts = np.unique(
+        np.concatenate([np.unique(np.asarray(one)) for one in codes if one is not None] or [np.zeros(0)]),
+        return_counts=True,
+    )
+    both = names[counts > 1]
+    out = np.zeros((models, models))
+    if len(both) < 2:
+        return out, 1.0
+    total, squares = np.zeros((len(both), len(pairs[0]))), np.zeros(len(pairs[0]))
+    for rows, ids, gap in zip(tasks, codes, gaps, strict=True):
+        if ids is None:
+            continue
+        kept = np.isin(ids, both)
+        units = np.searchsorted(both, np.asarray(ids)[kept])
+        present, places = np.unique(units, return_inverse=True)
+        own = np.zeros_like(total)
+        inside = (~np.isnan(rows)).astype(np.float64)
+        common = (inside @ inside.T)[pairs]
+        there = (inside[:, kept] @ inside[:, kept].T)[pairs]
+        sums = common_influences(rows[:, kept], places.astype(np.int64), gap, pairs)
+        own[present] = sums * (np.maximum(there, 1) / np.maximum(common, 1))
+        total += own
+        squares += (own**2).sum(axis=0)
+    pairs_of_tasks = len(tasks) * (len(tasks) - 1) / 2
+    found = ((total**2).sum(axis=0) - squares) / 2 / pairs_of_tasks * len(both) / (len(both) - 1)
+    out[pairs] = np.maximum(found, 0.0)
+    return out + out.T, len(both) - 1.0
