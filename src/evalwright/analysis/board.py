@@ -21,7 +21,7 @@ from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
-from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
+from evalwright.analysis.trees import Average, average_of, check_tasks_are, common_trees, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
@@ -31,6 +31,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, simultaneous_means
+from evalwright.statistics.macro import TasksAre
 
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
@@ -128,8 +129,9 @@ class Board:
         }
 
 
-def make_board(runs: Sequence[Run], metric: str | None = None) -> Board:
-    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task.
+def make_board(runs: Sequence[Run], metric: str | None = None, tasks_are: TasksAre = "fixed") -> Board:
+    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task. tasks_are:
+    as of `compare_runs`, for the overall score and ranks.
 
     Raises RunError for no runs and where one task is shown by different metrics, and UnknownName for a metric that there is not.
     """
@@ -139,11 +141,13 @@ def make_board(runs: Sequence[Run], metric: str | None = None) -> Board:
     for task in _columns(runs, metric):
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
-    first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1) for tasks in units.values())
+    first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are) for tasks in units.values())
     return replace(first, more=tuple(more))
 
 
-def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None, split: bool) -> Board:
+def _board(
+    runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None, split: bool, tasks_are: TasksAre
+) -> Board:
     """The board of tasks in one unit. split: whether there are others in another."""
     mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
@@ -158,9 +162,12 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     node = overall_node(runs, [task.name for task in tasks])
     whole = average_of(found, node) if found and (node or len(found) > 1) else None
+    whole = check_tasks_are(whole, tasks_are)
     if found and whole is None:
         whole = Average((found[0],)) if len(found) == 1 else None
-    made = rank(whole.samples, weights=whole.weights) if len(complete) > 1 and whole else None
+    made = None
+    if len(complete) > 1 and whole:
+        made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
     together = _together(whole)
     inner = (
         {}
@@ -183,14 +190,13 @@ def _board(runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None
                 own_ranks=made.own_ranks[place] if made else (1, 1),
                 letters=made.letters[place] if made and made.letters else "",
                 together=together[place] if together else None,
-                overall=_sampled(row, tasks, found, place) if tasks_are == "sample" else row.overall,
             )
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
     names = [run.label for run in complete]
     lost = _missing_notes(runs, [*inner, *([node.name] if node else [])])
-    notes = (*_notes(runs, rows, mixed, split, found, made, alone, names), *lost)
+    notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
     return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
 
@@ -286,13 +292,6 @@ def _row(
     )
 
 
-def _sampled(
-    row: BoardRow, tasks: Sequence[BoardTask], found: Sequence[Matrix], place: int
-) -> Estimate | None:
-    """The overall score of a run that has every task, for tasks like these."""
-    return overall_mean(found, [row.cells[task.name].estimate for task in tasks], place, "sample")
-
-
 def _order(row: BoardRow, first: BoardTask) -> float:
     """What rows are sorted by, the best least: the overall score, else that of the first task."""
     estimate = row.overall or (row.cells[first.name].estimate if first.name in row.cells else None)
@@ -338,6 +337,7 @@ def _notes(
     made: Ranking | None,
     alone: Sequence[str],
     names: Sequence[str],
+    tasks_are: TasksAre,
 ) -> Iterator[str]:
     """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
-from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
+from evalwright.analysis.trees import (
+    Average,
+    GroupDifference,
+    average_of,
+    check_tasks_are,
+    group_differences,
+    overall_node,
+)
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.metrics.registry import MEANS
@@ -46,7 +53,6 @@ from evalwright.statistics import (
 from evalwright.statistics.equivalence import Equivalence
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
-from evalwright.statistics.task_sample import FEWEST, sampled_difference
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -231,13 +237,13 @@ def compare_runs(
     node = overall_node([a, b], [one.measure.task for one in matrices])
     whole = average_of(matrices, node) if node or len(tasks) > 1 else None
     overall = same = None
-    if whole is not None and whole.paired:
+    whole = check_tasks_are(whole if whole and whole.paired else None, tasks_are)
+    if whole is not None:
         overall = whole.difference()
         same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
-    about = estimand(
-        matrices, "the mean difference A - B", how if paired else "two independent samples of items", node
-    )
+    how = how if paired else "two independent samples of items"
+    about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
     groups = group_differences([a, b], matrices)
@@ -417,9 +423,12 @@ def _flips(
     return tuple(flips)
 
 
-def estimand(found: Sequence[Matrix], what: str, how: str, node: Node | None = None) -> str:
+def estimand(
+    found: Sequence[Matrix], what: str, how: str, node: Node | None = None, tasks_are: TasksAre = "fixed"
+) -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
     weights = "each with the same weight" if node is None else f"averaged by the tree '{node.name}'"
-    over = f"over these {len(found)} tasks, {weights}, " if len(found) > 1 else ""
+    which = f"these {len(found)} tasks" if tasks_are == "fixed" else f"tasks like these {len(found)}"
+    over = f"over {which}, {weights}, " if len(found) > 1 else ""
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
     return f"The estimate is {what} {over}for items drawn like these, {how}{units}. Intervals are 95%."

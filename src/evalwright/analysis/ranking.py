@@ -132,8 +132,9 @@ def rank(
     weights: Sequence[float] | None = None,
     level: float = 0.95,
     draws: int = 2000,
+    tasks_are: TasksAre = "fixed",
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same.
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; tasks_are: as of `Average`.
 
     All matrices must have the same runs and direction.
     """
@@ -145,9 +146,14 @@ def rank(
         )
     else:
         parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
-        differences = simultaneous_macro(
-            parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
-        )
+        if tasks_are == "sample":
+            differences = simultaneous_sampled(
+                parts, missing=missing, level=level, value_range=span, draws=draws
+            )
+        else:
+            differences = simultaneous_macro(
+                parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
+            )
     differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [

@@ -19,7 +19,7 @@ from evalwright.analysis.comparison import estimand, other_matrices, read_matric
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
-from evalwright.analysis.trees import Average, average_of, overall_node
+from evalwright.analysis.trees import Average, average_of, check_tasks_are, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
@@ -27,8 +27,8 @@ from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
-from evalwright.statistics.task_sample import sampled_average
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -95,13 +95,14 @@ def compare_several(
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
     metric: str | None = None,
+    tasks_are: TasksAre = "fixed",
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
     metric: compare by this one, a label or TASK.LABEL, and by no other.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust: as of
-    `compare_runs`. Raises RunError for fewer than two
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are:
+    as of `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
     if len(runs) < 2:
@@ -118,7 +119,7 @@ def compare_several(
     found = read_matrices(runs, slices, metric)
     also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
     node = overall_node(runs, [one.measure.task for one in found])
-    whole = average_of(found, node) if node or len(found) > 1 else None
+    whole = check_tasks_are(average_of(found, node) if node or len(found) > 1 else None, tasks_are)
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
@@ -139,7 +140,11 @@ def compare_several(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
         estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered", node
+            found,
+            f"the mean difference {against}",
+            "each pair on the items that both answered",
+            node,
+            tasks_are,
         ),
         warnings=(*_warnings(found, labels, place), *(f"{task}: {text}" for task, text in few if text)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
@@ -156,7 +161,7 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
     """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
     draws = 2000 if families == 1 else _MORE_DRAWS
-    made = rank(found.samples, weights=found.weights, level=level, draws=draws)
+    made = rank(found.samples, weights=found.weights, level=level, draws=draws, tasks_are=found.tasks_are)
     measure = found.samples[0].measure
     whole = name == "overall"
     pairs = made.pairs(baseline, families)
@@ -171,13 +176,14 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
             )
             for pair in pairs
         )
+    sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
     return PairTable(
         task="" if whole else measure.task,
         slice="" if whole else name,
-        metric=(found.words if found.weights else "mean over tasks") if whole else measure.metric,
+        metric=_mean_words(found) if whole else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
@@ -188,6 +194,12 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
         correction=f"simultaneous for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
+
+
+def _mean_words(found: Average) -> str:
+    if found.tasks_are == "sample":
+        return "mean over tasks like these"
+    return found.words if found.weights else "mean over tasks"
 
 
 def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
@@ -21,19 +22,27 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.shared_units import UnitSums, unit_sums
+from evalwright.statistics.task_sample import FEWEST, sampled_average, sampled_difference
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """A weighted mean over tasks: of samples, each a task or several pooled. weights: None where each counts the same."""
+    """A weighted mean over tasks: of samples, each a task or several pooled. weights: None where each counts the same.
+
+    tasks_are: whether it is about these tasks or about tasks like these (`statistics.task_sample`).
+    """
 
     samples: tuple[Matrix, ...]
     weights: tuple[float, ...] | None = None
+    tasks_are: TasksAre = "fixed"
 
     @property
     def words(self) -> str:
         """What it is the mean of."""
+        if self.tasks_are == "sample":
+            return f"mean of {len(self.samples)} tasks as a sample"
         how = "mean" if self.weights is None else "weighted mean"
         return f"{how} of {len(self.samples)} tasks" if len(self.samples) > 1 else "pooled items"
 
@@ -48,6 +57,11 @@ class Average:
 
     def difference(self, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> MacroDifference:
         """The difference of two runs, with the covariance of samples that share units."""
+        if self.tasks_are == "sample":
+            gaps = [(one.values[rows[0]] - one.values[rows[1]], one.units) for one in self.samples]
+            return sampled_difference(
+                self.parts(rows, level), gaps, value_range=self.samples[0].measure.value_range
+            )
         units = list[UnitSums]()
         for one in self.samples:
             both = _both(one, rows)
@@ -66,6 +80,9 @@ class Average:
             # Of a metric that is no mean over items its own number.
             parts.append(one.estimates[row] if one.estimates and level == 0.95 else made)
             units.append(unit_sums(one.values[row], one.units))
+        if self.tasks_are == "sample":
+            scores = [(one.values[row], one.units) for one in self.samples]
+            return sampled_average(own or parts, scores, value_range=span)
         return macro_average(own or parts, weights=self.weights, units=units, value_range=span)
 
 
@@ -112,6 +129,25 @@ def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
         return None
     declared = all(run.data["configuration"].get("tree") for run in runs)
     return trees[0] if declared or {*tasks} <= {*trees[0].tasks} else None
+
+
+def check_tasks_are(whole: Average | None, tasks_are: TasksAre) -> Average | None:
+    """The average of tasks that are fixed or a sample. Raises ConfigurationError where there is no mean over enough tasks for these
+    to be a sample of tasks, or some count more than others."""
+    if tasks_are == "fixed":
+        return whole
+    count = len(whole.samples) if whole else 0
+    if whole is None or count < FEWEST:
+        there = f"there is one over {count}" if count > 1 else "there is none"
+        raise ConfigurationError(
+            f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but {there}: how far so few lie apart says nothing of "
+            "others. Use --tasks-are fixed, or runs of more tasks."
+        )
+    if whole.weights:
+        raise ConfigurationError(
+            "Tasks as a sample of tasks count the same each, but the tree of these runs gives them weights. Use --tasks-are fixed."
+        )
+    return replace(whole, tasks_are=tasks_are)
 
 
 def average_of(found: Sequence[Matrix], node: Node | None = None) -> Average | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         equivalent=given["equivalent"],
         tasks_are=given["tasks_are"],
     )
-    gates = _gates(opened, baseline, rules, given["mode"])
+    gates = _gates(opened, baseline, rules, given["mode"], given["tasks_are"])
     for run in opened:
         run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TRUST_FILE, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, TRUST_FILE, only_with, several
 from evalwright.cli.output import print_result
 
 
@@ -15,6 +15,7 @@ from evalwright.cli.output import print_result
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
 @METRIC
+@TASKS_ARE
 @click.option(
     "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
 )
@@ -88,7 +89,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         from evalwright.runs.keeping import keep_runs, kept_runs
 
         opened = kept_runs(opened, Path(given["kept"]))
-    board = make_board(opened, given["metric"])
+    board = make_board(opened, given["metric"], given["tasks_are"])
     for opened_run in opened:
         opened_run.verify()  # a board of tasks in different units reads no samples
     written = publish(board, opened, given)

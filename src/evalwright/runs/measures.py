@@ -306,7 +306,9 @@ def _of_groups(
     return replace(whole, slices=found.slices, within=parts)
 
 
-def paired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> PairedComparison:
+def paired_of(
+    found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95, power: float = 0.8
+) -> PairedComparison:
     """Two rows of a matrix compared on the items that both were asked."""
     import numpy as np
 
@@ -314,7 +316,7 @@ def paired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0
 
     part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
     made = compare_paired(
-        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level,
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level, power=power,
         value_range=found.measure.value_range,
     )  # fmt: skip
     if found.scores is None:

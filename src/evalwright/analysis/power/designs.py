@@ -82,9 +82,9 @@ def _pair(
     if matrix is None or not matrix.common().any():
         return None
     made = paired_of(matrix, level=aim.level, power=aim.power)
-    values, ids = matrix.part(matrix.common())
-    span = matrix.measure.value_range
-    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=span)[0]
+    part = matrix.part(matrix.common())
+    values, ids, span = part.values, part.clusters, matrix.measure.value_range
+    pairs = paired_differences(values[0], values[1], missing=part.missing, clusters=ids, value_range=span)[0]
     if made.n < 2 or math.isnan(made.smallest_visible_difference):
         return None
     plain = Design(pairs, values.shape[1], aim.level, aim.power)
