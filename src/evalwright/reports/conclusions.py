@@ -195,14 +195,16 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
 
 
 def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
+    sample = overall.tasks_are == "sample"
+    where = "Over tasks like these" if sample else "Over all tasks"
     if math.isnan(overall.low) and not math.isnan(overall.scored_low):
         return (
-            f"Over all tasks no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
+            f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
             "could have scored anything."
         )
     if math.isnan(overall.low):
         return (
-            f"Over all tasks {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
+            f"{where} {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
             f"has too few items with a score from both."
         )
     difference, ends, scored = (
@@ -217,11 +219,12 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     interval = whatever(
         overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
     )
-    basis = f"{100 * overall.level:g}% {interval}, mean of {overall.n_tasks} tasks, {overall.n} items"
+    mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
+    basis = f"{100 * overall.level:g}% {interval}, mean of {mean}, {overall.n} items"
     if significant:
-        return f"Over all tasks {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
+        return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
-        f"Over all tasks no significant difference between {name_a} and {name_b} was found "
+        f"{where} no significant difference between {name_a} and {name_b} was found "
         f"({100 * difference:+.1f} points; {basis}); differences under "
         f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
     )
@@ -236,7 +239,7 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
         f"On {table.task}"
         if table.task
         else "Over tasks like these"
-        if table.metric != "mean over tasks"
+        if table.metric == "mean over tasks like these"
         else "Over all tasks"
     )
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]

@@ -142,7 +142,7 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         "",
         numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
         numbers.p_value(whole.p_value),
-        "t",
+        "t, tasks as a sample" if whole.tasks_are == "sample" else "t",
         visible(whole.smallest_visible_difference, True),
         "",
         numbers.items(whole.n, whole.n_missing, failed="unscored"),
