@@ -137,8 +137,8 @@ def _bounds(metric: MetricResult, failed: str) -> Iterator[doc.Note]:
         what = failed if not undecided else "undecided" if n == undecided else f"{failed} or undecided"
         yield doc.Note(
             f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: whatever "
-            f"{numbers.plural(n, 'it', 'they')} would have scored, it is between {ends[0]} (all wrong) and {ends[1]} (all right), "
-            "sampling error included.",
+            f"{numbers.plural(n, 'it', 'they')} would have scored, it is between {ends[0]} and {ends[1]}, sampling error "
+            "included.",
             "warn",
         )
     if few := numbers.few_clusters(metric.estimate.effective_clusters):
