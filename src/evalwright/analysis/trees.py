@@ -71,7 +71,7 @@ class Average:
 
 def _both(found: Matrix, rows: tuple[int, int]) -> NDArray[np.bool_]:
     """The items that two runs were asked."""
-    out: NDArray[np.bool_] = found.asked[list(rows)].all(axis=0)
+    out: NDArray[np.bool_] = found.asked[rows[0]] & found.asked[rows[1]]
     return out
 
 

@@ -56,7 +56,7 @@ class Node:
 
     def leaf_weights(self, sizes: Mapping[str, int]) -> dict[str, float]:
         """How much each task weighs in the node's value; they add to 1. {} where the node has no number."""
-        out = {}
+        out: dict[str, float] = {}
         for one in self.samples(sizes):
             total = sum(sizes[task] for task in one.tasks)
             out |= {
