@@ -140,7 +140,10 @@ class Matrix:
             asked=self.asked[:, items],
             missing=self.missing[:, items],
             clusters=None if self.clusters is None else self.clusters[items],
-            slices={key: SliceCodes(found.names, found.codes[items]) for key, found in self.slices.items()},
+            slices={
+                key: SliceCodes(found.names, found.codes[items])
+                for key, found in ({} if self.scores else self.slices).items()
+            },
             pairing=self.pairing and self.pairing.only(items),
         )
 
