@@ -20,6 +20,7 @@ from evalwright.analysis.comparison import compare_runs, read_matrices
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.analysis.several import compare_several
 from evalwright.core.samples import Score
+from evalwright.runs.measures import paired_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.scores import hashed
 from evalwright.statistics import compare_paired
@@ -202,7 +203,10 @@ def test_slices_have_pseudo_values_of_their_own(tmp_path: Path) -> None:
         )  # type: ignore[return-value]
 
     x = next(part.paired for part in sliced.parts if part.value == "x")
-    assert (x.difference, x.low, x.high) == pytest.approx(by_hand(both, codes, 100))
+    (found,) = read_matrices([a, b], ["domain"])
+    alone = paired_of(found.within["domain", "x"])
+    assert (alone.difference, alone.low, alone.high) == pytest.approx(by_hand(both, codes, 100))
+    assert x.standard_error == pytest.approx(alone.standard_error)  # its interval is wider, for all slices
     tables = compare_several([a, b, c], slices=["domain"]).slices
     assert tables[0].slice == "domain: x" and tables[0].means[0].value == pytest.approx(x.mean_a)
 
