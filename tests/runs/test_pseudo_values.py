@@ -20,8 +20,9 @@ from evalwright.analysis.comparison import compare_runs, read_matrices
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.analysis.several import compare_several
 from evalwright.core.samples import Score
+from evalwright.runs.measures import paired_of
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.scores import cluster_code, hashed
+from evalwright.runs.scores import hashed
 from evalwright.statistics import compare_paired
 from evalwright.statistics.jackknife import jackknife_groups
 from support.runs import make_run
@@ -30,9 +31,10 @@ N = 240
 F64 = npt.NDArray[np.float64]
 
 
-def codes_of(cluster_size: int, n: int = N) -> npt.NDArray[np.int64]:
-    names = [f"cluster-{i // cluster_size}" if cluster_size else "" for i in range(n)]
-    return np.array([cluster_code(name, hashed(f"item-{i}")) for i, name in enumerate(names)])
+def codes_of(*runs: Run) -> npt.NDArray[np.int64]:
+    """What each item's errors are shared under, in the order of the items."""
+    found = read_matrices(runs)[0].of_items
+    return found.units[np.searchsorted(found.keys, [hashed(f"item-{i}") for i in range(N)])]
 
 
 def by_hand(
@@ -83,9 +85,7 @@ def test_labels_against_scikit_learn(tmp_path: Path, metric: str, cluster_size: 
     task = compare_runs(a, b).tasks[0]
     found = task.paired
     assert found is not None
-    assert (found.difference, found.low, found.high) == pytest.approx(
-        by_hand(both, codes_of(cluster_size), 100)
-    )
+    assert (found.difference, found.low, found.high) == pytest.approx(by_hand(both, codes_of(a, b), 100))
     assert (found.n, found.n_clusters) == (N, N // 4 if cluster_size else None)
     assert found.verdict == "better" and task.warnings == () and task.bounded
     values = [run.tasks[0].metrics[0].estimate.value for run in (a, b)]
@@ -122,7 +122,7 @@ def test_a_perplexity_keeps_its_unit_and_direction(tmp_path: Path) -> None:
     task = compare_runs(*runs).tasks[0]
     found = task.paired
     assert found is not None
-    assert (found.difference, found.low, found.high) == pytest.approx(by_hand(both, codes_of(0), 100))
+    assert (found.difference, found.low, found.high) == pytest.approx(by_hand(both, codes_of(*runs), 100))
     assert task.lower_is_better and not task.bounded
     assert [row.label for row in make_board(runs).rows] == ["demo/a", "demo/b"]
     found_rank = compare_several(
@@ -146,7 +146,7 @@ def test_what_is_made_again_without_each_group(tmp_path: Path) -> None:
 
     found = compare_runs(*runs).tasks[0].paired
     assert found is not None
-    assert (found.difference, found.low, found.high) == pytest.approx(by_hand(both, codes_of(0), 25))
+    assert (found.difference, found.low, found.high) == pytest.approx(by_hand(both, codes_of(*runs), 25))
 
 
 def test_a_share_of_labels_is_compared_item_by_item(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_slices_have_pseudo_values_of_their_own(tmp_path: Path) -> None:
     a, b, c = label_runs(tmp_path, "macro-f1", domains=["x", "y"])
     (sliced,) = compare_runs(a, b, slices=["domain"]).tasks[0].slices
     inside = np.arange(N) % 2 == 0
-    codes = codes_of(0)[inside]
+    codes = codes_of(a, b)[inside]
 
     def both(rows: npt.NDArray[np.int64]) -> tuple[float, float]:
         return tuple(
@@ -203,7 +203,10 @@ def test_slices_have_pseudo_values_of_their_own(tmp_path: Path) -> None:
         )  # type: ignore[return-value]
 
     x = next(part.paired for part in sliced.parts if part.value == "x")
-    assert (x.difference, x.low, x.high) == pytest.approx(by_hand(both, codes, 100))
+    (found,) = read_matrices([a, b], ["domain"])
+    alone = paired_of(found.within["domain", "x"])
+    assert (alone.difference, alone.low, alone.high) == pytest.approx(by_hand(both, codes, 100))
+    assert x.standard_error == pytest.approx(alone.standard_error)  # its interval is wider, for all slices
     tables = compare_several([a, b, c], slices=["domain"]).slices
     assert tables[0].slice == "domain: x" and tables[0].means[0].value == pytest.approx(x.mean_a)
 

@@ -92,16 +92,18 @@ class Matrix:
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`."""
-        of_items = self.pairing is not None and self.scores is None
-        contents = self.pairing.contents if self.pairing and of_items else self.keys * 0
+        """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`; of a group its key."""
+        if self.scores is not None:
+            return self.keys
+        contents = self.keys * 0 if self.pairing is None else self.pairing.contents
         clusters = ~self.keys if self.clusters is None else self.clusters
         return unit_codes(self.measure.task, self.keys, contents, clusters)
 
     def other_questions(self, a: int = 0, b: int = 1) -> tuple[int, int]:
         """Ids that two runs both have: those with another question in each, which are not compared, and all."""
-        n = 0 if self.pairing is None else int(self.pairing.differing[a, b])
-        return n, n + int((self.asked[a] & self.asked[b]).sum())
+        found = self.of_items
+        n = 0 if found.pairing is None else int(found.pairing.differing[a, b])
+        return n, n + int((found.asked[a] & found.asked[b]).sum())
 
     @property
     def of_items(self) -> Matrix:
@@ -138,7 +140,10 @@ class Matrix:
             asked=self.asked[:, items],
             missing=self.missing[:, items],
             clusters=None if self.clusters is None else self.clusters[items],
-            slices={key: SliceCodes(found.names, found.codes[items]) for key, found in self.slices.items()},
+            slices={
+                key: SliceCodes(found.names, found.codes[items])
+                for key, found in ({} if self.scores else self.slices).items()
+            },
             pairing=self.pairing and self.pairing.only(items),
         )
 
@@ -228,7 +233,9 @@ def _others(
         for task, record in records_of(run, {task: found[0] for task, found in results.items()}).items():
             one = scores[row][task]
             own = record.item_values(one.keys)
-            values[task].append(None if own is None else replace(one, values=own))
+            values[task].append(
+                None if own is None else replace(one, values=own, missing=one.missing & (own != own))
+            )
             parts = {
                 name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()
             }
@@ -252,7 +259,7 @@ def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
     from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, shared_groups
 
     most = MOST_GROUPS if is_of_sums(found.measure.kind) else MOST_REMADE
-    codes = ~found.keys if found.clusters is None else found.clusters
+    codes = found.units
     inside = {("", ""): np.ones(len(found.keys), dtype=bool)} | {
         (key, name): there.codes == code
         for key, there in found.slices.items()
@@ -296,7 +303,7 @@ def _of_groups(
             np.zeros(asked.shape, dtype=bool),
             None,
             {},
-            found.pairing,
+            None,
             inside,
             tuple(one.estimate for one in own),
             {},

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from evalwright import ScriptedModel, compare, evaluate
+from evalwright.analysis.comparison import read_matrices
 from evalwright.core.requests import Generate, Request
 from evalwright.models.scripted import last_text
 from evalwright.runs.scores import hashed
@@ -74,7 +75,9 @@ def test_corpus_chrf_against_sacrebleu(write: Write, load: Load) -> None:
     main = found.tasks[0].paired
     rows = list(runs[0].rows())
     places = [int(row["metadata"]["doc"]["n"]) for row in rows]
-    groups = jackknife_groups(np.array([~hashed(row["id"]) for row in rows]), 25)
+    scores = read_matrices(runs)[0].of_items
+    units, keys = scores.units, scores.keys
+    groups = jackknife_groups(units[np.searchsorted(keys, [hashed(row["id"]) for row in rows])], 25)
 
     def gap(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
         there = [n for n, keep in zip(places, kept, strict=True) if keep]
