@@ -172,7 +172,7 @@ def _half_quantile(p: F64) -> F64:
 
 SETTINGS: tuple[Setting, ...] = (
     _paired(50, "binary"),
-    _paired(50, "binary", (0.98, 0.92), most=0.98),
+    _paired(50, "binary", (0.98, 0.92), most=0.995),
     _paired(200, "binary"),
     _paired(200, "binary", share=0.9),
     _paired(200, "binary", share=0.9, as_unpaired=True),
