@@ -51,12 +51,20 @@ def row(setting: Setting, covered: Covered) -> str:
         method,
         f"{covered.share:.1%}",
         f"{100 * setting.least:g} to {100 * setting.most:g}%",
-        f"{wide.mean():.3f}" if len(wide) else "",
+        (f"{wide.mean():.3f}" if len(wide) else "") + _before(covered),
         f"{len(covered.hits):,}",
         f"{covered.monte_carlo_error:.1%}",
         verdict,
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _before(covered: Covered) -> str:
+    """What the method before gave: its mean width, and how often it was right."""
+    if covered.before is None:
+        return ""
+    hits, widths = covered.before
+    return f" (before: {np.nanmean(widths):.3f}, {np.mean(hits):.1%})"
 
 
 def chosen(words: Sequence[str]) -> list[Family]:

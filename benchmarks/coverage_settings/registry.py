@@ -27,12 +27,14 @@ class Covered:
     """What trials gave: whether each was right (trials,), how wide each interval was (trials,), nan for no interval.
 
     `method` is what made the intervals; where trials differ, the most frequent one. `note` is what else the table should say.
+    `before`: the same two of the method that stood in its place before (`before.py`).
     """
 
     hits: Bools
     widths: F64
     method: str
     note: str = ""
+    before: tuple[Bools, F64] | None = None
 
     @property
     def share(self) -> float:
@@ -52,7 +54,7 @@ class Setting:
     """One row of the table. `run(seed, trials)` simulates; `least` and `most` are what its coverage should lie between.
 
     `cost` is the third root of how many times dearer than a plain setting a trial is. The command divides the trials by it,
-    the tests by its cube: a dear setting is given more time and yet fewer trials. `contrast`: a method that we do not use, shown because
+    the tests by its cube: a dear setting is given more time and yet fewer trials. `short`: the trials that the tests give it. `contrast`: a method that we do not use, shown because
     its coverage lies outside the limits; where it does not, the simulation could not have told a wrong interval.
     """
 
@@ -62,6 +64,7 @@ class Setting:
     most: float = 0.97
     cost: int = 1
     contrast: bool = False
+    short: int = 1000
 
     def within(self, covered: Covered) -> bool:
         """Whether the coverage lies between the limits, give or take two Monte Carlo errors."""

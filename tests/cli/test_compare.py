@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evalwright.core.samples import Score
 from support.runs import make_run
 from support.typed import typed
 
@@ -155,3 +156,79 @@ def test_what_is_refused(arguments: tuple[str, ...], says: str) -> None:
     assert done.code == 2
     assert says in " ".join(done.err.split())
     assert "Traceback" not in done.err
+
+
+def test_a_metric_by_name_and_the_others_beside_the_main_one(folder: Path) -> None:
+    for name, right in (("p", 30), ("q", 12)):
+        scores = [
+            Score(
+                float(i < right), parts={"gold": float(i % 3), "predicted": float(i % 3 if i < right else 0)}
+            )
+            for i in range(40)
+        ]
+        make_run(
+            folder / "runs",
+            scores=scores,
+            name=name,
+            model=f"demo/{name}",
+            metric="macro-f1",
+            more_metrics=["accuracy"],
+        )
+    done = typed("compare", "p", "q")
+    assert (done.code, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "factual (macro-f1)" in text and "jackknife t (G = 40)" in text and "n = 40" in text
+    assert "factual, also accuracy: A 75.0, B 30.0, A - B +45.0" in text
+    assert "They also differ significantly by 'accuracy'" in text
+    assert "not a mean" not in text
+    for name in ("accuracy", "factual.accuracy"):
+        task = json.loads(typed("compare", "p", "q", "--metric", name, "--json").out)["tasks"][0]
+        assert (task["metric"], task["paired"]["difference"], task["others"]) == ("accuracy", 0.45, [])
+    several = typed("compare", "p", "q", "a", "--metric", "accuracy")
+    assert several.code == 0 and "factual (accuracy)" in several.out
+    assert (
+        "factual, also accuracy"
+        in typed("compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points").out
+    )
+    unknown = typed("compare", "p", "q", "--metric", "acuracy")
+    assert (
+        unknown.code == 2
+        and "Unknown metric 'acuracy'. Did you mean 'accuracy' or 'factual.accuracy'?" in unknown.err
+    )
+    assert "--metric" in typed("compare", "p", "--metric", "accuracy").err
+    board = typed("leaderboard", "p", "q", "--metric", "accuracy", "--json")
+    assert json.loads(board.out)["tasks"][0]["metric"] == "accuracy"
+    assert typed("leaderboard", "p", "q", "--metric", "f1").code == 2
+    assert typed("compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points").code == 1
+
+
+def test_one_unit_in_one_table(folder: Path) -> None:
+    metric = {"quiz": "accuracy", "prose": "word-perplexity"}
+    rows = {"a": [-20.0, -30.0, -25.0], "b": [-21.0, -29.0, -28.0]}
+    for name, prose in rows.items():
+        scores = {"quiz": [1.0, 0.0, 1.0], "prose": prose}
+        make_run(folder / "runs", scores=scores, name=f"mixed-{name}", model=f"demo/{name}", metric=metric)
+    tables = typed("compare", "mixed-a", "mixed-b").out.split("A - B")
+    assert "quiz (accuracy)" in tables[1] and "prose" not in tables[1]
+    assert "prose (word-perplexity" in tables[2]
+    done = typed(
+        "leaderboard",
+        "mixed-a",
+        "mixed-b",
+        "--csv",
+        "board.csv",
+        "--json-file",
+        "board.json",
+        "--html",
+        "board.html",
+    )
+    assert done.code == 0
+    header, *lines = (folder / "board.csv").read_text().splitlines()
+    assert "quiz" in header and "prose_low" in header and len(lines) == 2
+    columns = json.loads((folder / "board.json").read_text())["columns"]
+    assert [(one["name"], one["metric"]) for one in columns] == [
+        ("quiz", "accuracy"),
+        ("prose", "word-perplexity"),
+    ]
+    assert "word-perplexity" in (folder / "board.html").read_text()
+    assert done.out.index("quiz") < done.out.index("word-perplexity")

@@ -34,7 +34,7 @@ with pytest.MonkeyPatch.context() as patch:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_interval_covers(setting: Setting) -> None:
     """Two Monte Carlo errors at most, as the command has it; the seed is fixed, so what passes once always does."""
-    trials = max(6, 1000 // setting.cost**3)
+    trials = max(6, setting.short // setting.cost**3)
     covered = setting.run(12, trials)
     if setting.contrast:  # the same simulation tells a wrong method from a right one
         assert not setting.within(covered)

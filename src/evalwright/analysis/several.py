@@ -15,26 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import (
-    can_average,
-    check_tasks_are,
-    estimand,
-    no_mean,
-    overall_difference,
-    read_matrices,
-)
+from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
+from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts, paired_of, unpaired_of
+from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
-from evalwright.statistics import Estimate, compare_paired, macro_average, mean_interval
+from evalwright.statistics import Estimate
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
-from evalwright.statistics.task_sample import sampled_average
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -70,6 +64,7 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
+    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
     differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
@@ -79,9 +74,11 @@ class SeveralComparison(Plain):
     baseline: int | None
     overall: PairTable | None
     tasks: tuple[PairTable, ...]
+    others: tuple[PairTable, ...]
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
+    other_questions: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
     conclusion: str = ""
 
@@ -97,9 +94,12 @@ def compare_several(
     baseline: Run | None = None,
     slices: Sequence[str] = (),
     slices_adjust: Adjustment = "bh",
+    metric: str | None = None,
     tasks_are: TasksAre = "fixed",
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
+
+    metric: compare by this one, a label or TASK.LABEL, and by no other.
 
     baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are:
     as of `compare_runs`. Raises RunError for fewer than two
@@ -116,9 +116,11 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices)
-    whole = len(found) > 1 and can_average([one.measure for one in found])
-    check_tasks_are(tasks_are, len(found) if whole else 0)
+    found = read_matrices(runs, slices, metric)
+    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
+    node = overall_node(runs, [one.measure.task for one in found])
+    many = node or len(found) > 1 or tasks_are == "sample"
+    whole = average_of(found, node, tasks_are) if many else None
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
@@ -130,58 +132,53 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(found, place, 1, "", tasks_are=tasks_are) if whole else None,
-        tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
+        overall=_table(whole, place, 1, "", name="overall") if whole else None,
+        tasks=tuple(_table(Average((one,)), place, len(found), "tasks") for one in found),
+        others=tuple(_table(Average((one,)), place, 1, "") for one in also),
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
         estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered", tasks_are
+            found, f"the mean difference {against}", "each pair on the items that both answered", node
         ),
         warnings=tuple(_warnings(found, labels, place)),
+        other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
 
 
-def _table(
-    found: Sequence[Matrix],
-    baseline: int | None,
-    families: int,
-    of: str,
-    *,
-    items: Any = None,
-    name: str = "",
-    tasks_are: TasksAre = "fixed",
-) -> PairTable:
+def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
+    """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    made = rank(
-        found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS, tasks_are=tasks_are
-    )
-    measure = found[0].measure
-    whole = len(found) > 1
+    draws = 2000 if families == 1 else _MORE_DRAWS
+    made = rank(found.samples, weights=found.weights, level=level, draws=draws, tasks_are=found.tasks_are)
+    measure = found.samples[0].measure
+    whole = name == "overall"
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
         pairs = tuple(
-            replace(pair, visible=_visible(found, pair, pair_level, items, tasks_are)) for pair in pairs
+            replace(
+                pair,
+                visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference
+                if pair.n
+                else pair.visible,  # two independent samples
+            )
+            for pair in pairs
         )
-    sampled = ", for tasks like these" if tasks_are == "sample" else ""
+    sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
-    def mean(one: Matrix, row: int) -> Estimate:
-        """A run's mean over all items that it was asked."""
-        values, clusters = one.part(one.asked[row] if items is None else one.asked[row] & items)
-        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
-
-    rows = range(len(found[0].values))
     return PairTable(
         task="" if whole else measure.task,
-        slice=name,
-        metric=f"mean over {'tasks like these' if sampled else 'tasks'}" if whole else measure.metric,
+        slice="" if whole else name,
+        metric=(found.words if found.weights or found.tasks_are == "sample" else "mean over tasks")
+        if whole
+        else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(overall_mean(found, [mean(one, row) for one in found], row, tasks_are) for row in rows),
+        means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
@@ -191,45 +188,18 @@ def _table(
     )
 
 
-def overall_mean(
-    found: Sequence[Matrix], parts: Sequence[Estimate], row: int, tasks_are: TasksAre
-) -> Estimate:
-    """The mean over tasks of a run's scores, each with the same weight; parts: by task."""
-    limits = found[0].measure.value_range
-    if tasks_are == "fixed" or len(parts) == 1:
-        return macro_average(parts, value_range=limits)
-    return sampled_average(parts, [(one.values[row], one.units) for one in found], value_range=limits)
-
-
-def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any, tasks_are: TasksAre) -> float:
-    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
-    if not pair.n:
-        return pair.visible  # two independent samples
-    parts = []
-    for one in found:
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        a, b = values[pair.a], values[pair.b]
-        span = one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
-    if len(parts) == 1:
-        return parts[0].smallest_visible_difference
-    return overall_difference(found, parts, tasks_are, (pair.a, pair.b)).smallest_visible_difference
-
-
 def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
-    there = {
-        name: codes.codes == code for code, name in sorted(enumerate(codes.names), key=lambda one: one[1])
-    }
-    used = [(f"{key}: {name}", inside) for name, inside in there.items() if inside.any()]
+    used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
     values = f"values of '{key}'"
+    families, of = (len(used), values) if how == "holm" else (1, "")
+    tables = [
+        _table(Average((one,)), baseline, families, of, name=f"{key}: {name}") for name, one in used.items()
+    ]
     if how == "holm":
-        return [
-            _table([found], baseline, len(used), values, items=inside, name=name) for name, inside in used
-        ]
-    tables = [_table([found], baseline, 1, "", items=inside, name=name) for name, inside in used]
+        return tables
     p_values = np.array([pair.p_value for table in tables for pair in table.pairs])
     level = interval_level(p_values, how, _SHARE)
     adjusted = iter(adjusted_p_values(p_values, how).tolist())
@@ -238,27 +208,26 @@ def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> l
         replace(
             table,
             pairs=tuple(
-                _alone(found, inside, pair, level, next(adjusted), table.lower_is_better)
-                for pair in table.pairs
+                _alone(one, pair, level, next(adjusted), table.lower_is_better) for pair in table.pairs
             ),
             ranks=(),
             letters=(),
             level=level,
             correction=adjustment_text(how, tests),
-            method="score test",
+            method="score test" if one.scores is None else "jackknife t",
         )
-        for table, (_, inside) in zip(tables, used, strict=True)
+        for table, one in zip(tables, used.values(), strict=True)
     ]
 
 
-def _alone(found: Matrix, items: Any, pair: Pair, level: float, p_adjusted: float, less: bool) -> Pair:
+def _alone(found: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool) -> Pair:
     """A pair with the interval of that level that is its own, and the verdict of its adjusted p-value."""
     rows = pair.a, pair.b
     if pair.n:
-        own: Any = agreeing(paired_of(found, items, rows=rows, level=level), p_adjusted)
+        own: Any = agreeing(paired_of(found, rows=rows, level=level), p_adjusted)
         visible = own.smallest_visible_difference
     else:
-        own = unpaired_of(found, items, rows=rows, level=level)
+        own = unpaired_of(found, rows=rows, level=level)
         visible = pair.visible
     differs = p_adjusted < _SHARE and not own.low <= 0 <= own.high
     verdict: PairVerdict = "not compared" if math.isnan(p_adjusted) else "no difference seen"
@@ -283,5 +252,4 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        if not one.measure.is_mean:
-            yield f"{name}: {no_mean(one)}"
+        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TASKS_ARE, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="With three or more runs: compare every other with this one, not all pairs.",
 )
+@METRIC
 @several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
 @click.option(
     "--slices-adjust", type=click.Choice(["bh", "holm", "none"]), default="bh", show_default=True,
@@ -68,10 +69,12 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.documents.several import several_document
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
-    if len(runs) == 1 and (given["baseline"] or given["slices"] or given["equivalent"] or given["json_file"]):
-        raise ConfigurationError(
-            "--baseline, --slice, --equivalent and --json-file compare two runs or more: name another run, or leave them out."
-        )
+    for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
+        if len(runs) == 1 and given[name]:
+            option = name.removesuffix("s").replace("_", "-")
+            raise ConfigurationError(
+                f"--{option} compares two runs or more: name another run, or leave it out."
+            )
     if (
         len(runs) > 2
         and click.get_current_context().get_parameter_source("flips") is ParameterSource.COMMANDLINE
@@ -90,11 +93,10 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
-    for run in [*opened, *([baseline] if baseline else [])]:
-        run.verify()
     comparison = compare_runs(
         *opened,
         baseline=baseline,
+        metric=given["metric"],
         slices=given["slices"],
         slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],
@@ -102,6 +104,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         tasks_are=given["tasks_are"],
     )
     gates = _gates(opened, baseline, rules, given["mode"], given["tasks_are"])
+    for run in opened:
+        run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]

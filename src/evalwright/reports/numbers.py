@@ -77,7 +77,7 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
 
 
 def bounds(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """The values if all failed items were wrong, and if all were right; None where nothing failed."""
+    """The limits of the value whatever the items without a score would have scored; None where all have one."""
     if estimate.bounds is None:
         return None
     decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)

@@ -56,17 +56,14 @@ def adjustment_text(how: Adjustment, tests: str) -> str:
 def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComparison:
     """Compare the first two runs of a matrix within each value of one of its keys."""
     codes = found.slices[key]
-    common = found.common()
-    inside = {
-        name: common & (codes.codes == code)
-        for code, name in sorted(enumerate(codes.names), key=lambda pair: pair[1])
-    }
-    inside = {name: items for name, items in inside.items() if items.any()}
-    p_values = [paired_of(found, items).p_value for items in inside.values()]
+    common = found.of_items.common()
+    slices = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
+    slices = {name: inside for name, inside in slices.items() if inside.common().any()}
+    p_values = [paired_of(inside).p_value for inside in slices.values()]
     level = interval_level(p_values, how, ALPHA)
     parts = [
-        SlicePart(name, agreeing(paired_of(found, items, level=level), float(p)), float(p))
-        for (name, items), p in zip(inside.items(), adjusted_p_values(p_values, how), strict=True)
+        SlicePart(name, agreeing(paired_of(inside, level=level), float(p)), float(p))
+        for (name, inside), p in zip(slices.items(), adjusted_p_values(p_values, how), strict=True)
     ]
     return SliceComparison(
         key=key,

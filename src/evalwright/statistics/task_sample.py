@@ -75,15 +75,20 @@ def check_sample(tasks: int) -> None:
 
 
 def sampled_difference(
-    parts: Sequence[PairedComparison], differences: Sequence[Values], *, value_range: Range | None = None
+    parts: Sequence[PairedComparison],
+    differences: Sequence[Values],
+    *,
+    value_range: Range | None = None,
+    fixed: MacroDifference | None = None,
 ) -> MacroDifference:
-    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items.
+    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items; fixed: the same for
+    these tasks, if it is known.
 
     Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer together than their own errors allow,
     those of the fixed tasks count. Raises ValueError for fewer than three tasks.
     """
     check_sample(len(parts))
-    fixed = macro_difference(parts, value_range=value_range)
+    fixed = fixed or macro_difference(parts, value_range=value_range)
     error, freedom = _spread([part.difference for part in parts], differences)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     span = math.inf if value_range is None else value_range[1] - value_range[0]
@@ -91,8 +96,11 @@ def sampled_difference(
     visible = half + t_quantile(parts[0].power, freedom) * error
     return replace(
         fixed,
-        low=min(fixed.low, max(fixed.difference - half, -span)),
-        high=max(fixed.high, min(fixed.difference + half, span)),
+        # What failures add to the interval of the fixed tasks they add to this one.
+        low=min(fixed.low, max(fixed.difference - half - (fixed.scored_low - fixed.low), -span)),
+        high=max(fixed.high, min(fixed.difference + half + (fixed.high - fixed.scored_high), span)),
+        scored_low=min(fixed.scored_low, max(fixed.difference - half, -span)),
+        scored_high=max(fixed.scored_high, min(fixed.difference + half, span)),
         p_value=max(fixed.p_value, p_value),
         standard_error=max(fixed.standard_error, error),
         smallest_visible_difference=max(fixed.smallest_visible_difference, min(visible, span)),
@@ -101,11 +109,15 @@ def sampled_difference(
 
 
 def sampled_average(
-    parts: Sequence[Estimate], scores: Sequence[Values] = (), *, value_range: Range | None = None
+    parts: Sequence[Estimate],
+    scores: Sequence[Values] = (),
+    *,
+    value_range: Range | None = None,
+    fixed: Estimate | None = None,
 ) -> Estimate:
     """The mean over tasks of one model's scores, for tasks like these, as `sampled_difference`."""
     check_sample(len(parts))
-    fixed = macro_average(parts, value_range=value_range)
+    fixed = fixed or macro_average(parts, value_range=value_range)
     error, freedom = _spread([part.value for part in parts], scores)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     bottom, top = value_range or (-math.inf, math.inf)
@@ -129,6 +141,7 @@ def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, fl
 def simultaneous_sampled(
     parts: Sequence[Part],
     *,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -140,7 +153,9 @@ def simultaneous_sampled(
     three tasks.
     """
     check_sample(len(parts))
-    fixed = simultaneous_macro(parts, level=level, value_range=value_range, draws=draws, seed=seed)
+    fixed = simultaneous_macro(
+        parts, missing=missing, level=level, value_range=value_range, draws=draws, seed=seed
+    )
     tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
     gaps = np.stack([common_differences(rows).difference for rows in tasks])
     shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
@@ -158,6 +173,7 @@ def simultaneous_sampled(
         worth=np.full((models, models), float(count)),
         counts=None,
         span=math.nan,
+        n_missing=np.zeros((models, models), np.int64),
     )
     pairs = np.triu_indices(models, 1)
     influences = np.nan_to_num(gaps - gaps.mean(axis=0))[:, pairs[0], pairs[1]].astype(np.float32)
@@ -174,8 +190,18 @@ def simultaneous_sampled(
         )
     )
     span = math.inf if value_range is None else value_range[1] - value_range[0]
+    scored_low = np.fmin(found.low, fixed.scored_low)
+    scored_high = np.fmax(found.high, fixed.scored_high)
+    # What failures add to the intervals of the fixed tasks they add to these.
+    below = np.nan_to_num(fixed.scored_low - fixed.low)
+    above = np.nan_to_num(fixed.high - fixed.scored_high)
+    low, high = np.fmin(low, found.low - below), np.fmax(high, found.high + above)
+    own_low, own_high = np.fmin(own_low, found.own_low - below), np.fmax(own_high, found.own_high + above)
     return replace(
         found,
+        n_missing=fixed.n_missing,
+        scored_low=np.maximum(scored_low, -span),
+        scored_high=np.minimum(scored_high, span),
         low=np.maximum(low, -span),
         high=np.minimum(high, span),
         own_low=np.maximum(own_low, -span),

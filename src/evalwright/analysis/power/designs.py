@@ -82,20 +82,22 @@ def _pair(
     if matrix is None or not matrix.common().any():
         return None
     made = paired_of(matrix, level=aim.level, power=aim.power)
-    values, ids = matrix.part(matrix.common())
-    span = matrix.measure.value_range
-    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=span)[0]
-    if made.n < 2 or math.isnan(made.smallest_visible_difference):
+    part = matrix.part(matrix.common())
+    values, ids, asked = part.values, part.clusters, len(part.keys)
+    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=matrix.measure.value_range)[0]
+    seen = made.smallest_visible_difference
+    if made.n < 2 or math.isnan(seen) or matrix.scores is not None:
         return None
-    plain = Design(pairs, values.shape[1], aim.level, aim.power)
+    plain = Design(pairs, asked, aim.level, aim.power)
     one, other, codes = _scores(task, a, b, sources)
     design = Design(
         pairs,
-        values.shape[1],
+        asked,
         aim.level,
         aim.power,
         variance_parts(one, other, clusters=codes, level=aim.level),
-        made.smallest_visible_difference - plain.visible(plain.asked),
+        seen - plain.visible(asked),
+        max(0.0, (made.high - made.low) / 2 - plain.half_width(asked)),
         more_clustered(values[0] - values[1], ids, clusters),
     )
     return MeasuredPair(f"{a.run.label} and {b.run.label}", matrix, made, design)

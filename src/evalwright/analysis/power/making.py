@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.comparison import overall_difference
 from evalwright.analysis.power.designs import (
     MeasuredPair,
     designs_of,
@@ -39,6 +38,7 @@ from evalwright.analysis.power.prompts import read_prompts
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, total, usage_of
 from evalwright.analysis.power.variances import Variances, variances_of
+from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
@@ -300,7 +300,7 @@ def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None]
         return None
     known = [pair for pair in pairs if pair is not None]
     if len(known) == len(tasks) and len({pair.names for pair in known}) == 1:
-        made = overall_difference([pair.found for pair in known], [pair.made for pair in known])
+        made = Average(tuple(pair.found for pair in known)).difference(level=aim.level)
         now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
         basis = f"the comparison of {known[0].names}"
 
