@@ -341,8 +341,6 @@ def _notes(
 ) -> Iterator[str]:
     """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
-    if tasks_are == "sample":
-        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")

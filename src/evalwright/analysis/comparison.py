@@ -235,7 +235,8 @@ def compare_runs(
         )
     paired = [task.paired for task in tasks if task.paired]
     node = overall_node([a, b], [one.measure.task for one in matrices])
-    whole = average_of(matrices, node) if node or len(tasks) > 1 else None
+    many = node or len(tasks) > 1 or tasks_are == "sample"
+    whole = average_of(matrices, node, tasks_are) if many else None
     overall = same = None
     whole = check_tasks_are(whole if whole and whole.paired else None, tasks_are)
     if whole is not None:

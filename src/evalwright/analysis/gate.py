@@ -209,9 +209,8 @@ def judge(
             metric = target.results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric)
-            outcomes.append(
-                _difference(target, cache[metric], mode, tests if mode == "shown" else 1, tasks_are)
-            )
+            shared = tests if mode == "shown" else 1
+            outcomes.append(_difference(target, cache[metric], mode, shared, tasks_are))
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
@@ -297,7 +296,7 @@ def _difference(
     first = found[0].measure
     label, bounded = first.metric if task else rule.what, first.bounded
     lost = target.node.missing([one.measure.task for one in found]) if target.node else ()
-    whole = Average(tuple(found)) if task else average_of(found, target.node)
+    whole = Average(tuple(found)) if task else average_of(found, target.node, tasks_are)
     if whole is None and lost:
         return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
     if whole is None or not (task or target.node or len(found) > 1):

@@ -44,7 +44,8 @@ class Average:
         if self.tasks_are == "sample":
             return f"mean of {len(self.samples)} tasks as a sample"
         how = "mean" if self.weights is None else "weighted mean"
-        return f"{how} of {len(self.samples)} tasks" if len(self.samples) > 1 else "pooled items"
+        sampled = " as a sample of tasks" if self.tasks_are == "sample" else ""
+        return f"{how} of {len(self.samples)} tasks{sampled}" if len(self.samples) > 1 else "pooled items"
 
     @property
     def paired(self) -> bool:
@@ -66,9 +67,13 @@ class Average:
         for one in self.samples:
             both = _both(one, rows)
             a, b = (one.values[row][both] for row in rows)
-            units.append(unit_sums(a - b, one.units[both]))
+            gaps.append((a - b, one.units[both]))
+            units.append(unit_sums(*gaps[-1]))
         parts, span = self.parts(rows, level), self.samples[0].measure.value_range
-        return macro_difference(parts, weights=self.weights, units=units, value_range=span)
+        made = macro_difference(parts, weights=self.weights, units=units, value_range=span)
+        if self.tasks_are == "fixed":
+            return made
+        return sampled_difference(parts, gaps, value_range=span, fixed=made)
 
     def mean(self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None) -> Estimate:
         """A run's average over the items that it was asked. own: the estimates of the samples, if they are known."""

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile
-from evalwright.statistics.pairwise import AllPairs, Bools
+from evalwright.statistics.pairwise import AllPairs
 from evalwright.statistics.power import Limits
 from evalwright.statistics.score_test import ADDED
 from evalwright.statistics.task_sample import sampled_spread
@@ -162,7 +162,7 @@ class Design:
     """A comparison of two models that was made, and from it what others would show.
 
     `pairs`: its numbers, as `paired.paired_differences` gives them; `asked`: the items that both were asked, of which some may lack a score.
-    `unknown`: what failures add to the smallest visible difference. `parts`: of the variance, None where nothing is known of them.
+    `unknown`: what failures add to the smallest visible difference, `wider` to half of the interval. `parts`: of the variance, None where nothing is known of them.
     `clusters`: what the clusters of the whole task multiply variances by, over what those of the items asked do.
     """
 
@@ -172,6 +172,7 @@ class Design:
     power: float = 0.8
     parts: VarianceParts | None = None
     unknown: float = 0.0
+    wider: float = 0.0
     clusters: float = 1.0
 
     @property
@@ -187,7 +188,7 @@ class Design:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return t_quantile(0.5 + self.level / 2, freedom) * error
         low, high = self._scaled(items, repeats, ratio).limits(1 - self.level)
-        return float(high - low) / 2
+        return float(high - low) / 2 + self.wider
 
     def visible(
         self, items: float, repeats: float | None = None, prompts: int = 1, ratio: float = 1.0

@@ -75,9 +75,14 @@ def check_sample(tasks: int) -> None:
 
 
 def sampled_difference(
-    parts: Sequence[PairedComparison], differences: Sequence[Values], *, value_range: Range | None = None
+    parts: Sequence[PairedComparison],
+    differences: Sequence[Values],
+    *,
+    value_range: Range | None = None,
+    fixed: MacroDifference | None = None,
 ) -> MacroDifference:
-    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items.
+    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items; fixed: the same for
+    these tasks, if it is known.
 
     Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer together than their own errors allow,
     those of the fixed tasks count. Raises ValueError for fewer than three tasks.
@@ -114,11 +119,15 @@ def sampled_difference(
 
 
 def sampled_average(
-    parts: Sequence[Estimate], scores: Sequence[Values] = (), *, value_range: Range | None = None
+    parts: Sequence[Estimate],
+    scores: Sequence[Values] = (),
+    *,
+    value_range: Range | None = None,
+    fixed: Estimate | None = None,
 ) -> Estimate:
     """The mean over tasks of one model's scores, for tasks like these, as `sampled_difference`."""
     check_sample(len(parts))
-    fixed = macro_average(parts, value_range=value_range)
+    fixed = fixed or macro_average(parts, value_range=value_range)
     error, freedom = _spread([part.value for part in parts], scores)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     bottom, top = value_range or (-math.inf, math.inf)
@@ -197,8 +206,18 @@ def simultaneous_sampled(
     # Where it is the failed ones that take the sign away, no p-value below the level is left.
     unsure = np.where((fixed.n_missing > 0) & (low <= 0) & (high >= 0), 1 - level, 0.0)
     span = math.inf if value_range is None else value_range[1] - value_range[0]
+    scored_low = np.fmin(found.low, fixed.scored_low)
+    scored_high = np.fmax(found.high, fixed.scored_high)
+    # What failures add to the intervals of the fixed tasks they add to these.
+    below = np.nan_to_num(fixed.scored_low - fixed.low)
+    above = np.nan_to_num(fixed.high - fixed.scored_high)
+    low, high = np.fmin(low, found.low - below), np.fmax(high, found.high + above)
+    own_low, own_high = np.fmin(own_low, found.own_low - below), np.fmax(own_high, found.own_high + above)
     return replace(
         found,
+        n_missing=fixed.n_missing,
+        scored_low=np.maximum(scored_low, -span),
+        scored_high=np.minimum(scored_high, span),
         low=np.maximum(low, -span),
         high=np.minimum(high, span),
         own_low=np.maximum(own_low, -span),

@@ -87,15 +87,16 @@ def _pair(
     pairs = paired_differences(values[0], values[1], missing=part.missing, clusters=ids, value_range=span)[0]
     if made.n < 2 or math.isnan(made.smallest_visible_difference):
         return None
-    plain = Design(pairs, values.shape[1], aim.level, aim.power)
+    plain = Design(pairs, asked, aim.level, aim.power)
     one, other, codes = _scores(task, a, b, sources)
     design = Design(
         pairs,
-        values.shape[1],
+        asked,
         aim.level,
         aim.power,
         variance_parts(one, other, clusters=codes, level=aim.level),
-        made.smallest_visible_difference - plain.visible(plain.asked),
+        seen - plain.visible(asked),
+        max(0.0, (made.high - made.low) / 2 - plain.half_width(asked)),
         more_clustered(values[0] - values[1], ids, clusters),
     )
     return MeasuredPair(f"{a.run.label} and {b.run.label}", matrix, made, design)
