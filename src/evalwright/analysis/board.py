@@ -21,7 +21,7 @@ from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
-from evalwright.analysis.trees import Average, average_of, check_tasks_are, common_trees, overall_node
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
@@ -161,8 +161,8 @@ def _board(
         )
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     node = overall_node(runs, [task.name for task in tasks])
-    whole = average_of(found, node) if found and (node or len(found) > 1) else None
-    whole = check_tasks_are(whole, tasks_are)
+    many = node or len(found) > 1 or tasks_are == "sample"
+    whole = average_of(found, node, tasks_are) if found and many else None
     if found and whole is None:
         whole = Average((found[0],)) if len(found) == 1 else None
     made = None
@@ -341,6 +341,8 @@ def _notes(
 ) -> Iterator[str]:
     """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
+    if tasks_are == "sample":
+        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")

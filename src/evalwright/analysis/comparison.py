@@ -23,7 +23,6 @@ from evalwright.analysis.trees import (
     Average,
     GroupDifference,
     average_of,
-    check_tasks_are,
     group_differences,
     overall_node,
 )
@@ -238,8 +237,7 @@ def compare_runs(
     many = node or len(tasks) > 1 or tasks_are == "sample"
     whole = average_of(matrices, node, tasks_are) if many else None
     overall = same = None
-    whole = check_tasks_are(whole if whole and whole.paired else None, tasks_are)
-    if whole is not None:
+    if whole is not None and whole.paired:
         overall = whole.difference()
         same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"

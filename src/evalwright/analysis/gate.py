@@ -31,7 +31,7 @@ from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
-from evalwright.analysis.trees import Average, average_of, check_tasks_are, common_trees, overall_node
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
@@ -303,8 +303,6 @@ def _difference(
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
         )
-    if not task:
-        whole = check_tasks_are(whole, tasks_are) or whole
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
     gap, low, high, reference, how = _interval(whole, level)

@@ -19,7 +19,7 @@ from evalwright.analysis.comparison import estimand, other_matrices, read_matric
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
-from evalwright.analysis.trees import Average, average_of, check_tasks_are, overall_node
+from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
@@ -119,7 +119,8 @@ def compare_several(
     found = read_matrices(runs, slices, metric)
     also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
     node = overall_node(runs, [one.measure.task for one in found])
-    whole = check_tasks_are(average_of(found, node) if node or len(found) > 1 else None, tasks_are)
+    many = node or len(found) > 1 or tasks_are == "sample"
+    whole = average_of(found, node, tasks_are) if many else None
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)

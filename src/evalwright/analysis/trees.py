@@ -24,14 +24,14 @@ from evalwright.statistics import (
 )
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.shared_units import UnitSums, unit_sums
-from evalwright.statistics.task_sample import FEWEST, sampled_average, sampled_difference
+from evalwright.statistics.task_sample import FEWEST, Values, sampled_average, sampled_difference
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
     """A weighted mean over tasks: of samples, each a task or several pooled. weights: None where each counts the same.
 
-    tasks_are: whether it is about these tasks or about tasks like these (`statistics.task_sample`).
+    tasks_are: whether it is about these tasks or, each of at least three counting the same, about tasks like these.
     """
 
     samples: tuple[Matrix, ...]
@@ -41,8 +41,6 @@ class Average:
     @property
     def words(self) -> str:
         """What it is the mean of."""
-        if self.tasks_are == "sample":
-            return f"mean of {len(self.samples)} tasks as a sample"
         how = "mean" if self.weights is None else "weighted mean"
         sampled = " as a sample of tasks" if self.tasks_are == "sample" else ""
         return f"{how} of {len(self.samples)} tasks{sampled}" if len(self.samples) > 1 else "pooled items"
@@ -58,12 +56,7 @@ class Average:
 
     def difference(self, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> MacroDifference:
         """The difference of two runs, with the covariance of samples that share units."""
-        if self.tasks_are == "sample":
-            gaps = [(one.values[rows[0]] - one.values[rows[1]], one.units) for one in self.samples]
-            return sampled_difference(
-                self.parts(rows, level), gaps, value_range=self.samples[0].measure.value_range
-            )
-        units = list[UnitSums]()
+        units, gaps = list[UnitSums](), list[Values]()
         for one in self.samples:
             both = _both(one, rows)
             a, b = (one.values[row][both] for row in rows)
@@ -85,10 +78,11 @@ class Average:
             # Of a metric that is no mean over items its own number.
             parts.append(one.estimates[row] if one.estimates and level == 0.95 else made)
             units.append(unit_sums(one.values[row], one.units))
-        if self.tasks_are == "sample":
-            scores = [(one.values[row], one.units) for one in self.samples]
-            return sampled_average(own or parts, scores, value_range=span)
-        return macro_average(own or parts, weights=self.weights, units=units, value_range=span)
+        made = macro_average(own or parts, weights=self.weights, units=units, value_range=span)
+        if self.tasks_are == "fixed":
+            return made
+        scores = [(one.values[row], one.units) for one in self.samples]
+        return sampled_average(own or parts, scores, value_range=span, fixed=made)
 
 
 def _both(found: Matrix, rows: tuple[int, int]) -> NDArray[np.bool_]:
@@ -136,27 +130,31 @@ def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
     return trees[0] if declared or {*tasks} <= {*trees[0].tasks} else None
 
 
-def check_tasks_are(whole: Average | None, tasks_are: TasksAre) -> Average | None:
-    """The average of tasks that are fixed or a sample. Raises ConfigurationError where there is no mean over enough tasks for these
-    to be a sample of tasks, or some count more than others."""
+def average_of(
+    found: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
+) -> Average | None:
+    """The average over matrices by a node, without one each task the same; None where it has no number.
+
+    Raises ConfigurationError where the tasks are to be a sample, and are fewer than three or do not count the same.
+    """
+    made = _average_of(found, node)
     if tasks_are == "fixed":
-        return whole
-    count = len(whole.samples) if whole else 0
-    if whole is None or count < FEWEST:
-        there = f"there is one over {count}" if count > 1 else "there is none"
+        return made
+    there = 0 if made is None else len(made.samples)
+    if made is None or there < FEWEST:
+        said = f"there is one over {there}" if there > 1 else "there is none"
         raise ConfigurationError(
-            f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but {there}: how far so few lie apart says nothing of "
+            f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but {said}: how far so few lie apart says nothing of "
             "others. Use --tasks-are fixed, or runs of more tasks."
         )
-    if whole.weights:
+    if made.weights is not None:
         raise ConfigurationError(
-            "Tasks as a sample of tasks count the same each, but the tree of these runs gives them weights. Use --tasks-are fixed."
+            "Tasks as a sample of tasks count the same each, but the tree weighs them. Use --tasks-are fixed."
         )
-    return replace(whole, tasks_are=tasks_are)
+    return replace(made, tasks_are=tasks_are)
 
 
-def average_of(found: Sequence[Matrix], node: Node | None = None) -> Average | None:
-    """The average over matrices by a node, without one each task the same; None where it has no number."""
+def _average_of(found: Sequence[Matrix], node: Node | None) -> Average | None:
     by_task = {one.measure.task: one for one in found}
     if node is None:
         return Average(tuple(found)) if can_average([one.measure for one in found]) else None

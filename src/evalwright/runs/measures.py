@@ -144,7 +144,8 @@ class Matrix:
                 key: SliceCodes(found.names, found.codes[items])
                 for key, found in ({} if self.scores else self.slices).items()
             },
-            pairing=self.pairing and self.pairing.only(items),
+            # That of groups stays: it is of the items beneath.
+            pairing=self.pairing and (self.pairing if self.scores else self.pairing.only(items)),
         )
 
     def counted(self, row: int) -> Matrix:

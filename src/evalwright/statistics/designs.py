@@ -79,10 +79,9 @@ def variance_parts(
         raise ValueError(
             "scores must have the shape (items, prompts, draws), the same items and prompts for both"
         )
-    whole = np.ones(len(scores[0]), dtype=bool)
-    for one in scores:
-        some: Bools = np.asarray((~np.isnan(one)).any(axis=2))
-        whole &= np.asarray(some.all(axis=1))
+    has = [~np.isnan(one) for one in scores]
+    every = [np.count_nonzero(one, axis=2).min(axis=1) > 0 for one in has]
+    whole = every[0] & every[1]
     scores = [one[whole] for one in scores]
     ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
     codes, n_clusters = cluster_codes(ids)

@@ -23,7 +23,7 @@ from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
 from evalwright.statistics.paired import PairedComparison
-from evalwright.statistics.pairwise import AllPairs, Bools, common_differences, common_influences
+from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
 from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
 from evalwright.statistics.units import F64, I64, Spread
@@ -88,32 +88,22 @@ def sampled_difference(
     those of the fixed tasks count. Raises ValueError for fewer than three tasks.
     """
     check_sample(len(parts))
-    fixed = macro_difference(parts, value_range=value_range)
-    if math.isnan(fixed.low):
-        return replace(fixed, tasks_are="sample")
+    fixed = fixed or macro_difference(parts, value_range=value_range)
+    error, freedom = _spread([part.difference for part in parts], differences)
+    half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     span = math.inf if value_range is None else value_range[1] - value_range[0]
-    scored = [part.difference for part in parts]
-    sides = [
-        [part.fillings[side].difference if part.fillings else part.difference for part in parts]
-        for side in ((0, 1) if fixed.n_missing else ())
-    ]
-    ends = []
-    for means in (scored, *sides):
-        error, freedom = _spread(means, differences)
-        value, half = math.fsum(means) / len(means), t_quantile(0.5 + fixed.level / 2, freedom) * error
-        p_value = t_two_sided(value / error, freedom) if error > 0 else 0.0
-        ends.append((max(value - half, -span), min(value + half, span), p_value))
-    error, freedom = _spread(scored, differences)
-    quantiles = t_quantile(0.5 + fixed.level / 2, freedom) + t_quantile(parts[0].power, freedom)
+    p_value = t_two_sided(fixed.difference / error, freedom) if error > 0 else 0.0
+    visible = half + t_quantile(parts[0].power, freedom) * error
     return replace(
         fixed,
-        low=min(fixed.low, *(low for low, _, _ in ends)),
-        high=max(fixed.high, *(high for _, high, _ in ends)),
-        scored_low=min(fixed.scored_low, ends[0][0]),
-        scored_high=max(fixed.scored_high, ends[0][1]),
-        p_value=max(fixed.p_value, *(p for _, _, p in ends)),
+        # What failures add to the interval of the fixed tasks they add to this one.
+        low=min(fixed.low, max(fixed.difference - half - (fixed.scored_low - fixed.low), -span)),
+        high=max(fixed.high, min(fixed.difference + half + (fixed.high - fixed.scored_high), span)),
+        scored_low=min(fixed.scored_low, max(fixed.difference - half, -span)),
+        scored_high=max(fixed.scored_high, min(fixed.difference + half, span)),
+        p_value=max(fixed.p_value, p_value),
         standard_error=max(fixed.standard_error, error),
-        smallest_visible_difference=max(fixed.smallest_visible_difference, min(quantiles * error, span)),
+        smallest_visible_difference=max(fixed.smallest_visible_difference, min(visible, span)),
         tasks_are="sample",
     )
 
@@ -151,7 +141,7 @@ def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, fl
 def simultaneous_sampled(
     parts: Sequence[Part],
     *,
-    missing: Sequence[Bools | None] | None = None,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -167,14 +157,7 @@ def simultaneous_sampled(
         parts, missing=missing, level=level, value_range=value_range, draws=draws, seed=seed
     )
     tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
-    pairs_of = [
-        common_differences(rows, None, value_range, lost)
-        for rows, lost in zip(tasks, missing or [None] * len(tasks), strict=True)
-    ]
-    gaps = np.stack([one.difference for one in pairs_of])
-    # What failed moves the means of the tasks themselves, at most so far.
-    worst = np.stack([one.difference if one.worst is None else one.worst.difference for one in pairs_of])
-    moved = np.nan_to_num(gaps.mean(axis=0) - worst.mean(axis=0))
+    gaps = np.stack([common_differences(rows).difference for rows in tasks])
     shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
     count, models = len(tasks), len(tasks[0])
     own = gaps.var(axis=0, ddof=1) / count
@@ -190,21 +173,22 @@ def simultaneous_sampled(
         worth=np.full((models, models), float(count)),
         counts=None,
         span=math.nan,
-        n_missing=np.zeros((models, models), dtype=np.int64),
+        n_missing=np.zeros((models, models), np.int64),
     )
     pairs = np.triu_indices(models, 1)
     influences = np.nan_to_num(gaps - gaps.mean(axis=0))[:, pairs[0], pairs[1]].astype(np.float32)
     rng = np.random.default_rng(seed)
     method = f"max-|t| of the mean over {count} tasks as a sample of tasks, {draws} Gaussian multiplier draws over tasks"
     found = assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
-    low, own_low = (
-        np.fmin(getattr(found, name) - moved, getattr(fixed, name)) for name in ("low", "own_low")
+    low, high, own_low, own_high = (
+        function(getattr(found, name), getattr(fixed, name))
+        for name, function in (
+            ("low", np.fmin),
+            ("high", np.fmax),
+            ("own_low", np.fmin),
+            ("own_high", np.fmax),
+        )
     )
-    high, own_high = (
-        np.fmax(getattr(found, name) + moved.T, getattr(fixed, name)) for name in ("high", "own_high")
-    )
-    # Where it is the failed ones that take the sign away, no p-value below the level is left.
-    unsure = np.where((fixed.n_missing > 0) & (low <= 0) & (high >= 0), 1 - level, 0.0)
     span = math.inf if value_range is None else value_range[1] - value_range[0]
     scored_low = np.fmin(found.low, fixed.scored_low)
     scored_high = np.fmax(found.high, fixed.scored_high)
@@ -222,9 +206,8 @@ def simultaneous_sampled(
         high=np.minimum(high, span),
         own_low=np.maximum(own_low, -span),
         own_high=np.minimum(own_high, span),
-        p_value=np.fmax(np.fmax(found.p_value, unsure), fixed.p_value),
-        p_adjusted=np.fmax(np.fmax(found.p_adjusted, unsure), fixed.p_adjusted),
-        n_missing=fixed.n_missing,
+        p_value=np.fmax(found.p_value, fixed.p_value),
+        p_adjusted=np.fmax(found.p_adjusted, fixed.p_adjusted),
         standard_error=np.fmax(found.standard_error, fixed.standard_error),
     )
 

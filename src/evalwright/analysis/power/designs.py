@@ -83,9 +83,10 @@ def _pair(
         return None
     made = paired_of(matrix, level=aim.level, power=aim.power)
     part = matrix.part(matrix.common())
-    values, ids, span = part.values, part.clusters, matrix.measure.value_range
-    pairs = paired_differences(values[0], values[1], missing=part.missing, clusters=ids, value_range=span)[0]
-    if made.n < 2 or math.isnan(made.smallest_visible_difference):
+    values, ids, asked = part.values, part.clusters, len(part.keys)
+    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=matrix.measure.value_range)[0]
+    seen = made.smallest_visible_difference
+    if made.n < 2 or math.isnan(seen) or matrix.scores is not None:
         return None
     plain = Design(pairs, asked, aim.level, aim.power)
     one, other, codes = _scores(task, a, b, sources)
