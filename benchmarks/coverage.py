@@ -116,7 +116,7 @@ def summed_up(page: str) -> str:
         )
         names = {setting.name for setting in family.settings if not setting.contrast}
         rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()] if part else []
-        kept = [cells for cells in rows if cells[0] in names]
+        kept = [cells for cells in rows if cells[0] in names and len(cells) == 8]
         if not kept:
             continue
         shares = [float(cells[2].rstrip("%")) for cells in kept]
