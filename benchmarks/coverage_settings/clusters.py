@@ -119,10 +119,10 @@ def losing(
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
-        ids = ids_of(here)
+        ids = np.asarray(ids_of(here))
         together = (rng.random(len(here)) < whole)[ids]
         u = np.where(together, rng.random(len(here))[ids], rng.random(len(ids)))
-        return (u >= won).astype(np.float64), (1.0 - ((u >= won) & (u < won + lost))), ids
+        return (u >= won).astype(np.float64), np.where((u >= won) & (u < won + lost), 0.0, 1.0), ids
 
     return draw
 

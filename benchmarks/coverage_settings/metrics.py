@@ -137,11 +137,11 @@ def _classified(rng: np.random.Generator, shared: F64) -> Sums:
 
 
 def _pearson(rows: F64) -> F64:
-    return np.asarray(np.corrcoef(rows.T)[0, 1])
+    return np.asarray(np.atleast_2d(np.corrcoef(rows.T))[0, 1])
 
 
 def _spearman(rows: F64) -> F64:
-    return np.asarray(np.corrcoef(rows.argsort(axis=0).argsort(axis=0).T)[0, 1])
+    return np.asarray(np.atleast_2d(np.corrcoef(rows.argsort(axis=0).argsort(axis=0).T))[0, 1])
 
 
 def _auroc(rows: F64) -> F64:

@@ -77,7 +77,8 @@ def _intervals(draw: Two, seed: int, trials: int, level: float) -> tuple[F64, F6
         n, residuals = len(gaps), gaps - gaps.mean()
         up, down = np.maximum(gaps, 0.0).sum(), np.maximum(-gaps, 0.0).sum()
         spread = float(residuals @ residuals)
-        sums.append((float(n), up, down, float(gaps @ gaps), n - np.count_nonzero(gaps), spread))
+        ties = float(n - np.count_nonzero(gaps))
+        sums.append((float(n), float(up), float(down), float(gaps @ gaps), ties, spread))
         first.append((residuals, kept))
         theirs.append(pair_before(gaps, kept, level))
         if trial < 5:
@@ -97,7 +98,10 @@ def _core(
     else:
         most = max(int(ids.max()) + 1 for _, ids in first if ids is not None)
         totals, sizes = (
-            np.stack([np.bincount(ids, weights=what, minlength=most) for what, ids in each], axis=1)  # type: ignore[arg-type]
+            np.stack(
+                [np.bincount(ids, weights=what, minlength=most).astype(np.float64) for what, ids in each],  # type: ignore[arg-type]
+                axis=1,
+            )
             for each in (first, [(np.ones_like(residuals), ids) for residuals, ids in first])
         )
         error, freedom, worth = cluster_spread(totals, sizes, n, spread)

@@ -61,7 +61,7 @@ class Average:
             both = _both(one, rows)
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
-            units.append(unit_sums(*gaps[-1]))
+            units.append(unit_sums(a - b, one.units[both]))
         parts, span = self.parts(rows, level), self.samples[0].measure.value_range
         made = macro_difference(parts, weights=self.weights, units=units, value_range=span)
         if self.tasks_are == "fixed":

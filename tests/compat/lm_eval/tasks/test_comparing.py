@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from evalwright import ScriptedModel, compare, evaluate
-from evalwright.analysis.comparison import read_matrices
+from evalwright.analysis.comparison import Comparison, read_matrices
 from evalwright.core.requests import Generate, Request
 from evalwright.models.scripted import last_text
 from evalwright.runs.scores import hashed
@@ -72,6 +72,7 @@ def test_corpus_chrf_against_sacrebleu(write: Write, load: Load) -> None:
     (task,) = load("say")
     runs = [evaluate(task, model(name, share), name=name)[0] for name, share in (("one", 0.9), ("two", 0.7))]
     found = compare(*runs)
+    assert isinstance(found, Comparison)
     main = found.tasks[0].paired
     rows = list(runs[0].rows())
     places = [int(row["metadata"]["doc"]["n"]) for row in rows]
