@@ -318,8 +318,8 @@ def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, floa
     missing = sum(part.n_missing for part in parts)
     left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
     clauses = [(one.measure.task, other_questions(one)) for one in found]
-    of = (lambda task: f"on {task} ") if len(found) > 1 else (lambda task: "")
-    left += "".join(f"; {of(task)}{clause}" for task, clause in clauses if clause)
+    where = [f"on {task} " if len(found) > 1 else "" for task, _ in clauses]
+    left += "".join(f"; {on}{clause}" for on, (_, clause) in zip(where, clauses, strict=True) if clause)
     reference = sum(part.mean_b for part in parts) / len(parts)
     if len(parts) == 1:
         only = parts[0]

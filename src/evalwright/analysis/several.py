@@ -177,11 +177,10 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> f
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
     if not pair.n:
         return pair.visible  # two independent samples
-    parts = []
-    inside = True if items is None else items
+    parts, rows = [], (pair.a, pair.b)
     for one in found:
-        rows = pair.a, pair.b
-        parts.append(paired_of(one, one.asked[list(rows)].all(axis=0) & inside, rows=rows, level=level))
+        own = one if items is None else one.part(items)
+        parts.append(paired_of(own, own.asked[list(rows)].all(axis=0), rows=rows, level=level))
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference

@@ -7,6 +7,7 @@ and show how much harder; what the benchmark's items drop beyond that (differenc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,10 +60,11 @@ def contamination_check(
     check_level(level)
     sides = original, perturbed, control_original, control_perturbed
 
-    def at(*scores: npt.ArrayLike) -> ContaminationCheck:
-        return _check(*scores, clusters, control_clusters, value_range, level)
+    def at(scores: Sequence[npt.ArrayLike]) -> ContaminationCheck:
+        one, two, three, four = scores
+        return _check(one, two, three, four, clusters, control_clusters, value_range, level)
 
-    found = at(*sides)
+    found = at(sides)
     if not found.drop.n_missing + found.control_drop.n_missing:
         return found
     if value_range is None:
@@ -71,7 +73,7 @@ def contamination_check(
     every = [found]
     for one, other in ((low, high), (high, low)):
         ends = one, other, other, one
-        every.append(at(*(filled(side, end) for side, end in zip(sides, ends, strict=True))))
+        every.append(at([filled(side, end) for side, end in zip(sides, ends, strict=True)]))
     least, most = min(each.low for each in every), max(each.high for each in every)
     p_value = max(each.p_value for each in every) if len({each.excess > 0 for each in every}) == 1 else 1.0
     suspicious = all(each.suspicious for each in every)
