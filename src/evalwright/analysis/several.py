@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
@@ -183,7 +180,7 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> f
     parts, rows = [], (pair.a, pair.b)
     for one in found:
         own = one if items is None else one.part(items)
-        both: NDArray[np.bool_] = own.asked[list(rows)].all(axis=0)
+        both = own.asked[pair.a] & own.asked[pair.b]
         parts.append(paired_of(own, both, rows=rows, level=level))
     if len(parts) == 1:
         return parts[0].smallest_visible_difference
