@@ -203,4 +203,4 @@ def test_a_tree_that_fits_no_task_is_refused(folder: Path) -> None:
         json.dumps({**SUITE, "tree": {"parts": ["law", "law"]}}), encoding="utf-8"
     )
     done = typed("run", "--config", "bad.yaml", "--model", "scripted/constant", "-M", "text=x", folder=folder)
-    assert done.code == 2 and "stands in the tree twice" in " ".join(done.text.split())
+    assert done.code == 2 and "occurs in the tree twice" in " ".join(done.text.split())

@@ -80,8 +80,8 @@ def test_a_tree_reads_back() -> None:
         ({"parts": ["law"], "missing": 0}, "ignore"),
         ({"parts": ["law", {"parts": ["logic"]}]}, "needs a name"),
         ({"parts": ["law", 3]}, "must be a mapping"),
-        ({"parts": ["law", "law"]}, "'law' stands in the tree twice"),
-        ({"name": "law", "parts": ["law"]}, "'law' stands in the tree twice"),
+        ({"parts": ["law", "law"]}, "'law' occurs in the tree twice"),
+        ({"name": "law", "parts": ["law"]}, "'law' occurs in the tree twice"),
     ],
 )
 def test_what_is_no_tree(given: Any, says: str) -> None:

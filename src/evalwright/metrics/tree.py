@@ -102,13 +102,13 @@ class Node:
 def read_tree(given: Any, where: str = "tree") -> Node:
     """The tree of a suite file. where: what messages call the place.
 
-    Raises ConfigurationError and UnknownName for what is no tree, and for a name that stands in it twice.
+    Raises ConfigurationError and UnknownName for what is no tree, and for a name that occurs in it twice.
     """
     root = _node(given, where, "overall", 0)
     names = [*(node.name for node in root.nodes()), *root.tasks]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigurationError(
-            f"{where}: '{twice}' stands in the tree twice. Name each task and each node once."
+            f"{where}: '{twice}' occurs in the tree twice. Name each task and each node once."
         )
     return root
 

@@ -61,7 +61,8 @@ def contamination_check(
     sides = original, perturbed, control_original, control_perturbed
 
     def at(scores: Sequence[npt.ArrayLike]) -> ContaminationCheck:
-        return _check(*scores, clusters, control_clusters, value_range, level)  # type: ignore[arg-type, call-arg]
+        one, two, three, four = scores
+        return _check(one, two, three, four, clusters, control_clusters, value_range, level)
 
     found = at(sides)
     if not found.drop.n_missing + found.control_drop.n_missing:
