@@ -422,7 +422,6 @@ async def score_answer(
     failures: dict[str, Failure] = {}
     undecided: dict[str, Undecided] = {}
     judges = _Judges(ask)
-    assume = {spec.scorer: spec.label for spec in metrics if spec.kind in BOUNDED}
     for scorer in scorers:
         try:
             made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
@@ -430,9 +429,8 @@ async def score_answer(
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
             elif not isinstance(score, NoScore):
-                scores[scorer.name] = checked_score(
-                    score, scorer.name, sample.id, assume.get(scorer.name, "")
-                )
+                bounded = [one.label for one in metrics if one.scorer == scorer.name and one.kind in BOUNDED]
+                scores[scorer.name] = checked_score(score, scorer.name, sample.id, bounded)
         except RequestFailed as error:
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
@@ -470,11 +468,11 @@ _ROUNDING = 1e-9
 """How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
 
 
-def checked_score(score: object, scorer: str, item: str, metric: str = "") -> Score:
+def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] = ()) -> Score:
     """What a scorer gave of an item, if it is a Score of finite numbers; True and False are 1 and 0.
 
-    metric: one over these scores that assumes values from 0 to 1. Raises ScoringError for a value that none of it can be made
-    of.
+    bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of the value. Raises ScoringError for a
+    value that none of them can be made of.
     """
     who = f"The scorer '{scorer}' on the item '{item}'"
     if not isinstance(score, Score):
@@ -483,6 +481,7 @@ def checked_score(score: object, scorer: str, item: str, metric: str = "") -> Sc
         if not isinstance(part, (int, float)) or not math.isfinite(part):
             raise ScoringError(f"{who}: the score's {name} must be a finite number, not {part!r}.")
     value = float(score.value) if isinstance(score.value, bool) else score.value
+    metric = next((label for label in bounded if label not in score.parts), "")
     if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
         raise ScoringError(
             f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1. Divide them by their greatest value, or "
