@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import stdtrit
 
 from coverage_settings.before import Ids
@@ -38,7 +39,7 @@ def equal(groups: int, size: int) -> Sizes:
     return lambda rng: np.full(groups, float(size))
 
 
-def ids_of(sizes: F64) -> Ids:
+def ids_of(sizes: F64) -> npt.NDArray[np.int64]:
     """Cluster numbers of the items."""
     return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
@@ -122,7 +123,7 @@ def losing(
         ids = ids_of(here)
         together = (rng.random(len(here)) < whole)[ids]
         u = np.where(together, rng.random(len(here))[ids], rng.random(len(ids)))
-        return (u >= won).astype(np.float64), (1.0 - ((u >= won) & (u < won + lost))), ids
+        return (u >= won).astype(np.float64), 1.0 - ((u >= won) & (u < won + lost)).astype(np.float64), ids
 
     return draw
 
@@ -138,7 +139,6 @@ def _board(models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: boo
         for trial in range(trials):
             here = sizes(rng)
             ids = ids_of(here)
-            assert ids is not None
             rows = np.stack([answers(rng, here, 0.7, alike) for _ in range(models)])
             if graded:
                 rows = 0.5 * rows + 0.5 * rng.random(rows.shape)
@@ -178,7 +178,6 @@ def _influences(sizes: Sizes, name: str) -> Setting:
         for trial in range(trials):
             here = sizes(rng)
             ids = ids_of(here)
-            assert ids is not None
             gap = answers(rng, here, 0.7, 0.5) - answers(rng, here, 0.7, 0.5)
             found = common_differences(np.stack([gap, np.zeros_like(gap)]))
             half = 1.96 * float(found.error[0, 1])

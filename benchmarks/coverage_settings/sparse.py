@@ -6,7 +6,7 @@ import numpy as np
 
 from coverage_settings.before import Ids
 from coverage_settings.registry import F64, Setting
-from coverage_settings.trial import Rng, equivalences, gates, means, pairs
+from coverage_settings.trial import Rng, Two, equivalences, gates, means, pairs
 
 ABOUT = (
     "Settings listed before any was run: what is hard about a difference is that few items show it. Where two models are equal or differ by the "
@@ -17,7 +17,7 @@ ABOUT = (
 )
 
 
-def _gap(kind: str, n: int, lost: float, won: float) -> tuple[float, object]:
+def _gap(kind: str, n: int, lost: float, won: float) -> tuple[float, Two]:
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         u = rng.random(n)
         size = np.ones(n) if kind == "binary" else rng.random(n)
@@ -30,7 +30,7 @@ def _gap(kind: str, n: int, lost: float, won: float) -> tuple[float, object]:
 def _pair(n: int, lost: float, won: float, kind: str = "binary") -> Setting:
     truth, draw = _gap(kind, n, lost, won)
     what = "right or wrong" if kind == "binary" else "graded"
-    return pairs(f"{n} items, {what}, {lost:.1%} lost, {won:.1%} won", draw, truth)  # type: ignore[arg-type]
+    return pairs(f"{n} items, {what}, {lost:.1%} lost, {won:.1%} won", draw, truth)
 
 
 def _margin(n: int, lost: float, won: float, kind: str = "binary", more: str = "") -> Setting:
@@ -38,14 +38,14 @@ def _margin(n: int, lost: float, won: float, kind: str = "binary", more: str = "
     what = "right or wrong" if kind == "binary" else "graded"
     return equivalences(
         f"at the margin: {more}{n} items, {what}, {lost:.1%} lost, {won:.1%} won", draw, truth
-    )  # type: ignore[arg-type]
+    )
 
 
 def _gate(n: int, lost: float, won: float, mode: str) -> Setting:
     truth, draw = _gap("binary", n, lost, won)
     return gates(
         f"gate {mode}, loss at its margin: {n} items, {lost:.0%} lost, {won:.0%} won", draw, truth, mode
-    )  # type: ignore[arg-type]
+    )
 
 
 def _missing(n: int, share: float) -> Setting:
@@ -105,11 +105,12 @@ def _skewed_pair(n: int) -> Setting:
 
 def _alike(n: int) -> Setting:
     """Perfect agreement: no item differs."""
-    return pairs(
-        f"{n} items, right or wrong, none differs",
-        lambda rng: (row := (rng.random(n) < 0.8) * 1.0, row, None),
-        0.0,
-    )
+
+    def draw(rng: Rng) -> tuple[F64, F64, Ids]:
+        row = (rng.random(n) < 0.8).astype(np.float64)
+        return row, row, None
+
+    return pairs(f"{n} items, right or wrong, none differs", draw, 0.0)
 
 
 SETTINGS: tuple[Setting, ...] = (

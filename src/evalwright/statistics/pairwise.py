@@ -105,7 +105,7 @@ def common_differences(scores: F64, codes: I64 | None = None, span: float = math
             found[name][others, row] = turned[name]
     has = ~np.isnan(scores)
     alone = has.sum(axis=1)
-    units = alone if codes is None else np.array([len(np.unique(codes[one])) for one in has])
+    units = alone if codes is None else np.array([np.count_nonzero(np.bincount(codes[one])) for one in has])
     for name in names:  # a model against itself
         own = {"n": alone, "ties": alone, "units": units, "worth": units, "freedom": units - 1}.get(name, 0.0)
         np.fill_diagonal(found[name], own)
