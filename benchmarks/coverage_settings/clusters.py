@@ -177,7 +177,6 @@ def _influences(sizes: Sizes, name: str) -> Setting:
         hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
         for trial in range(trials):
             here = sizes(rng)
-            ids = ids_of(here)
             gap = answers(rng, here, 0.7, 0.5) - answers(rng, here, 0.7, 0.5)
             found = common_differences(np.stack([gap, np.zeros_like(gap)]))
             half = 1.96 * float(found.error[0, 1])
