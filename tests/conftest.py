@@ -59,6 +59,17 @@ def _own_home() -> Iterator[None]:
         os.environ["EVALWRIGHT_HOME"] = before
 
 
+@pytest.fixture(autouse=True)
+def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process learns of secrets and of a person's own providers holds until it ends; in the next test it is forgotten."""
+    from evalwright.core import secrets
+    from evalwright.models.remote import prices, providers
+
+    for module, name in ((secrets, "_forms"), (secrets, "_bytes"), (providers, "_added"), (prices, "_own")):
+        value = getattr(module, name)
+        monkeypatch.setattr(module, name, dict(value) if isinstance(value, dict) else value)
+
+
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder and, in it, the home: nothing of one test is there in the next."""

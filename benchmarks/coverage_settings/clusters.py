@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from coverage_settings.before import Ids
@@ -39,7 +38,7 @@ def equal(groups: int, size: int) -> Sizes:
     return lambda rng: np.full(groups, float(size))
 
 
-def ids_of(sizes: F64) -> npt.NDArray[np.int64]:
+def ids_of(sizes: F64) -> Ids:
     """Cluster numbers of the items."""
     return np.repeat(np.arange(len(sizes)), sizes.astype(np.int64))
 
@@ -120,10 +119,10 @@ def losing(
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
-        ids = ids_of(here)
+        ids = np.asarray(ids_of(here))
         together = (rng.random(len(here)) < whole)[ids]
         u = np.where(together, rng.random(len(here))[ids], rng.random(len(ids)))
-        return (u >= won).astype(np.float64), 1.0 - ((u >= won) & (u < won + lost)).astype(np.float64), ids
+        return (u >= won).astype(np.float64), np.where((u >= won) & (u < won + lost), 0.0, 1.0), ids
 
     return draw
 
@@ -139,6 +138,7 @@ def _board(models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: boo
         for trial in range(trials):
             here = sizes(rng)
             ids = ids_of(here)
+            assert ids is not None
             rows = np.stack([answers(rng, here, 0.7, alike) for _ in range(models)])
             if graded:
                 rows = 0.5 * rows + 0.5 * rng.random(rows.shape)
@@ -177,6 +177,8 @@ def _influences(sizes: Sizes, name: str) -> Setting:
         hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
         for trial in range(trials):
             here = sizes(rng)
+            ids = ids_of(here)
+            assert ids is not None
             gap = answers(rng, here, 0.7, 0.5) - answers(rng, here, 0.7, 0.5)
             found = common_differences(np.stack([gap, np.zeros_like(gap)]))
             half = 1.96 * float(found.error[0, 1])

@@ -98,19 +98,18 @@ def _skewed_pair(n: int) -> Setting:
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         a = rng.uniform(0.6, 1.0, n)
-        return a, a - 0.6 * rng.beta(0.5, 4.5, n), None
+        return a, a - np.float64(0.6) * rng.beta(0.5, 4.5, n).astype(np.float64), None
 
     return pairs(f"{n} items, graded, all a little lost and few much", draw, 0.06, 0.91)
 
 
 def _alike(n: int) -> Setting:
     """Perfect agreement: no item differs."""
-
-    def draw(rng: Rng) -> tuple[F64, F64, Ids]:
-        row = (rng.random(n) < 0.8).astype(np.float64)
-        return row, row, None
-
-    return pairs(f"{n} items, right or wrong, none differs", draw, 0.0)
+    return pairs(
+        f"{n} items, right or wrong, none differs",
+        lambda rng: (row := np.where(rng.random(n) < 0.8, 1.0, 0.0), row, None),
+        0.0,
+    )
 
 
 SETTINGS: tuple[Setting, ...] = (

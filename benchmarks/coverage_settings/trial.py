@@ -70,15 +70,15 @@ def _intervals(draw: Two, seed: int, trials: int, level: float) -> tuple[F64, F6
     """Ours, as arrays (trials,), and those before. Ours come from the core of `compare_paired`, for all trials at once; the first
     trials are asked of `compare_paired` itself, and must be the same."""
     rng = np.random.default_rng(seed)
-    sums: list[tuple[float, ...]] = []
-    first, theirs = [], []
+    sums, first, theirs = [], [], []
     for trial in range(trials):
         a, b, ids = draw(rng)
         gaps, kept = _gaps(a, b), _common(a, b, ids)
         n, residuals = len(gaps), gaps - gaps.mean()
         up, down = np.maximum(gaps, 0.0).sum(), np.maximum(-gaps, 0.0).sum()
         spread = float(residuals @ residuals)
-        sums.append((n, float(up), float(down), float(gaps @ gaps), int(n - np.count_nonzero(gaps)), spread))
+        ties = float(n - np.count_nonzero(gaps))
+        sums.append((float(n), float(up), float(down), float(gaps @ gaps), ties, spread))
         first.append((residuals, kept))
         theirs.append(pair_before(gaps, kept, level))
         if trial < 5:
@@ -96,11 +96,14 @@ def _core(
     if first[0][1] is None:
         error, freedom, worth = np.sqrt(spread / (n - 1) / n), n - 1, n
     else:
-        each = [(residuals, ids) for residuals, ids in first if ids is not None]
-        most = max(int(ids.max()) + 1 for _, ids in each)
-        columns = [np.bincount(ids, weights=residuals, minlength=most) for residuals, ids in each]
-        totals = np.stack(columns, axis=1).astype(np.float64)
-        sizes = np.stack([np.bincount(ids, minlength=most) for _, ids in each], axis=1).astype(np.float64)
+        most = max(int(ids.max()) + 1 for _, ids in first if ids is not None)
+        totals, sizes = (
+            np.stack(
+                [np.bincount(ids, weights=what, minlength=most).astype(np.float64) for what, ids in each],  # type: ignore[arg-type]
+                axis=1,
+            )
+            for each in (first, [(np.ones_like(residuals), ids) for residuals, ids in first])
+        )
         error, freedom, worth = cluster_spread(totals, sizes, n, spread)
     error = np.where(error > 1e-12, error, 0.0)
     counts = effective_counts(n, better, worse, squares, ties, error, freedom, worth)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
     from evalwright.evaluation.planning import ModelLike, TaskLike
+    from evalwright.statistics.macro import TasksAre
+    from evalwright.statistics.multiplicity import Adjustment
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
 
@@ -36,9 +38,12 @@ def compare(
     /,
     *,
     baseline: None = None,
+    metric: str | None = ...,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
+    tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
 ) -> Comparison: ...
 
@@ -47,9 +52,12 @@ def compare(
 def compare(
     *runs: RunLike,
     baseline: RunLike | None = None,
+    metric: str | None = ...,
     slices: Sequence[str] = ...,
+    slices_adjust: Adjustment = ...,
     most_flips: int = ...,
     equivalent: float | None = ...,
+    tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
 ) -> Comparison | SeveralComparison: ...
 
@@ -57,31 +65,60 @@ def compare(
 def compare(
     *runs: RunLike,
     baseline: RunLike | None = None,
+    metric: str | None = None,
     slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
     most_flips: int = 20,
     equivalent: float | None = None,
+    tasks_are: TasksAre = "fixed",
     runs_folder: str | Path = "runs",
 ) -> Comparison | SeveralComparison:
     """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
 
-    baseline: with three or more runs, the one that every other is compared with; else all pairs are. slices: metadata
-    keys by whose values to compare too. most_flips: flipped items named of two runs, in each direction. equivalent: the
-    margin of a test of equivalence of two runs. Raises RunError where the runs share no task.
+    baseline: with three or more runs, the one that every other is compared with; else all pairs are. metric: compare by this one, a
+    label or TASK.LABEL, and not by the main one of each task with the others beside it. slices: metadata keys by whose
+    values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in
+    each direction. equivalent: the margin of a test of equivalence of two runs. tasks_are: "fixed", or "sample" for a mean that is about
+    tasks like these. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
     """
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        found = compare_runs(
+            *opened,
+            metric=metric,
+            most_flips=most_flips,
+            slices=slices,
+            slices_adjust=slices_adjust,
+            equivalent=equivalent,
+            tasks_are=tasks_are,
+        )
         return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return worded_several(compare_several(opened, baseline=base, slices=slices))
+    return worded_several(
+        compare_several(
+            opened,
+            baseline=base,
+            slices=slices,
+            slices_adjust=slices_adjust,
+            metric=metric,
+            tasks_are=tasks_are,
+        )
+    )
 
 
 def leaderboard(
-    runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs", allow_baseline_judge: bool = False
+    runs: RunLike | Sequence[RunLike],
+    *,
+    metric: str | None = None,
+    runs_folder: str | Path = "runs",
+    allow_baseline_judge: bool = False,
+    tasks_are: TasksAre = "fixed",
 ) -> Board:
     """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
+
+    metric: the one to show, a label or TASK.LABEL, in place of each task's main one. tasks_are: as of `compare`, for overall scores and ranks.
 
     Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
     """
@@ -90,7 +127,7 @@ def leaderboard(
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
     opened = [open_run(run, runs_folder) for run in several]
     refuse_baseline_judges(opened, allow_baseline_judge)
-    return make_board(opened)
+    return make_board(opened, metric, tasks_are)
 
 
 def plan(

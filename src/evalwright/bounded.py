@@ -232,7 +232,9 @@ def _plain(message: bytes) -> Any:
 def from_json(text: str | bytes) -> Any:
     """JSON that somebody else wrote. Raises ValueError that says what is wrong with it, also for what is too deep or too large."""
     try:
-        return json.loads(text, parse_int=_whole)
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -242,6 +244,10 @@ def _whole(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"it has a number of {len(digits):,} digits")
     return int(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole)
+"""Made once: it takes as long as a reply of usual size."""
 
 
 # -- the other side -----------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
     assert values == sorted(values)
 
 
-def test_no_overall_and_no_rank_where_units_differ(tmp_path: Path) -> None:
+def test_each_unit_has_a_table_of_its_own(tmp_path: Path) -> None:
     metric = {"quiz": "accuracy", "prose": "token-perplexity"}
     runs = [
         make_run(tmp_path, scores={"quiz": quiz, "prose": prose}, metric=metric, model=f"demo/{name}")
@@ -85,9 +85,14 @@ def test_no_overall_and_no_rank_where_units_differ(tmp_path: Path) -> None:
     board = make_board(runs)
     assert not board.has_overall
     assert [row.model for row in board.rows] == ["demo/b", "demo/a"]
-    assert all(row.ranks is None and row.overall is None for row in board.rows)
-    assert any("different units" in note for note in board.notes)
-    assert not any("without a rank" in note for note in board.notes)
+    (prose,) = board.more
+    assert [task.name for task in board.tasks] == ["quiz"]
+    assert [task.name for task in prose.tasks] == ["prose"]
+    assert [row.model for row in prose.rows] == ["demo/a", "demo/b"]  # less is better
+    for part in (board, prose):
+        assert all(row.ranks is not None and row.place in (0, 1) for row in part.rows)
+        assert any("different units" in note for note in part.notes)
+    assert board.as_dict()["more"] == [prose.as_dict()]
 
 
 def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None:

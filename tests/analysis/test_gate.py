@@ -191,3 +191,21 @@ def test_rules_that_do_not_fit_the_runs(tmp_path: Path, rule: str, mode: Mode, s
     with pytest.raises(ConfigurationError) as error:
         judge(one, other, [parse_gate_rule(rule)], mode=mode)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("scores", [[1.0, None] * 60, [1.0] * 60 + [None] * 60])
+def test_what_failed_is_never_ruled_out(tmp_path: Path, scores: list[float | None]) -> None:
+    """B is right on all that it answers, but half of it failed: a drop is not ruled out, and nothing is shown."""
+    one = make_run(tmp_path, scores=[1, 1, 1, 0] * 30, name="a")
+    other = make_run(tmp_path, scores=scores, name="b")
+    for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):
+        (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
+        assert (outcome.failed, outcome.judged) == (True, True)
+        assert "whatever 60 items without a score would have been" in outcome.sentence
+        (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
+        assert not outcome.failed
+    few = make_run(tmp_path, scores=[1.0] * 119 + [None], name="few")
+    (outcome,) = judge(
+        one, few, [parse_gate_rule("accuracy drops by more than 5 points")], mode="not-ruled-out"
+    ).outcomes
+    assert not outcome.failed

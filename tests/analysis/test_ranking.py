@@ -16,7 +16,9 @@ from support.bounds import ends
 
 def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:
     measure = Measure("task", "rate", "score", "accuracy" if bounded else "mean", bounded, less, "score")
-    return Matrix(measure, np.arange(values.shape[1]), values, ~np.isnan(values), None, {})
+    return Matrix(
+        measure, np.arange(values.shape[1]), values, ~np.isnan(values), np.zeros(values.shape, bool), None, {}
+    )
 
 
 def incomplete(seed: int = 0) -> NDArray[np.float64]:
@@ -40,7 +42,7 @@ def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
     assert len(pairs) == 28
     for a, b in ((0, 1), (2, 7), (3, 4)):
         common = ~np.isnan(values[[a, b]]).any(axis=0)
-        alone = compare_paired(values[a], values[b])
+        alone = compare_paired(values[a], values[b], missing=False)
         pair = pairs[a, b]
         assert (pair.n, pair.units) == (common.sum(), common.sum())
         assert pair.difference == pytest.approx(alone.difference)

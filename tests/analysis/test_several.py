@@ -15,6 +15,7 @@ from evalwright.analysis.several import compare_several as compare_all
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.reports.conclusions import worded_several
 from evalwright.runs.reader import Run
+from evalwright.statistics import benjamini_hochberg, compare_paired
 from evalwright.statistics.simultaneous import simultaneous_differences
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
 from support.runs import make_run
@@ -104,7 +105,7 @@ def test_each_against_a_baseline(tmp_path: Path) -> None:
 
 def test_by_slice(tmp_path: Path) -> None:
     runs = models(tmp_path, [0.2, 0.5, 0.8], domains=["y", "x"])
-    found = compare_several(runs, slices=["domain"])
+    found = compare_several(runs, slices=["domain"], slices_adjust="holm")
     assert [table.slice for table in found.slices] == ["domain: x", "domain: y"]
     assert all(table.level == 0.975 for table in found.slices)
     assert "all 2 values of 'domain' (Bonferroni)" in found.slices[0].correction
@@ -112,6 +113,15 @@ def test_by_slice(tmp_path: Path) -> None:
     first, second = (scores(run)[1::2] for run in runs[:2])
     assert pair.n == 100
     assert pair.difference == pytest.approx(float(np.mean(first) - np.mean(second)))
+    every = [pair for table in compare_several(runs, slices=["domain"]).slices for pair in table.pairs]
+    adjusted = benjamini_hochberg([pair.p_value for pair in every])
+    level = 1 - 0.05 * np.count_nonzero(adjusted < 0.05) / 6
+    for place, pair in enumerate(every):
+        items = slice(1 - place // 3, None, 2)
+        alone = compare_paired(scores(runs[pair.a])[items], scores(runs[pair.b])[items], level=level)
+        assert (pair.low, pair.high, pair.p_value) == pytest.approx((alone.low, alone.high, alone.p_value))
+        assert pair.p_adjusted == pytest.approx(adjusted[place])
+        assert pair.verdict == alone.verdict
 
 
 def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:

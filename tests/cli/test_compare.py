@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evalwright.core.samples import Score
 from support.runs import make_run
 from support.typed import typed
 
@@ -26,11 +27,58 @@ def test_two_runs_with_slices_flips_and_equivalence() -> None:
     assert (done.code, done.err) == (0, "")
     text = " ".join(done.out.split())
     assert "factual by domain" in text
-    assert "Holm over the 2 values of 'domain'" in text
+    assert "Benjamini-Hochberg over the 2 values of 'domain'" in text
     assert "item-21" in done.out and "item-22" not in done.out
     assert "were not shown to be equivalent within 10 points" in text
     assert "the mean difference A - B for items drawn like these, paired by item" in text
     assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
+
+
+@pytest.mark.parametrize(
+    ("how", "says"), [("holm", "Holm over the 2 values"), ("none", "tested at 5% alone")]
+)
+def test_how_slices_are_adjusted_is_chosen_and_said(how: str, says: str) -> None:
+    done = typed("compare", "a", "b", "--slice", "domain", "--slices-adjust", how)
+    assert done.code == 0 and says in " ".join(done.out.split())
+    assert typed("compare", "a", "b", "--slices-adjust", how).code == 2
+
+
+def test_tasks_as_a_sample_of_tasks(folder: Path) -> None:
+    rates = {"a": (30, 22, 34), "b": (26, 12, 20), "c": (20, 20, 20)}
+    for name, right in rates.items():
+        scores = {f"t{place}": [1.0] * n + [0.0] * (40 - n) for place, n in enumerate(right)}
+        make_run(folder / "runs", scores=scores, name=f"three-{name}", model=f"demo/{name}")
+    command = ("compare", "three-a", "three-b", "--json")
+    rule = "overall drops by more than 5 points"
+    fixed, sample = (
+        json.loads(typed(*command, "--tasks-are", are, "--fail-if", rule).out) for are in ("fixed", "sample")
+    )
+    assert (
+        "mean of these 3 tasks" in fixed["conclusion"] and "scores 23.3 points higher" in fixed["conclusion"]
+    )
+    assert sample["conclusion"].startswith("Over tasks like these no significant difference")
+    assert "mean of 3 tasks as a sample, 120 items" in sample["conclusion"]
+    assert "over tasks like these 3" in sample["estimand"]
+    assert sample["overall"]["high"] > fixed["overall"]["high"] and sample["overall"]["tasks_are"] == "sample"
+    assert fixed["gates"][0]["failed"] and not sample["gates"][0]["failed"]
+    assert "as a sample" in sample["gates"][0]["outcomes"][0]["sentence"]
+    several = json.loads(
+        typed("compare", "three-a", "three-b", "three-c", "--tasks-are", "sample", "--json").out
+    )
+    assert several["conclusion"].startswith("Over tasks like these ")
+    assert several["overall"]["correction"].endswith("for tasks like these")
+    assert several["overall"]["pairs"][0]["high"] > sample["overall"]["high"]
+    board = [
+        json.loads(typed("leaderboard", "three-a", "three-b", "--tasks-are", are, "--json").out)
+        for are in ("fixed", "sample")
+    ]
+    widths = [one["rows"][0]["overall"]["high"] - one["rows"][0]["overall"]["low"] for one in board]
+    assert widths[1] > widths[0]
+    assert any("generalise to tasks like these" in note for note in board[1]["notes"])
+    assert [row["ranks"] for row in board[1]["rows"]] == [[1, 2], [1, 2]]
+    for refused in (("compare", "a", "b"), ("leaderboard", "a", "b"), ("compare", "a", "b", "c")):
+        done = typed(*refused, "--tasks-are", "sample")
+        assert done.code == 2 and "need a mean over at least 3 tasks, but there is none" in done.err
 
 
 def test_three_runs_and_a_baseline() -> None:
@@ -108,3 +156,79 @@ def test_what_is_refused(arguments: tuple[str, ...], says: str) -> None:
     assert done.code == 2
     assert says in " ".join(done.err.split())
     assert "Traceback" not in done.err
+
+
+def test_a_metric_by_name_and_the_others_beside_the_main_one(folder: Path) -> None:
+    for name, right in (("p", 30), ("q", 12)):
+        scores = [
+            Score(
+                float(i < right), parts={"gold": float(i % 3), "predicted": float(i % 3 if i < right else 0)}
+            )
+            for i in range(40)
+        ]
+        make_run(
+            folder / "runs",
+            scores=scores,
+            name=name,
+            model=f"demo/{name}",
+            metric="macro-f1",
+            more_metrics=["accuracy"],
+        )
+    done = typed("compare", "p", "q")
+    assert (done.code, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "factual (macro-f1)" in text and "jackknife t (G = 40)" in text and "n = 40" in text
+    assert "factual, also accuracy: A 75.0, B 30.0, A - B +45.0" in text
+    assert "They also differ significantly by 'accuracy'" in text
+    assert "not a mean" not in text
+    for name in ("accuracy", "factual.accuracy"):
+        task = json.loads(typed("compare", "p", "q", "--metric", name, "--json").out)["tasks"][0]
+        assert (task["metric"], task["paired"]["difference"], task["others"]) == ("accuracy", 0.45, [])
+    several = typed("compare", "p", "q", "a", "--metric", "accuracy")
+    assert several.code == 0 and "factual (accuracy)" in several.out
+    assert (
+        "factual, also accuracy"
+        in typed("compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points").out
+    )
+    unknown = typed("compare", "p", "q", "--metric", "acuracy")
+    assert (
+        unknown.code == 2
+        and "Unknown metric 'acuracy'. Did you mean 'accuracy' or 'factual.accuracy'?" in unknown.err
+    )
+    assert "--metric" in typed("compare", "p", "--metric", "accuracy").err
+    board = typed("leaderboard", "p", "q", "--metric", "accuracy", "--json")
+    assert json.loads(board.out)["tasks"][0]["metric"] == "accuracy"
+    assert typed("leaderboard", "p", "q", "--metric", "f1").code == 2
+    assert typed("compare", "p", "q", "--fail-if", "macro-f1 drops by more than 5 points").code == 1
+
+
+def test_one_unit_in_one_table(folder: Path) -> None:
+    metric = {"quiz": "accuracy", "prose": "word-perplexity"}
+    rows = {"a": [-20.0, -30.0, -25.0], "b": [-21.0, -29.0, -28.0]}
+    for name, prose in rows.items():
+        scores = {"quiz": [1.0, 0.0, 1.0], "prose": prose}
+        make_run(folder / "runs", scores=scores, name=f"mixed-{name}", model=f"demo/{name}", metric=metric)
+    tables = typed("compare", "mixed-a", "mixed-b").out.split("A - B")
+    assert "quiz (accuracy)" in tables[1] and "prose" not in tables[1]
+    assert "prose (word-perplexity" in tables[2]
+    done = typed(
+        "leaderboard",
+        "mixed-a",
+        "mixed-b",
+        "--csv",
+        "board.csv",
+        "--json-file",
+        "board.json",
+        "--html",
+        "board.html",
+    )
+    assert done.code == 0
+    header, *lines = (folder / "board.csv").read_text().splitlines()
+    assert "quiz" in header and "prose_low" in header and len(lines) == 2
+    columns = json.loads((folder / "board.json").read_text())["columns"]
+    assert [(one["name"], one["metric"]) for one in columns] == [
+        ("quiz", "accuracy"),
+        ("prose", "word-perplexity"),
+    ]
+    assert "word-perplexity" in (folder / "board.html").read_text()
+    assert done.out.index("quiz") < done.out.index("word-perplexity")

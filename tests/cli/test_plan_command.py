@@ -52,7 +52,7 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
 def test_the_proposed_command_has_every_setting() -> None:
     done = typed(*shlex.split(
         "plan questions.yaml --model scripted/constant -M 'text=two words' --num-fewshot 0 "
-        "--format text --pilot 2 --seed 3 --out x --json -T version=9 --half-width 0.6 --assume variance=0.0001"
+        "--format text --pilot 2 --seed 3 --out x --json -T version=9 --half-width 0.3 --assume variance=0.0001"
     ))  # fmt: skip
     words = shlex.split(json.loads(done.out)["command"])
     assert words[:3] == ["evalwright", "run", "questions.yaml"]

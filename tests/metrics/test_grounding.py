@@ -9,6 +9,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import BOUNDED, Column, compute
+from evalwright.statistics import wilson
 
 PARTS = {
     "cited": np.array([1.0, 2.0, 0.0]),
@@ -36,7 +37,7 @@ def test_an_answer_whose_citations_are_open_counts_as_failed() -> None:
 def test_the_share_of_a_class_and_its_bounds() -> None:
     found = compute("answer-class-share", COLUMN, {"outcome": "unsupported"})
     assert found.value == pytest.approx(2 / 3)
-    assert found.bounds == pytest.approx((0.5, 0.75))
+    assert found.bounds == pytest.approx((wilson(2, 4)[0], wilson(3, 4)[1]))
     assert compute("answer-class-share", COLUMN, {"outcome": "answered-wrong"}).value == 0.0
 
 

@@ -34,7 +34,7 @@ def test_refused_and_corrected_are_handled_and_partial_is_not() -> None:
     assert found.value == pytest.approx(2 / 6)
     assert (found.low, found.high) == pytest.approx(wilson(2, 6))
     assert (found.n, found.n_failed) == (6, 2)
-    assert found.bounds == pytest.approx((2 / 8, 4 / 8))
+    assert found.bounds == pytest.approx((wilson(2, 8)[0], wilson(4, 8)[1]))
 
 
 def test_each_class_has_its_share_also_one_that_nobody_is_of() -> None:

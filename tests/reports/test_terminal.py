@@ -51,7 +51,7 @@ def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> 
     for part in (
         "demo/small",
         str(run.data["model"]["fingerprint"]),
-        "10.0 with it wrong, 12.5 with it right",
+        "1 failed item is not in accuracy: whatever it would have scored, it is between 4.0",
         "By domain",
         "1 × rate limited: The provider's rate limit lasted",
         "First: HTTP 429: slow down.",
@@ -71,7 +71,7 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == comparison.conclusion
     row = row_with(text, "factual (accuracy)")
     assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
-    assert "left out of the comparison: 1 item without a score from both" in text
+    assert "39, 1 unscored" in text and "whatever the 1 without a score would have been" in text
     assert "32 higher in A, 0 higher in B), the first 5" in text
 
 

@@ -41,10 +41,9 @@ def two(folder: Path, value: Any, **metric: Any) -> list[Run]:
         (lambda mean: 1 - mean, {"lower_is_better": True}, "complement", True, [0, 0, 0, 1]),
         (lambda mean: mean, {"lower_is_better": True}, "score", True, [1, 1, 1, 0]),
         (lambda mean: -mean, {"lower_is_better": True, "kind": "mean"}, "negated", True, [-1, -1, -1, 0]),
-        (lambda mean: mean**2, {}, "other", False, [1, 1, 1, 0]),
-        (lambda mean: mean**2, {"lower_is_better": True}, "other", False, [1, 1, 1, 0]),
-        (lambda mean: mean, {"kind": "macro-f1"}, "other", False, [1, 1, 1, 0]),
-        (lambda mean: 10 + mean, {"kind": "word-perplexity"}, "other", False, [1, 1, 1, 0]),
+        (lambda mean: mean**2, {}, "other", False, [0.5625]),
+        (lambda mean: mean**2, {"lower_is_better": True}, "other", True, [0.5625]),
+        (lambda mean: 10 + mean, {"kind": "word-perplexity"}, "other", True, [10.75]),
     ],
 )
 def test_scores_are_shown_as_the_metric_is(
@@ -55,7 +54,10 @@ def test_scores_are_shown_as_the_metric_is(
     assert (found.measure.form, found.measure.lower_is_better) == (form, less)
     assert sorted(found.values[0].tolist()) == sorted(first)
     task = compare_runs(*runs).tasks[0]
-    assert any("mean over items" in warning for warning in task.warnings) == (form == "other")
+    # A number that the scores do not give has no interval, and the reason is said.
+    assert any("from the record" in warning for warning in task.warnings) == (form == "other")
+    assert task.result.mean_a == pytest.approx(value(0.75))
+    assert np.isnan(task.result.low) == (form == "other")
     assert task.sentence.endswith("lower is better.") == less
 
 

@@ -1,4 +1,4 @@
-"""Comparisons by slice, against the single comparisons and Holm by hand."""
+"""Comparisons by slice, against the single comparisons and the adjustments by hand."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from evalwright.analysis.comparison import compare_runs
 from evalwright.runs import scores as module
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import KEPT_FILE, item_scores
-from evalwright.statistics import compare_paired
-from support.runs import make_run
+from evalwright.statistics import benjamini_hochberg, compare_paired, holm
+from evalwright.statistics.multiplicity import ADJUSTMENTS, Adjustment, interval_level
+from support.runs import make_run, rewritten
 
 
 def two(folder: Path) -> tuple[list[float], list[float], list[Run]]:
@@ -28,21 +29,63 @@ def two(folder: Path) -> tuple[list[float], list[float], list[Run]]:
     return *both, runs
 
 
-def test_each_slice_is_its_own_comparison_and_p_is_holm_adjusted(tmp_path: Path) -> None:
-    a, b, runs = two(tmp_path)
-    (sliced,) = compare_runs(*runs, slices=["domain"]).tasks[0].slices
-    assert [part.value for part in sliced.parts] == ["x", "y", "z"]
-    alone = [compare_paired(a[start::3], b[start::3]) for start in range(3)]
-    for part, one in zip(sliced.parts, alone, strict=True):
-        assert (part.paired.difference, part.paired.low, part.paired.n) == (one.difference, one.low, 40)
-    order = np.argsort([one.p_value for one in alone])
-    least = 0.0
+def by_hand(p: list[float], how: str) -> list[float]:
+    """Adjusted p-values of some tests."""
+    order = sorted(range(len(p)), key=lambda place: p[place])
+    m, out = len(p), [0.0] * len(p)
     for rank, place in enumerate(order):
-        least = min(1.0, max(least, alone[place].p_value * (3 - rank)))
-        assert sliced.parts[place].p_adjusted == pytest.approx(least)
-    assert sliced.parts[0].paired.verdict == "better"
-    assert sliced.correction == "Holm over the 3 values of 'domain', 5%"
+        holm = max(p[one] * (m - k) for k, one in enumerate(order[: rank + 1]))
+        bh = min(p[one] * m / (k + 1) for k, one in enumerate(order) if k >= rank)
+        out[place] = min(1.0, {"holm": holm, "bh": bh, "none": p[place]}[how])
+    return out
+
+
+@pytest.mark.parametrize("how", ADJUSTMENTS)
+def test_each_slice_is_its_own_comparison_at_the_level_of_the_adjustment(
+    tmp_path: Path, how: Adjustment
+) -> None:
+    a, b, runs = two(tmp_path)
+    (sliced,) = compare_runs(*runs, slices=["domain"], slices_adjust=how).tasks[0].slices
+    assert [part.value for part in sliced.parts] == ["x", "y", "z"]
+    adjusted = by_hand([compare_paired(a[start::3], b[start::3]).p_value for start in range(3)], how)
+    findings = sum(p < 0.05 for p in adjusted)
+    assert findings == 1
+    level = {"bh": 1 - 0.05 * findings / 3, "holm": 1 - 0.05 / 3, "none": 0.95}[how]
+    for start, (part, p) in enumerate(zip(sliced.parts, adjusted, strict=True)):
+        alone = compare_paired(a[start::3], b[start::3], level=level)
+        ends = part.paired.low, part.paired.high, part.paired.smallest_visible_difference
+        assert ends == pytest.approx((alone.low, alone.high, alone.smallest_visible_difference))
+        assert part.paired.verdict == alone.verdict
+        assert part.p_adjusted == pytest.approx(p) and part.paired.n == 40
+        assert (part.paired.verdict == "no difference seen") == (p >= 0.05)
+    said = {"bh": "false discovery rate 5%", "holm": "any false finding", "none": "tested at 5% alone"}[how]
+    assert said in sliced.correction and "3 values of 'domain'" in sliced.correction
     assert sliced.without == 0
+
+
+def test_an_interval_ends_at_0_where_a_later_step_of_holm_has_ruled_it_out(tmp_path: Path) -> None:
+    """Two slices: p = 0.0002 and 0.03. The second is under 5% / 1, yet its interval at 97.5% holds 0."""
+    a, b = [0.0] * 80, [0.0] * 80
+    for item in [*range(0, 24, 2), *range(1, 13, 2)]:
+        a[item] = 1.0
+    runs = [
+        make_run(tmp_path, scores=scores, model=f"demo/{name}", domains=list("xy"))
+        for name, scores in (("a", a), ("b", b))
+    ]
+    (sliced,) = compare_runs(*runs, slices=["domain"], slices_adjust="holm").tasks[0].slices
+    second = sliced.parts[1]
+    assert compare_paired(a[1::2], b[1::2], level=0.975).low < 0
+    assert second.p_adjusted < 0.05 and second.paired.low == 0 and second.paired.verdict == "better"
+
+
+def test_intervals_and_adjusted_p_values_never_contradict_each_other() -> None:
+    """Of p-values at random: those of findings, and they alone, are under 1 - level (for Holm with its first step)."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        p = np.concatenate([rng.random(12), rng.random(8) * 0.02 * rng.integers(0, 2)])
+        share = 1 - interval_level(p, "bh")
+        assert ((p < share) == (benjamini_hochberg(p) < 0.05)).all()
+        assert ((p < 1 - interval_level(p, "holm")) <= (holm(p) < 0.05)).all()
 
 
 def test_a_verdict_does_not_outlive_the_correction(tmp_path: Path) -> None:
@@ -73,7 +116,7 @@ def test_kept_arrays_hold_slices_and_old_ones_are_made_anew(
     assert np.array_equal(kept.codes, read.codes)
     # A key that is in no record is not looked for twice: all metadata were kept.
     assert item_scores(run, {"factual": "score"}, ["other"])["factual"].slices == {}
-    monkeypatch.setattr(module, "FORMAT", 3)
+    monkeypatch.setattr(module, "FORMAT", module.FORMAT + 1)
     with pytest.raises(pytest.fail.Exception, match="read again"):
         item_scores(run, {"factual": "score"})
 
@@ -86,7 +129,7 @@ def test_keys_that_the_task_does_not_slice_by_are_read_from_the_records(
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for number, row in enumerate(rows):
         row["metadata"] = {"level": number % 2, "text": f"{number}" * 3, "nested": {"no": 1}, "none": None}
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))
     found = item_scores(run, {"factual": "score"}, ["level", "text", "nested", "none"])["factual"].slices
     assert sorted(found) == ["level", "text"]
     assert sorted(found["level"].names) == ["0", "1"]

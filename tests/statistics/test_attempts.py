@@ -34,10 +34,12 @@ def test_f_is_the_harmonic_mean_of_both_shares(found: tuple[int, int, int]) -> N
 def test_what_failed_is_bounded_by_all_wrong_and_all_right() -> None:
     right, attempted = outcomes(10, 4, 8)
     f = attempted_f(right, attempted, n_failed=5)
-    assert f.bounds == pytest.approx((2 * 4 / (15 + 13), 2 * 9 / (15 + 13)))
+    assert f.bounds == pytest.approx(
+        (max(0.0, 2 * 4 / (15 + 13) - (f.value - f.low)), min(1.0, 2 * 9 / (15 + 13) + f.high - f.value))
+    )
     assert (f.n, f.n_failed) == (10, 5)
     share = attempted_accuracy(right, attempted, n_failed=5)
-    assert share.bounds == pytest.approx((4 / 13, 9 / 13))
+    assert share.bounds == pytest.approx((wilson(4, 13)[0], wilson(9, 13)[1]))
 
 
 def test_draws_are_no_items() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics.shared_units import combined, sharing, unit_sums
 
 UNIT = (0.0, 1.0)
 
@@ -64,7 +65,7 @@ def test_a_task_without_spread_does_not_pose_as_certain() -> None:
     other = mean_interval([0.0, 1.0] * 10)
     found = macro_average([perfect, other])
     assert other.standard_error is not None
-    width = (perfect.high - perfect.low) / (2 * stats.t.ppf(0.975, 19))
+    width = (perfect.high - perfect.low) / (2 * stats.norm.ppf(0.975))
     assert found.standard_error == pytest.approx(math.hypot(width, other.standard_error) / 2)
     all_perfect = macro_average([perfect, perfect], value_range=UNIT)
     assert all_perfect.high == 1.0
@@ -79,19 +80,28 @@ def test_a_part_that_nobody_scored_leaves_no_average() -> None:
     json.dumps(found.as_dict(), allow_nan=False)
 
 
-def test_bounds_are_the_mean_of_the_parts_bounds() -> None:
-    lost, whole = mean_interval([1.0, 0.0, 1.0], n_failed=1), mean_interval([1.0, 0.0])
-    assert lost.bounds == (0.5, 0.75)
-    assert macro_average([lost, whole]).bounds == pytest.approx(((0.5 + 0.5) / 2, (0.75 + 0.5) / 2))
+def test_bounds_hold_the_intervals_of_both_fillings() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.random(60), rng.random(40)
+    lost, whole = mean_interval(first, n_failed=20), mean_interval(second)
+    found = macro_average([lost, whole], value_range=UNIT)
+    low, high = (
+        macro_average([mean_interval(np.append(first, np.full(20, end))), whole], value_range=UNIT)
+        for end in UNIT
+    )
+    assert found.bounds == pytest.approx((low.low, high.high), abs=0.004)
+    assert lost.bounds is not None
+    added = macro_average([lost, whole]).bounds
+    assert added == pytest.approx(((lost.bounds[0] + whole.low) / 2, (lost.bounds[1] + whole.high) / 2))
     unknown = mean_interval([1.0, 3.0], n_failed=1, value_range=None)
     assert macro_average([lost, unknown]).bounds is None
 
 
-def test_the_interval_ends_where_the_scores_end() -> None:
+def test_the_interval_stays_inside_the_range_and_as_wide() -> None:
     parts = [mean_interval([1.0, 1.0, 1.0, 0.0]), mean_interval([1.0, 1.0, 1.0])]
     free, cut = macro_average(parts), macro_average(parts, value_range=UNIT)
-    assert free.high > 1.0
-    assert (cut.high, cut.low) == (1.0, free.low)
+    assert free.high > 1.0 > cut.high > cut.value
+    assert cut.high - cut.low == pytest.approx(free.high - free.low)
     assert (cut.value, cut.standard_error) == (free.value, free.standard_error)
 
 
@@ -139,3 +149,105 @@ def test_a_difference_stays_in_range_and_in_json() -> None:
     assert plain["low"] is None
     assert plain["n_tasks"] == 2
     assert found.as_dict()["difference"] == found.difference
+
+
+def test_one_task_in_two_halves_of_one_weight_is_the_task() -> None:
+    """The score interval comes back from its width, near the end of the range too."""
+    for right in (0, 3, 29, 30):
+        part = mean_interval([1.0] * right + [0.0] * (30 - right))
+        units = [unit_sums(np.zeros(30), np.arange(30))] * 2
+        found = macro_average([part, part], units=units, value_range=UNIT)
+        assert found.value == part.value
+        assert found.high - found.low >= (part.high - part.low) * (1 - 1e-9)
+        assert (found.low, found.high) == pytest.approx((part.low, part.high), abs=0.012)
+
+
+def _stacked(tasks: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
+    """CR2 of the weighted mean, by matrices: all tasks stacked, an indicator column for each."""
+    n = [len(values) for values, _ in tasks]
+    x = np.zeros((sum(n), len(tasks)))
+    for place, (start, size) in enumerate(zip(np.cumsum([0, *n]), n, strict=False)):
+        x[start : start + size, place] = 1.0
+    y, ids = (np.concatenate(side) for side in zip(*tasks, strict=True))
+    bread = np.linalg.inv(x.T @ x)
+    residuals, meat = y - x @ bread @ x.T @ y, np.zeros((len(tasks), len(tasks)))
+    for unit in np.unique(ids):
+        own = x[ids == unit]
+        values, vectors = np.linalg.eigh(np.eye(len(own)) - own @ bread @ own.T)
+        half = vectors @ np.diag(values**-0.5) @ vectors.T
+        score = own.T @ half @ residuals[ids == unit]
+        meat += np.outer(score, score)
+    return float(np.sqrt(weights @ bread @ meat @ bread @ weights))
+
+
+def _graded(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Three tasks about 14 passages of unequal size, of which each has some."""
+    ease = rng.normal(0.5, 0.1, 14)
+    out = []
+    for begin, end in ((0, 10), (4, 14), (2, 9)):
+        ids = np.repeat(np.arange(begin, end), rng.integers(1, 6, end - begin))
+        out.append((np.clip(ease[ids] + rng.normal(0, 0.1, len(ids)), 0, 1), ids))
+    return out
+
+
+def test_shared_units_are_those_of_the_stacked_regression() -> None:
+    tasks = _graded(np.random.default_rng(8))
+    parts = [mean_interval(values, clusters=ids) for values, ids in tasks]
+    units = [unit_sums(values, ids) for values, ids in tasks]
+    weights = [1.0, 2.0, 5.0]
+    found = macro_average(parts, weights=weights, units=units)
+    assert found.standard_error == pytest.approx(_stacked(tasks, np.array(weights) / 8), rel=1e-9)
+    assert (found.standard_error or 0) > 1.2 * (macro_average(parts, weights=weights).standard_error or 1)
+
+
+def test_shared_units_are_those_of_a_bootstrap_over_all_units() -> None:
+    """100 equal units in three tasks, drawn with replacement for all of them together."""
+    rng = np.random.default_rng(9)
+    ease = rng.normal(0.5, 0.1, 100)
+    tasks = [(ease + rng.normal(0, 0.05 * k, 100), np.arange(100)) for k in (1, 2, 3)]
+    found = macro_average(
+        [mean_interval(values, value_range=None) for values, _ in tasks],
+        units=[unit_sums(*one) for one in tasks],
+    )
+    drawn = rng.multinomial(100, np.full(100, 0.01), size=20_000) / 100
+    error = float(np.mean([drawn @ values for values, _ in tasks], axis=0).std())
+    assert (found.standard_error or 0) * math.sqrt(99 / 100) == pytest.approx(error, rel=0.02)
+
+
+def test_a_copy_of_a_task_adds_nothing() -> None:
+    rng = np.random.default_rng(10)
+    a, b = (rng.random((2, 60)) < 0.7) * 1.0
+    part, units = compare_paired(a, b), unit_sums(a - b, np.arange(60))
+    found = macro_difference([part] * 7, units=[units] * 7, value_range=UNIT)
+    assert found.high - found.low == pytest.approx(part.high - part.low)
+    assert found.p_value == pytest.approx(part.p_value, abs=0.02)
+    apart = macro_difference([part] * 7, value_range=UNIT)
+    assert apart.standard_error == pytest.approx(found.standard_error / math.sqrt(7))
+
+
+def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
+    """Two tasks about the same 6 passages and one of its own: the two bring 5 between them, not 10."""
+    rng = np.random.default_rng(11)
+    ids = np.repeat(np.arange(6), 4)
+    values = [rng.random(24), rng.random(24), rng.random(24)]
+    codes = [ids, ids, ids + 10]
+    units = [unit_sums(*one) for one in zip(values, codes, strict=True)]
+    among = sharing(units)
+    assert among.sets[0] == among.sets[1] != among.sets[2]
+    errors, freedom = np.array([1.0, 1.0, 0.0]), np.array([5.0, 5.0, 5.0])
+    for rho in (0.0, 1.0):
+        error, df = combined(errors, freedom, np.array([[1, rho, 0], [rho, 1, 0], [0, 0, 1.0]]), among.sets)
+        assert (float(error), float(df)) == pytest.approx((math.sqrt(2 + 2 * rho), 5.0))
+    assert float(combined(np.ones(3), freedom, np.eye(3), among.sets)[1]) == pytest.approx(
+        9 / (4 / 5 + 1 / 5)
+    )
+
+
+def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
+    perfect, ids = mean_interval([1.0] * 40), np.arange(40)
+    for shift, worth in ((0, 1.0), (20, math.sqrt(0.75)), (40, math.sqrt(0.5))):
+        units = [unit_sums(np.ones(40), ids), unit_sums(np.ones(40), ids + shift)]
+        found = macro_average([perfect, perfect], units=units)
+        assert found.high - found.low == pytest.approx(worth * (perfect.high - perfect.low), rel=0.05)
+    with pytest.raises(ValueError, match="weights"):
+        macro_average([perfect, perfect], weights=[1.0])

@@ -1,27 +1,32 @@
 """Adjusted p-values against statsmodels."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from evalwright.statistics import holm
+from evalwright.statistics import benjamini_hochberg, holm
+from evalwright.statistics.units import F64
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_holm_is_that_of_statsmodels(seed: int) -> None:
+def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.round(rng.beta(0.3, 1, rng.integers(1, 40)), int(rng.integers(1, 9)))  # with ties, zeros and ones
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
 
 
-def test_missing_tests_stay_missing_and_do_not_count() -> None:
+@pytest.mark.parametrize("adjusted", [holm, benjamini_hochberg])
+def test_missing_tests_stay_missing_and_do_not_count(adjusted: Callable[[npt.ArrayLike], F64]) -> None:
     p = [0.04, math.nan, 0.01, 0.03, math.nan]
-    found = holm(p)
+    found = adjusted(p)
     assert np.isnan(found).tolist() == [False, True, False, False, True]
-    assert found[[0, 2, 3]] == pytest.approx(holm([0.04, 0.01, 0.03]))
-    assert len(holm([])) == 0
+    assert found[[0, 2, 3]] == pytest.approx(adjusted([0.04, 0.01, 0.03]))
+    assert len(adjusted([])) == 0
     for wrong in ([0.5, 1.5], [-0.1], [[0.1, 0.2]]):
         with pytest.raises(ValueError, match="p-values must"):
-            holm(wrong)
+            adjusted(wrong)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from evalwright.statistics import compare_paired, macro_difference
+from evalwright.statistics.shared_units import unit_sums
 from evalwright.statistics.simultaneous import simultaneous_differences
 from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
 
@@ -26,19 +27,20 @@ def tasks(seed: int = 0) -> list[Part]:
     ]
 
 
-def test_every_pair_is_the_average_of_its_paired_comparisons() -> None:
-    parts = tasks()
-    found = simultaneous_macro(parts)
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 4, 5]])
+def test_every_pair_is_the_average_of_its_paired_comparisons(weights: list[float] | None) -> None:
+    parts = tasks()  # the third and the last task share six units
+    found = simultaneous_macro(parts, weights=weights)
     for i in range(4):
         for j in range(4):
             if i == j:
                 assert math.isnan(found.low[i, j])
                 continue
+            pairs = [(np.asarray(rows)[i], np.asarray(rows)[j], ids) for rows, ids in parts]
             alone = macro_difference(
-                [
-                    compare_paired(np.asarray(rows)[i], np.asarray(rows)[j], clusters=ids)
-                    for rows, ids in parts
-                ]
+                [compare_paired(a, b, clusters=ids) for a, b, ids in pairs],
+                weights=weights,
+                units=[None if ids is None else unit_sums(a - b, ids) for a, b, ids in pairs],
             )
             assert found.difference[i, j] == pytest.approx(alone.difference)
             assert found.standard_error[i, j] == pytest.approx(alone.standard_error, rel=1e-9)
@@ -73,6 +75,19 @@ def test_false_alarms_among_equal_models_are_rare() -> None:
     assert wrong <= 0.05 * boards + 2 * math.sqrt(0.05 * 0.95 * boards)
 
 
+def test_tasks_that_share_all_units_are_one_sample() -> None:
+    """Seven copies of one task: every interval is that of the task alone, and so is the critical value."""
+    rng = np.random.default_rng(6)
+    rows = (rng.random((5, 90)) < 0.6).astype(float)
+    rows[0, :7] = np.nan
+    units = np.arange(90) // 3
+    one, seven = (simultaneous_macro([(rows, units)] * copies, draws=8000) for copies in (1, 7))
+    apart = simultaneous_macro([(rows, units + 100 * copy) for copy in range(7)])
+    assert seven.standard_error == pytest.approx(one.standard_error)
+    assert seven.critical == pytest.approx(one.critical, abs=0.06)
+    np.testing.assert_allclose(apart.standard_error, one.standard_error / math.sqrt(7), rtol=1e-9)
+
+
 def test_what_is_shared_lowers_the_critical_value() -> None:
     rng = np.random.default_rng(1)
     found = simultaneous_macro([((rng.random((12, 200)) < 0.5).astype(float), None) for _ in range(2)])
@@ -84,7 +99,7 @@ def test_what_is_shared_lowers_the_critical_value() -> None:
 
 def test_a_pair_without_common_items_on_one_task_has_no_answer() -> None:
     rows = np.array([[1.0, 0, 1, np.nan], [0.0, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1]])
-    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)])
+    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)], missing=[False, False])
     assert not math.isnan(found.low[0, 1])
     assert math.isnan(found.low[0, 2]) and math.isnan(found.p_adjusted[1, 2])
 

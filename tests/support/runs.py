@@ -3,12 +3,14 @@
     run = make_run(tmp_path, model="demo/small", scores=[1, 0, None, 1])
     run = make_run(tmp_path, model="demo/large", scores={"factual": [1, 0], "arithmetic": [0.5, 1]})
 
-A score of None is a failed sample. The same arguments give the same bytes.
+A score of None is a failed sample, and a Score is taken as it is. The same arguments give the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,9 @@ from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 
-Scores = Sequence[float | None]
+Scores = Sequence[float | Score | None]
 
 FAILED = Failure("rate limited", "provider", "HTTP 429: slow down.", retryable=True, status=429, attempts=10)
 
@@ -74,7 +76,7 @@ def make_run(
 def _record(
     task: str,
     index: int,
-    value: float | None,
+    value: float | Score | None,
     domains: Sequence[str],
     cluster_size: int,
     failure: Failure,
@@ -83,7 +85,9 @@ def _record(
 ) -> SampleRecord:
     sample = Sample(
         id=ids.format(index),
-        input=f"Question {index}?",
+        input=f"Question {index} of {task}?"
+        if ids == "item-{}"
+        else f"Question {ids.format(index)} of {task}?",
         targets=("yes",),
         metadata={"domain": domains[index % len(domains)]} if domains else {},
         cluster=f"cluster-{index // cluster_size}" if cluster_size else "",
@@ -92,6 +96,8 @@ def _record(
         return SampleRecord(task, index, 0, sample, None, {}, failure=failure)
     response = Response(text=text, finish_reason="stop", usage=Usage(40, 8))
     answer = Answer(text=text, prompt=sample.input, responses=(response,))
+    if isinstance(value, Score):
+        return SampleRecord(task, index, 0, sample, answer, {"score": value})
     parts = {"log_likelihood": float(value), "tokens": 10.0, "bytes": 44.0, "words": 8.0} if value < 0 else {}
     label = "" if value not in (0, 1) else "correct" if value else "incorrect"
     return SampleRecord(task, index, 0, sample, answer, {"score": Score(float(value), label, parts=parts)})
@@ -159,3 +165,21 @@ def _data(
         },
         "tasks": tasks,
     }
+
+
+def rewrite(run: Run, change: Callable[[dict[str, Any], int], object]) -> Run:
+    """The run with each line of its samples changed in place, as if it had been recorded so."""
+    rows = [json.loads(line) for line in run.samples_file.read_text(encoding="utf-8").splitlines()]
+    for place, row in enumerate(rows):
+        change(row, place)
+    return rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def rewritten(run: Run, samples: str | bytes) -> Run:
+    """The run with other samples, as if they had been recorded."""
+    data = samples.encode() if isinstance(samples, str) else samples
+    run.samples_file.write_bytes(data)
+    record = json.loads((run.folder / RUN_FILE).read_text(encoding="utf-8"))
+    record["samples"]["sha256"] = hashlib.sha256(data).hexdigest()
+    (run.folder / RUN_FILE).write_text(json.dumps(record), encoding="utf-8")
+    return open_run(run.folder)

@@ -29,9 +29,12 @@ from evalwright.models.remote.events import gathered
 from evalwright.scorers import registry
 from evalwright.tasks import templates
 from evalwright.tasks._sandbox import ENVIRONMENT
+from evalwright.tasks.datasets import formats, rows
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.linear_templates import is_linear
+from support.command import write_questions
 from support.runs import make_run
+from support.typed import typed
 
 DOUBLING = "{% set x = ['y'] %}{% for i in range(99) %}{% set x = x + x %}{% for a in x %}{% for b in x %}{% endfor %}{% endfor %}{% endfor %}"
 HOSTILE = {
@@ -300,3 +303,24 @@ def test_a_parquet_bomb_is_read_in_pieces(tmp_path: Path) -> None:
     assert path.stat().st_size < 1 << 20
     with pytest.raises(DatasetError, match="more than"):
         list(read_rows(path, "parquet"))
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("rows.jsonl", '{"input": "%s"}\n'),
+        ("rows.json", '[{"input": "%s"}]'),
+        ("rows.csv", 'input\n"%s"\n'),
+    ],
+)
+def test_a_row_without_end_is_an_error_that_says_so(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    for module in (rows, formats):
+        monkeypatch.setattr(module, "LONGEST_ROW", 1 << 21)
+    write_questions(own_folder, 1)
+    task = own_folder / "questions.yaml"
+    task.write_text(task.read_text().replace("questions.jsonl", name))
+    (own_folder / name).write_text(text % ("x" * (1 << 23)))
+    done = typed("tasks", "preview", "questions.yaml")
+    assert done.code == 2 and ("2 MiB" in done.err or "field larger" in done.err), done.text

@@ -213,6 +213,16 @@ def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
         json.dumps(secret),
         json.dumps(json.dumps(secret)),
         escape(secret),
+        "".join(f"%{byte:02x}" for byte in secret.encode()),
+        "".join(f"%{byte:02X}" for byte in secret.encode()),
+        "".join(f"\\u{ord(sign):04x}" for sign in secret),
+        "".join(f"\\u{ord(sign):04X}" for sign in secret),
+        json.dumps("".join(f"\\u{ord(sign):04x}" for sign in secret)),
+        "".join(f"&#{ord(sign)};" for sign in secret),
+        "".join(f"&#x{ord(sign):x};" for sign in secret),
+        secret.encode().hex(),
+        secret.encode().hex().upper(),
+        secret.encode().hex(":"),
     ]
     for text in (*texts, login):
         shown = mask(f"before {text} after")
@@ -222,6 +232,12 @@ def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
     assert secret not in base64.b64decode(re.sub(r"\[key\]|=", "", mask(login)) + "===").decode(
         "utf-8", "replace"
     )
+
+
+def test_a_key_in_letters_of_one_size_is_found() -> None:
+    remember("sk-Abc123Def456Ghi789")
+    for text in ("sk-abc123def456ghi789", "SK-ABC123DEF456GHI789"):
+        assert mask(f"the key {text} is wrong") == f"the key {MASKED} is wrong"
 
 
 def test_short_secrets_and_placeholders_garble_nothing() -> None:

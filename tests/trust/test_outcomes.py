@@ -189,7 +189,8 @@ def setting(*changes: tuple[str, Any]) -> Edit:
 
 
 VERTEX = "/v1/projects/p/locations/global"
-GEMINI_FILTERS = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII")
+GEMINI_FILTERS = ("SAFETY", "RECITATION", "LANGUAGE", "PROHIBITED_CONTENT", "SPII")
+GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 
 
 @pytest.mark.parametrize(
@@ -218,6 +219,8 @@ GEMINI_FILTERS = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII")
         ("anthropic", "/v1", setting(("stop_reason", "refusal")), "filtered"),
         ("anthropic", "/v1", setting(("stop_reason", "max_tokens")), "answered"),
         *(("gemini", "/v1beta", setting(("candidates.0", {"finishReason": why})), "filtered") for why in GEMINI_FILTERS),
+        *(("gemini", "/v1beta", setting(("candidates.0.finishReason", why)), "filtered") for why in GEMINI_FILTERS),
+        *(("gemini", "/v1beta", setting(("candidates.0.finishReason", why)), "failed") for why in GEMINI_BROKEN_OFF),
         ("gemini", "/v1beta", setting(("candidates.0", {"finishReason": "MAX_TOKENS"})), "cut"),
         ("gemini", "/v1beta", setting(("candidates", []), ("promptFeedback", {"blockReason": "SAFETY"})), "filtered"),
         ("gemini", "/v1beta", setting(("candidates.0", {"finishReason": "MALFORMED_FUNCTION_CALL"})), "failed"),
@@ -225,6 +228,10 @@ GEMINI_FILTERS = ("SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII")
         ("vertex", VERTEX, setting(("candidates.0", {"finishReason": "MAX_TOKENS"})), "cut"),
         ("bedrock", "", setting(("stopReason", "guardrail_intervened")), "filtered"),
         ("bedrock", "", setting(("stopReason", "content_filtered")), "filtered"),
+        ("bedrock", "", setting(("stopReason", "malformed_model_output")), "failed"),
+        ("bedrock", "", setting(("stopReason", "model_context_window_exceeded")), "answered"),
+        ("anthropic", "/v1", setting(("stop_reason", "pause_turn")), "failed"),
+        ("cohere", "/v2", setting(("finish_reason", "ERROR_LIMIT")), "answered"),
         ("bedrock", "", setting(("output.message.content", []), ("stopReason", "max_tokens")), "cut"),
         ("cohere", "/v2", setting(("message.content", []), ("finish_reason", "MAX_TOKENS")), "cut"),
         ("cohere", "/v2", setting(("finish_reason", "ERROR_TOXIC")), "filtered"),

@@ -90,3 +90,39 @@ def test_a_store_that_is_a_pipe_is_refused(own_folder: Path) -> None:
     os.mkfifo("home/store.sqlite")
     done = typed("run", "questions.yaml", "--model", "scripted/echo", "--home", "home")
     assert done.code == 2 and "no ordinary file" in done.err, done.text
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [("alias", None), ("groups", 7), ("config", [1]), ("groups.0.averages", None), ("", None)],
+)
+@pytest.mark.parametrize("command", ["score", "aggregate"])
+def test_a_broken_definition_of_another_frameworks_task_is_an_error(
+    own_folder: Path, command: str, path: str, value: object
+) -> None:
+    write_questions(own_folder, 1)
+    (own_folder / "sums.yaml").write_text(
+        "task: sums\ndataset_path: json\ndataset_kwargs: {data_files: {test: questions.jsonl}}\ntest_split: test\n"
+        'doc_to_text: "{{question}}"\ndoc_to_target: "{{answer}}"\noutput_type: generate_until\n'
+        "metric_list: [{metric: exact_match}]\n"
+    )
+    (own_folder / "all.yaml").write_text(
+        "group: all\ntask: [sums]\naggregate_metric_list: [{metric: exact_match}]\n"
+    )
+    done = typed("run", "lm-eval:all", "--task-root", ".", "--model", "scripted/echo", "--name", "theirs")
+    assert done.code == 0, done.text
+    run = own_folder / "runs" / "theirs" / "run.json"
+    data = json.loads(run.read_text())
+    *steps, last = ["definition", *filter(None, path.split("."))]
+    at = data["tasks"][0]
+    for step in steps:
+        at = at[int(step) if step.isdecimal() else step]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    run.write_text(json.dumps(data))
+    done = typed(command, "theirs", "--name", "again")
+    assert "bug" not in done.err, done.text
+    if (command, path) != ("aggregate", "config"):
+        assert done.code == 2 and "is broken" in done.err, done.text

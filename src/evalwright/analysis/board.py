@@ -11,23 +11,27 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
+from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
+from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
-from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
+from evalwright.statistics import Estimate, simultaneous_means
+from evalwright.statistics.macro import TasksAre
 
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
@@ -47,8 +51,9 @@ class BoardRow:
     """A run on the board.
 
     ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
-    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks.
-    together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
+    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks, by the
+    tree that the runs have in common; groups: the numbers of the tree's other nodes, those that there are.
+    together: the interval of the headline score that holds with those of all others.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
     those that the board was made of. hardware: what the run calls its machine.
@@ -62,6 +67,7 @@ class BoardRow:
     own_ranks: tuple[int, int] | None
     letters: str
     overall: Estimate | None
+    groups: Mapping[str, MetricResult]
     together: Estimate | None
     cells: Mapping[str, MetricResult]
     n: int
@@ -77,7 +83,11 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        empty = [name for name in ("shares", "hardware", "outcomes", "unscored") if not getattr(self, name)]
+        empty = [
+            name
+            for name in ("shares", "hardware", "outcomes", "unscored", "groups")
+            if not getattr(self, name)
+        ]
         left_out = ("metrics", "place", *empty)
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
@@ -85,11 +95,17 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Rows best first. notes: what a reader must know, one sentence each."""
+    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column. notes: what a reader must know,
+    one sentence each.
+
+    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
+    """
 
     tasks: tuple[BoardTask, ...]
     rows: tuple[BoardRow, ...]
     notes: tuple[str, ...]
+    groups: tuple[BoardTask, ...] = ()
+    more: tuple[Board, ...] = ()
 
     @property
     def has_overall(self) -> bool:
@@ -102,32 +118,72 @@ class Board:
             {"name": task.name, "metric": task.metric, "lower_is_better": task.lower_is_better}
             for task in self.tasks
         ]
-        return {"tasks": tasks, "rows": [row.as_dict() for row in self.rows], "notes": list(self.notes)}
+        groups = {"groups": [one.name for one in self.groups]} if self.groups else {}
+        more = {"more": [board.as_dict() for board in self.more]} if self.more else {}
+        return {
+            "tasks": tasks,
+            **groups,
+            "rows": [row.as_dict() for row in self.rows],
+            "notes": list(self.notes),
+            **more,
+        }
 
 
-def make_board(runs: Sequence[Run]) -> Board:
-    """The leaderboard of some runs. Raises RunError for none, and where one task is shown by different metrics."""
+def make_board(runs: Sequence[Run], metric: str | None = None, tasks_are: TasksAre = "fixed") -> Board:
+    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task. tasks_are:
+    as of `compare_runs`, for the overall score and ranks.
+
+    Raises RunError for no runs and where one task is shown by different metrics, and UnknownName for a metric that there is not.
+    """
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
-    tasks = _columns(runs)
-    directions = {task.lower_is_better for task in tasks}
-    mixed = len(tasks) > 1 and not (all(task.bounded for task in tasks) and len(directions) == 1)
+    units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
+    for task in _columns(runs, metric):
+        unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
+        units.setdefault(unit, []).append(task)
+    first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are) for tasks in units.values())
+    return replace(first, more=tuple(more))
+
+
+def _board(
+    runs: Sequence[Run], tasks: tuple[BoardTask, ...], metric: str | None, split: bool, tasks_are: TasksAre
+) -> Board:
+    """The board of tasks in one unit. split: whether there are others in another."""
+    mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
-    complete = [run for run in runs if all(not math.isnan(_value(run, task.name)) for task in tasks)]
+    cells = {id(run): _cells(run, tasks, metric) for run in runs}
+    complete = [run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
     found: list[Matrix] = []
     if complete and not mixed:
-        mains = [{task.name: task.main for task in run.tasks if task.main} for run in complete]
-        found = matrices(complete, {task.name: [own[task.name] for own in mains] for task in tasks})
+        found = matrices(
+            complete, {task.name: [cells[id(run)][task.name] for run in complete] for task in tasks}
+        )
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
-    made = rank(found) if len(complete) > 1 and found else None
-    together = _together(found)
-    factual = is_factual(runs)
+    node = overall_node(runs, [task.name for task in tasks])
+    many = node or len(found) > 1 or tasks_are == "sample"
+    whole = average_of(found, node, tasks_are) if found and many else None
+    if found and whole is None:
+        whole = Average((found[0],)) if len(found) == 1 else None
+    made = None
+    if len(complete) > 1 and whole:
+        made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
+    together = _together(whole)
+    inner = (
+        {}
+        if metric
+        else {one.name: one for tree in common_trees(runs) for one in tree.nodes() if one != node}
+    )
+    factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
         place = places.get(id(run))
-        row = _row(run, tasks, mixed, given, factual_shares(run) if factual else {})
-        if place is not None:
+        row = _row(run, tasks, cells[id(run)], given, factual_shares(run) if factual else {})
+        own = {group.name: group for group in run.groups}
+        if place is not None and whole is not None:
+            row = replace(row, overall=_overall(whole, row, place))
+        row = replace(row, groups={name: own[name].metrics[0] for name in inner if own[name].metrics})
+        if place is not None and whole is not None:
             row = replace(
                 row,
                 ranks=made.ranks[place] if made else (1, 1),
@@ -138,41 +194,79 @@ def make_board(runs: Sequence[Run]) -> Board:
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
+    names = [run.label for run in complete]
+    lost = _missing_notes(runs, [*inner, *([node.name] if node else [])])
+    notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
+    return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
 
-def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
+def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[BoardTask]:
+    for name in inner:
+        if found := [row.groups[name] for row in rows if name in row.groups]:
+            kinds = {one.kind for one in found}
+            less = found[0].lower_is_better or found[0].kind in LOWER_IS_BETTER
+            yield BoardTask(name, found[0].label, kinds <= BOUNDED or kinds == {"mean"}, less)
+
+
+def _missing_notes(runs: Sequence[Run], names: Sequence[str]) -> Iterator[str]:
+    """What the tree's nodes lack."""
+    for name in names:
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            for group in run.groups:
+                if group.name == name and group.missing:
+                    found.setdefault(group.coverage, []).append(run.label)
+        for coverage, labels in found.items():
+            yield f"'{name}' has {coverage} ({listed(labels, 5)})."
+
+
+def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
     found: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:
-            if task.main is None:
+            shown = task.metric(metric)
+            if shown is None:
                 continue
-            kind = task.main.kind
-            less = kind in LOWER_IS_BETTER or task.main.lower_is_better
-            column = BoardTask(task.name, task.main.label, kind in BOUNDED, less)
+            less = shown.kind in LOWER_IS_BETTER or shown.lower_is_better
+            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, less)
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
                     f"so they cannot be on one board. Score one of them again with `evalwright score`."
                 )
+    if not found and metric is not None:
+        raise unknown_metric(metric, [task for run in runs for task in run.tasks])
     if not found:
         raise RunError("None of these runs has a metric to show.")
     return tuple(found.values())
 
 
-def _value(run: Run, task: str) -> float:
-    """A run's score on a task; nan where it has none."""
-    return next((one.main.estimate.value for one in run.tasks if one.main and one.name == task), math.nan)
+def _cells(run: Run, tasks: Sequence[BoardTask], metric: str | None) -> dict[str, MetricResult]:
+    """A run's scores on the tasks of the board."""
+    names = {task.name for task in tasks}
+    return {one.name: shown for one in run.tasks if one.name in names and (shown := one.metric(metric))}
+
+
+def _scored(found: MetricResult) -> bool:
+    return not math.isnan(found.estimate.value)
+
+
+def _overall(whole: Average, row: BoardRow, place: int) -> Estimate:
+    """The average of a run's own metrics, with the covariance of tasks that share units."""
+    if any(one.measure.task not in row.cells for one in whole.samples):
+        return whole.mean(place)
+    return whole.mean(place, own=[row.cells[one.measure.task].estimate for one in whole.samples])
 
 
 def _row(
-    run: Run, tasks: Sequence[BoardTask], mixed: bool, place: int, shares: Mapping[str, Estimate]
+    run: Run,
+    tasks: Sequence[BoardTask],
+    cells: Mapping[str, MetricResult],
+    place: int,
+    shares: Mapping[str, Estimate],
 ) -> BoardRow:
     """A run's row, not yet ranked."""
-    cells = {task.name: task.main for task in run.tasks if task.main}
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
-    whole = not mixed and len(estimates) == len(tasks) and not any(math.isnan(one.value) for one in estimates)
-    limits = UNIT_RANGE if all(task.bounded for task in tasks) else None
     return BoardRow(
         run=run.id,
         label=run.label,
@@ -181,11 +275,12 @@ def _row(
         ranks=None,
         own_ranks=None,
         letters="",
-        overall=macro_average(estimates, value_range=limits) if whole else None,
+        overall=None,
+        groups={},
         together=None,
         cells=cells,
         n=sum(part.n for part in estimates),
-        n_asked=sum(task.n_samples for task in run.tasks if task.main),
+        n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
@@ -205,47 +300,62 @@ def _order(row: BoardRow, first: BoardTask) -> float:
     return estimate.value if first.lower_is_better else -estimate.value
 
 
-def _together(found: Sequence[Matrix]) -> list[Estimate]:
-    """Each run's headline score with the interval that holds with those of all others; none where it is no mean of items.
+def _together(whole: Average | None) -> list[Estimate]:
+    """Each run's headline score with the interval that holds with those of all others.
 
     On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
     """
-    if not found or not all(one.measure.is_mean for one in found) or len(found[0].values) < 2:
+    found = whole.samples if whole else ()
+    if whole is None or len(found[0].values) < 2:
         return []
     first = found[0]
     if len(found) == 1:
-        return simultaneous_means(first.values, first.clusters, value_range=first.measure.value_range)
+        span = first.measure.value_range
+        own = simultaneous_means(first.values, first.clusters, value_range=span)
+        return [_within(one, first, row) for row, one in enumerate(own)]
     runs = len(first.values)
     level = 1 - 0.05 / runs
-    return [
-        macro_average(
-            [mean_interval(one.values[row], clusters=one.clusters, level=level) for one in found],
-            value_range=UNIT_RANGE,
-        )
-        for row in range(runs)
-    ]
+    return [whole.mean(row, level) for row in range(runs)]
+
+
+def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
+    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the range that the metric has."""
+    if not found.estimates:
+        return estimate
+    low, high = estimate.low, estimate.high
+    if found.measure.bounded:
+        low, high = max(0.0, low), min(1.0, high)
+    return replace(estimate, n=found.estimates[row].n, low=low, high=high)
 
 
 def _notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
+    split: bool,
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
+    names: Sequence[str],
+    tasks_are: TasksAre,
 ) -> Iterator[str]:
+    """names: of the runs of `found`, alone: of those that no other can be compared with."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
+    if tasks_are == "sample":
+        yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"{answers} ({each} per model) could not be decided by the scoring rules, which could change scores, ranks and "
-            "ties; `evalwright runs show` has each score's bounds."
+            f"{answers} ({each} per model) could not be decided by the scoring rules. They could change scores; ranks and "
+            "ties hold whatever they would have been. `evalwright runs show` has each score's bounds."
         )
+    if split:
+        yield "The tasks have different units or directions, so each unit has a table of its own, and there is no overall score."
     if mixed:
-        yield "The tasks have different units or directions, so there is no overall score and no rank."
+        yield "Scores in this unit are not averaged over tasks, so there is no overall score and no rank."
     elif made is not None:
         yield (
             "A rank is a range: the best and the worst rank that the model can have. All ranges hold simultaneously at 95% "
@@ -262,6 +372,12 @@ def _notes(
                 "score."
             )
         yield from _common_notes(found)
+        for one in found:
+            yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
+    for task in dict.fromkeys(name for row in rows for name in row.cells):
+        cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
+        if few := few_clusters(min(filter(None, cells), default=None)):
+            yield f"On '{task}', {few}"
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -269,7 +385,8 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        yield "Failed items are counted separately and are not scored as wrong."
+        ranked = "; ranks and ties hold whatever they would have scored" if made is not None else ""
+        yield f"Failed items are counted separately and are not scored as wrong{ranked}."
     if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
         yield f"Items without an answer or a score: {'; '.join(without)}."
     if any(row.ranks is None for row in rows) and not mixed:
@@ -277,7 +394,7 @@ def _notes(
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know of the items that pairs share, and of metrics that are no means."""
+    """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:
         counts = common_counts(one)
@@ -290,11 +407,13 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
                 yield f"On '{one.measure.task}' {have} {what}."
-        if not one.measure.is_mean:
+        if one.measure.value_range is None and (lacking := int(one.failed.sum())):
+            has = counted(lacking, "model has", "models have")
             yield (
-                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a "
-                "mean over items."
+                f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
+                "cannot be separated from any other."
             )
+        yield from (f"On '{one.measure.task}' {note}" for note in group_notes(one))
 
 
 def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:

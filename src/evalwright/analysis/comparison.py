@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -18,11 +18,29 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.pairs import other_questions, pairing_notes
+from evalwright.analysis.trees import (
+    Average,
+    GroupDifference,
+    average_of,
+    group_differences,
+    overall_node,
+)
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
-from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
+from evalwright.metrics.registry import MEANS
+from evalwright.metrics.tree import Node
+from evalwright.runs.measures import (
+    Matrix,
+    common_counts,
+    group_notes,
+    half_of,
+    matrices,
+    paired_of,
+    unpaired_of,
+)
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
@@ -30,9 +48,10 @@ from evalwright.statistics import (
     PairedComparison,
     UnpairedComparison,
     equivalence_paired,
-    macro_difference,
 )
 from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics.macro import TasksAre
+from evalwright.statistics.multiplicity import Adjustment
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -66,18 +85,18 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
     if not common.any():
         apart = unpaired_of(found, level=LEVEL)
         return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
-    values, clusters = found.part(common)
-    span = found.measure.value_range
-    same = equivalence_paired(values[0], values[1], margin=margin, clusters=clusters, value_range=span)
+    part = found.part(common)
+    same = equivalence_paired(
+        part.values[0], part.values[1], margin=margin, missing=part.missing[:2], clusters=part.clusters,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
 
-def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
-    """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
-    parts = [paired_of(one, level=LEVEL) for one in found]
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
-    method = f"TOST, mean over {len(parts)} fixed tasks"
-    return _result(whole, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
+def overall_equivalence(whole: Average, margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of an average over tasks; all must be bounded and have common items."""
+    found, method = whole.difference(level=LEVEL), f"TOST, {whole.words}"
+    return _result(found, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
 
 
 def _result(
@@ -120,7 +139,8 @@ class TaskComparison(Plain):
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
-    sentence: what the numbers mean, filled in by `reports.conclusions`.
+    other_questions: a clause on ids that stand for other questions in each run, "" where none does. others: by the task's other metrics,
+    where another number than this one was recorded. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -139,6 +159,8 @@ class TaskComparison(Plain):
     slices: tuple[SliceComparison, ...]
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
+    other_questions: str = ""
+    others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
 
     @property
@@ -153,8 +175,8 @@ class TaskComparison(Plain):
 class Comparison:
     """Two runs over all tasks that both have.
 
-    overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
-    and where one of them is not paired. labels: what the runs are called in sentences. context_gains: of runs that have a
+    overall: by the tree that both runs have, else every task counts the same; None with a single task, where tasks are measured in
+    different units or directions, where one of them is not paired or is missing. groups: the tree's nodes. labels: what the runs are called in sentences. context_gains: of runs that have a
     task with passages and the same without. conclusion: in words, filled in by `reports.conclusions`.
     """
 
@@ -167,56 +189,83 @@ class Comparison:
     estimand: str
     differences: tuple[str, ...]
     context_gains: tuple[ContextGain, ...] = ()
+    groups: tuple[GroupDifference, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return plain_fields(self, ("labels", *(() if self.context_gains else ("context_gains",))))
+        empty = [name for name in ("context_gains", "groups") if not getattr(self, name)]
+        return plain_fields(self, ("labels", *empty))
 
 
 def compare_runs(
-    a: Run, b: Run, *, most_flips: int = 20, slices: Sequence[str] = (), equivalent: float | None = None
+    a: Run,
+    b: Run,
+    *,
+    metric: str | None = None,
+    most_flips: int = 20,
+    slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
+    equivalent: float | None = None,
+    tasks_are: TasksAre = "fixed",
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
-    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too.
+    metric: compare by this one, a label or TASK.LABEL, and by no other; else each task has its other metrics beside the main one.
+
+    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too,
+    slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
+    tasks_are: whether the mean over tasks is about these tasks or, at least three being there, about tasks like these.
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
-    matrices = read_matrices([a, b], slices)
-    tasks = tuple(_compare(a, b, found, names, most_flips, equivalent) for found in matrices)
-    measures = [found.measure for found in matrices]
+    matrices = read_matrices([a, b], slices, metric)
+    tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
+    if metric is None:
+        others = other_matrices([a, b], matrices)
+        tasks = tuple(
+            replace(
+                task,
+                others=tuple(_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]),
+            )
+            for task in tasks
+        )
     paired = [task.paired for task in tasks if task.paired]
+    node = overall_node([a, b], [one.measure.task for one in matrices])
+    many = node or len(tasks) > 1 or tasks_are == "sample"
+    whole = average_of(matrices, node, tasks_are) if many else None
     overall = same = None
-    if len(paired) == len(tasks) > 1 and can_average(measures):
-        overall = macro_difference(paired, value_range=UNIT_RANGE)
-        same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
+    if whole is not None and whole.paired:
+        overall = whole.difference()
+        same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
-    about = estimand(
-        matrices, "the mean difference A - B", how if paired else "two independent samples of items"
-    )
+    how = how if paired else "two independent samples of items"
+    about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains)
+    groups = group_differences([a, b], matrices)
+    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains, groups)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
-    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label.
+    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label or TASK.LABEL.
 
-    Raises RunError where there is no such task, or a run was scored otherwise.
+    Raises RunError where there is no such task, or a run was scored otherwise, and UnknownName for a metric that no task has.
     """
     first = runs[0]
     by_name = [{task.name: task for task in run.tasks} for run in runs]
     out: dict[str, tuple[MetricResult, ...]] = {}
     for task in first.tasks:
-        chosen = task.main if metric is None else next((m for m in task.metrics if m.label == metric), None)
+        chosen = task.metric(metric)
         if chosen is None or not all(task.name in names for names in by_name):
             continue
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
         out[task.name] = tuple(_same_metric(names[task.name].metrics, chosen) for names in by_name)
+    if not out and metric is not None:
+        raise unknown_metric(metric, first.tasks)
     if not out:
         there = " against ".join(", ".join(sorted(names)) or "none" for names in by_name)
         who = " and ".join(f"'{run.id}'" for run in runs)
@@ -232,9 +281,35 @@ def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str |
     return found
 
 
-def can_average(measures: Sequence[Measure]) -> bool:
-    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
-    return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
+def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
+    """The error for a metric that none of these tasks has."""
+    labels = dict.fromkeys(one.label for task in tasks for one in task.metrics)
+    named = [f"{task.name}.{one.label}" for task in tasks for one in task.metrics]
+    return UnknownName("metric", metric, [*labels, *named], f"The runs have: {', '.join(labels) or 'none'}.")
+
+
+def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, list[Matrix]]:
+    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before.
+
+    Of more than MOST_READ items only means of scores, for which no record has to be read again.
+    """
+    out: dict[str, list[Matrix]] = {}
+    for one in found:
+        results = [run.task(one.measure.task) for run in runs]
+        shown = [[task.metric(one.measure.metric) for task in results]]
+        out[one.measure.task] = []
+        for main in results[0].metrics:
+            own = [task.metric(main.label) for task in results]
+            kept = [each for each in own if each is not None and each.scorer == main.scorer]
+            values = [each.estimate.value for each in kept]
+            if len(kept) < len(runs) or not np.isfinite(values).any():
+                continue
+            if any(values == [each.estimate.value for each in before if each] for before in shown):
+                continue
+            shown.append(own)
+            if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
+                out[one.measure.task] += matrices(runs, {one.measure.task: kept})
+    return out
 
 
 def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
@@ -266,13 +341,18 @@ def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> N
 
 
 def _compare(
-    a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
+    a: Run,
+    b: Run,
+    found: Matrix,
+    names: tuple[str, str],
+    most_flips: int,
+    adjust: Adjustment,
+    equivalent: float | None,
 ) -> TaskComparison:
     measure = found.measure
-    one, other = found.values
-    common = found.common()
-    higher, lower = one > other, one < other
-    paired = paired_of(found) if common.any() else None
+    items = found.of_items
+    higher, lower = items.values[0] > items.values[1], items.values[0] < items.values[1]
+    paired = paired_of(found) if found.common().any() else None
     return TaskComparison(
         task=measure.task,
         metric=measure.metric,
@@ -281,24 +361,32 @@ def _compare(
         lower_is_better=measure.lower_is_better,
         paired=paired,
         unpaired=None if paired else unpaired_of(found),
-        only_a=int((found.asked[0] & ~found.asked[1]).sum()),
-        only_b=int((found.asked[1] & ~found.asked[0]).sum()),
+        only_a=int((items.asked[0] & ~items.asked[1]).sum()),
+        only_b=int((items.asked[1] & ~items.asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
-        flips=_flips(a, found, higher, lower, most_flips),
-        slices=tuple(compare_slices(found, key) for key in found.slices),
+        flips=_flips(a, items, higher, lower, most_flips),
+        slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
+        other_questions=other_questions(found),
     )
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    lost = {run.id: unscored([run.task(found.measure.task)]) for run in (a, b)}
-    warnings = [
-        f"'{name}' has items without a score, left out here: {why}." for name, why in lost.items() if why
-    ]
-    scored = (~np.isnan(found.values)).sum(axis=1)
+    lost = {run.id: _without_score(run.task(found.measure.task)) for run in (a, b)}
+    warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
+    if any(run.task(found.measure.task).n_undecided for run in (a, b)):
+        warnings.append(
+            "A judge can decide what the rules left undecided, from the recorded answers (documentation, 'Undecided answers')."
+        )
+    if found.failed.any() and found.measure.value_range is None:
+        warnings.append(
+            f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
+            "is no verdict."
+        )
+    scored = np.diag(common_counts(found))
     if paired is None:
         warnings.append(
             "The runs share no item, so they are compared as two independent samples: a difference in the items' difficulty "
@@ -308,17 +396,13 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
-    if not found.measure.is_mean:
-        warnings.append(no_mean(found))
-    return warnings
+    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *group_notes(found)]
 
 
-def no_mean(found: Matrix) -> str:
-    """What a reader must know of a metric that is no mean over items."""
-    return (
-        f"'{found.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
-        f"'{found.measure.scorer}', where more is better."
-    )
+def _without_score(task: TaskResult) -> str:
+    """Why items have no score; "" where nothing but requests or scorers failed, which the run says, or where all have one."""
+    undecided = f"{task.n_undecided:,} undecided" if task.n_undecided else ""
+    return ", ".join(filter(None, [unscored([task], failed_alone=bool(undecided)), undecided]))
 
 
 def _flips(
@@ -338,8 +422,12 @@ def _flips(
     return tuple(flips)
 
 
-def estimand(found: Sequence[Matrix], what: str, how: str) -> str:
+def estimand(
+    found: Sequence[Matrix], what: str, how: str, node: Node | None = None, tasks_are: TasksAre = "fixed"
+) -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
-    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
+    weights = "each with the same weight" if node is None else f"averaged by the tree '{node.name}'"
+    which = f"these {len(found)} tasks" if tasks_are == "fixed" else f"tasks like these {len(found)}"
+    over = f"over {which}, {weights}, " if len(found) > 1 else ""
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""
     return f"The estimate is {what} {over}for items drawn like these, {how}{units}. Intervals are 95%."

@@ -51,7 +51,7 @@ def context_gains(run: Run) -> tuple[ContextGain, ...]:
 
 def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
     found = item_scores(run, {task: scorer, task + TWIN: scorer}, [_SLICE])
-    keys, (with_passages, without), clusters = paired_scores(found[task], found[task + TWIN])
+    keys, values, missing, clusters = paired_scores(found[task], found[task + TWIN])
     if not len(keys):
         return {}
     chosen = {"all": np.ones(len(keys), dtype=bool)}
@@ -64,7 +64,9 @@ def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
         }
     return {
         name: compare_paired(
-            with_passages[items], without[items], clusters=None if clusters is None else clusters[items]
+            *values[:, items],
+            missing=missing[:, items],
+            clusters=None if clusters is None else clusters[items],
         )
         for name, items in chosen.items()
         if items.any()

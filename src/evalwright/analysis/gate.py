@@ -2,7 +2,8 @@
 
     accuracy drops by more than 0.02          drops, rises, changes: B's score less A's
     factual.accuracy rises by more than 2 points
-    overall changes by more than 5%           of A's score; "overall" is the mean over tasks
+    overall changes by more than 5%           of A's score; "overall" is the mean over tasks, by the runs' tree where they have one
+    tree.science drops by more than 1 point   a node of that tree
     accuracy is below 80%                     is below, is above: B's score alone
     accuracy differs
     n_failed is above 0                       factual.n_failed is that of one task
@@ -16,7 +17,8 @@ rule, and the sentence of each outcome says which:
   leave the margin out. A gate that is too small lets nothing pass.
 
 Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
-single one must be ruled out, which needs no correction. What cannot be judged (nothing was scored) fails both ways.
+single one must be ruled out, which needs no correction. What failed or was left undecided may have scored anything: a rule is shown
+or ruled out only whatever it was. What cannot be judged (nothing was scored) fails both ways.
 """
 
 from __future__ import annotations
@@ -27,15 +29,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.comparison import common_results, read_matrices
+from evalwright.analysis.pairs import other_questions
+from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
+from evalwright.metrics.tree import Node
+from evalwright.runs.measures import Matrix, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
-from evalwright.statistics import macro_difference
+from evalwright.statistics.macro import TasksAre
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
 Unit = Literal["", "points", "%"]
@@ -49,6 +54,7 @@ FORMS = (
 )
 N_FAILED = "n_failed"
 OVERALL = "overall"
+TREE = "tree."
 
 _NUMBER = r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>points?|%)?"
 _RULES = tuple(
@@ -166,15 +172,25 @@ class Gate(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, or failures."""
+    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or failures."""
 
     rule: GateRule
     task: str
     results: tuple[MetricResult, ...] = ()
+    node: Node | None = None
 
 
-def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", families: int = 1) -> Gate:
+def judge(
+    a: Run,
+    b: Run,
+    rules: Sequence[GateRule],
+    *,
+    mode: Mode = "shown",
+    families: int = 1,
+    tasks_are: TasksAre = "fixed",
+) -> Gate:
     """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
+    tasks_are: of rules over all tasks, as of `compare_runs`.
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
@@ -193,13 +209,16 @@ def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", fa
             metric = target.results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric)
-            outcomes.append(_difference(target, cache[metric], mode, tests if mode == "shown" else 1))
+            shared = tests if mode == "shown" else 1
+            outcomes.append(_difference(target, cache[metric], mode, shared, tasks_are))
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
 def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
-    if rule.what in (N_FAILED, OVERALL):
-        yield _Target(rule, "")
+    nodes = {f"{TREE}{node.name}": node for tree in common_trees([a, b]) for node in tree.nodes()}
+    if rule.what in (N_FAILED, OVERALL) or rule.what in nodes:
+        tasks = [task.name for task in a.tasks]
+        yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
         return
     names_b = {task.name for task in b.tasks}
     labels = {task.name: [one.label for one in task.metrics] for task in a.tasks if task.name in names_b}
@@ -212,7 +231,7 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     if not found:
         every = dict.fromkeys(label for own in labels.values() for label in own)
         named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        known = [*every, *named, OVERALL, N_FAILED]
+        known = [*every, *named, OVERALL, *nodes, N_FAILED]
         hint = " or ".join(map(repr, closest(rule.what, known)))
         raise ConfigurationError(
             f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs. "
@@ -224,8 +243,10 @@ def _check(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_failures and not absolute:
         raise ConfigurationError(f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'.")
-    if rule.what == OVERALL and absolute:
-        raise ConfigurationError(f"The rule '{rule.text}': 'overall' can drop, rise, change or differ only.")
+    if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
+        raise ConfigurationError(
+            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ only."
+        )
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
             f"The rule '{rule.text}' has no margin, and data cannot rule out every difference. Write "
@@ -246,40 +267,48 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     rule, result = target.rule, target.results[1]
     bounded, found = result.kind in BOUNDED, result.estimate
     limit = level_of(rule, bounded=bounded)
-    if math.isnan(found.low) or math.isnan(found.high):
-        return _not_judged(target, result.label)
-    # Shown is what the whole interval shows, ruled out what no part of it allows.
-    low, high = (found.low, found.high) if mode == "shown" else (found.high, found.low)
+    ends = (found.low, found.high) if not found.n_missing else found.bounds or (math.nan, math.nan)
+    if any(map(math.isnan, (found.value, *ends))):
+        return _not_judged(target, result.label, found.n_missing)
+    # Shown is what the whole interval shows, ruled out what no part of it allows; both whatever failed.
+    low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
-    value, *ends, shown = (_number(x, bounded) for x in (found.value, found.low, found.high, limit))
+    value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
+    lost = (
+        f" whatever {counted(found.n_missing, 'item')} without a score would have been"
+        if found.n_missing
+        else ""
+    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(ends)}]; that it is {rule.verb} {shown} "
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{lost}; that it is {rule.verb} {shown} "
         f"{_verdict(failed, mode)} (one-sided {50 + 50 * found.level:g}%)."
     )
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
 
 
-def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int) -> RuleResult:
+def _difference(
+    target: _Target, found: Sequence[Matrix], mode: Mode, tests: int, tasks_are: TasksAre
+) -> RuleResult:
     """Drops, rises, changes and differs: by the interval of B - A."""
     rule, task = target.rule, target.task
     if task:
         found = [one for one in found if one.measure.task == task]
     first = found[0].measure
-    label, bounded = first.metric if task else OVERALL, first.bounded
-    if task and not first.is_mean:
-        raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
-            f"'{label} is above X' or 'is below X'."
-        )
-    if not task and (len(found) < 2 or not can_average([one.measure for one in found])):
+    label, bounded = first.metric if task else rule.what, first.bounded
+    lost = target.node.missing([one.measure.task for one in found]) if target.node else ()
+    whole = Average(tuple(found)) if task else average_of(found, target.node, tasks_are)
+    if whole is None and lost:
+        return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
+    if whole is None or not (task or target.node or len(found) > 1):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap, low, high, reference, how = _interval(found, level)
-    if math.isnan(low) or math.isnan(high):
-        return _not_judged(target, label)
+    gap, low, high, reference, how = _interval(whole, level)
+    if any(map(math.isnan, (gap, low, high))):
+        why = "; ".join(why for one in found for why in one.problems)
+        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
     margin = margin_of(rule, bounded=bounded, reference=reference)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
@@ -297,27 +326,30 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     return RuleResult(rule.text, task, label, failed, True, f"{task}: {text}" if task else text)
 
 
-def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, float, float, str]:
+def _interval(whole: Average, level: float) -> tuple[float, float, float, float, str]:
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
+    found = whole.samples
     if len(found) == 1 and not found[0].common().any():
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
-        how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
+        why = f" as {clause}" if (clause := other_questions(found[0])) else ""
+        how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
+        missing = apart.n_failed_a + apart.n_failed_b
+        how += f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
         return apart.difference, apart.low, apart.high, apart.mean_b, how
-    parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
+    parts = whole.parts((1, 0), level)
     missing = sum(part.n_missing for part in parts)
-    left = f", {counted(missing, 'item')} left out without a score" if missing else ""
-    reference = sum(part.mean_b for part in parts) / len(parts)
+    left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+    for one in found:
+        if clause := other_questions(one):
+            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+    weights = whole.weights or [1 / len(parts)] * len(parts)
+    reference = sum(weight * part.mean_b for weight, part in zip(weights, parts, strict=True))
     if len(parts) == 1:
         only = parts[0]
         return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
-    whole = macro_difference(parts, value_range=UNIT_RANGE)
-    return (
-        whole.difference,
-        whole.low,
-        whole.high,
-        reference,
-        f"mean of {len(parts)} tasks, n = {whole.n:,}{left}",
-    )
+    made = whole.difference((1, 0), level)
+    how = f"{whole.words}, n = {made.n:,}{left}"
+    return made.difference, made.low, made.high, reference, how
 
 
 def _verdict(failed: bool, mode: Mode) -> str:
@@ -325,11 +357,12 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str) -> RuleResult:
+def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") -> RuleResult:
     rule = target.rule.text
-    text = (
-        f"{target.task or label}: '{rule}' cannot be judged: too few items have a score. It counts as failed."
-    )
+    why = why or "too few items have a score"
+    if n_missing:
+        why = f"{counted(n_missing, 'item')} without a score could have scored anything, or {why}"
+    text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 
 

@@ -2,22 +2,21 @@
 
 All pairs share one resample, so that all intervals hold together; on one task a pair without common items is compared as two
 independent samples (`all_differences`; over several tasks `simultaneous_macro`, which leaves such a pair open). A pair is
-sure where its simultaneous interval leaves 0 out.
+sure where its simultaneous interval leaves 0 out, whatever items without a score would have scored.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix
+from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
     SimultaneousDifferences,
     all_differences,
@@ -25,7 +24,9 @@ from evalwright.statistics import (
     rank_sets,
     smallest_visible_difference,
 )
+from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
+from evalwright.statistics.task_sample import simultaneous_sampled
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -36,7 +37,8 @@ MOST_LETTERS = 26
 @dataclass(frozen=True, slots=True)
 class Pair(Plain):
     """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
-    that this pair would have shown with a power of 80%, nan where that is not known."""
+    that this pair would have shown with a power of 80%, nan where that is not known. n_missing: items without a score from one of
+    them or both, which [low, high], p and the verdict allow for; [scored_low, scored_high]: on the n scored ones alone."""
 
     a: int
     b: int
@@ -49,6 +51,9 @@ class Pair(Plain):
     n: int
     units: int
     verdict: PairVerdict
+    n_missing: int = 0
+    scored_low: float = math.nan
+    scored_high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Ranking:
     """
 
     differences: SimultaneousDifferences
+    span: float
     lower_is_better: bool
     ranks: tuple[tuple[int, int], ...]
     own_ranks: tuple[tuple[int, int], ...]
@@ -97,10 +103,14 @@ class Ranking:
                 high=float(high[place]),
                 p_value=float(found.p_value[place]),
                 p_adjusted=math.nan if math.isnan(p) else min(1.0, family * p),
-                visible=_visible(float(found.standard_error[place]), level),
+                visible=_visible(found, place, level, self.span),
                 n=int(found.n[place]),
                 units=int(found.units[place]),
                 verdict=_verdict(float(low[place]), float(high[place]), self.lower_is_better),
+                n_missing=int(found.n_missing[place]),
+                # Those of all pairs are a little wider than a baseline's own.
+                scored_low=float(max(found.scored_low[place], low[place])),
+                scored_high=float(min(found.scored_high[place], high[place])),
             )
             for place, p in zip(places, adjusted, strict=True)
         )
@@ -117,20 +127,34 @@ class Ranking:
 
 
 def rank(
-    found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
+    found: Sequence[Matrix],
+    *,
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
+    draws: int = 2000,
+    tasks_are: TasksAre = "fixed",
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
+    """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; tasks_are: as of `Average`.
 
     All matrices must have the same runs and direction.
     """
     span = found[0].measure.value_range
     if len(found) == 1:
         one = found[0]
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
+        differences = all_differences(
+            one.values, one.clusters, missing=one.missing, level=level, value_range=span, draws=draws
+        )
     else:
-        parts = [(one.values, one.clusters) for one in found]
-        differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)
+        parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
+        if tasks_are == "sample":
+            differences = simultaneous_sampled(
+                parts, missing=missing, level=level, value_range=span, draws=draws
+            )
+        else:
+            differences = simultaneous_macro(
+                parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
+            )
+    differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)
@@ -138,7 +162,20 @@ def rank(
     ranks, own = (
         tuple((int(best), int(worst)) for best, worst in zip(one.low, one.high, strict=True)) for one in sets
     )
-    return Ranking(differences, less, ranks, own, _letters(differences, less))
+    width = math.nan if span is None else span[1] - span[0]
+    return Ranking(differences, width, less, ranks, own, _letters(differences, less))
+
+
+def _of_groups(differences: SimultaneousDifferences, found: Sequence[Matrix]) -> SimultaneousDifferences:
+    """What rests on groups of items: pairs count items, and where some failed nothing bounds what the metric would have been."""
+    if not found:
+        return differences
+    failed = np.logical_or.reduce([one.failed for one in found])
+    lost = failed[:, None] | failed
+    names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted")
+    unknown: dict[str, Any] = {name: np.where(lost, np.nan, getattr(differences, name)) for name in names}
+    grouped = [common_counts(one) - common_units(one) for one in found]
+    return replace(differences, n=differences.n + sum(grouped), **unknown)
 
 
 def _verdict(low: float, high: float, less: bool) -> PairVerdict:
@@ -149,9 +186,17 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     return "no difference seen"
 
 
-def _visible(error: float, level: float) -> float:
-    """The smallest visible difference of a standard error; nan where the differences show no spread."""
-    return float(smallest_visible_difference(1, error * error, level=level)) if error > 0 else math.nan
+def _visible(found: SimultaneousDifferences, place: tuple[int, int], level: float, span: float) -> float:
+    """The smallest visible difference of a standard error, whatever is missing; nan where the differences show no spread."""
+    error, lost = float(found.standard_error[place]), int(found.n_missing[place])
+    if not error > 0:
+        return math.nan
+    seen = float(smallest_visible_difference(1, error * error, level=level))
+    if not lost:
+        return seen
+    # n d less the whole range for each missing item must be visible on all.
+    more = lost / max(1, int(found.n[place]))
+    return min(span, seen * (1 + more) + more * span)
 
 
 def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:

@@ -1,25 +1,34 @@
 """Three or more runs compared: all pairs, or every other against a baseline, with simultaneous error control.
 
 The tables of several tasks share their error too: each is made at a level that holds them together (Bonferroni), and its
-adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise.
+adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise with Holm; else
+every pair in every slice is a test of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, estimand, no_mean, read_matrices
+import numpy as np
+
+from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.ranking import Pair, rank
-from evalwright.analysis.words import listed
+from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.ranking import Pair, PairVerdict, rank
+from evalwright.analysis.trees import Average, average_of, overall_node
+from evalwright.analysis.words import counted, few_clusters, listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts
+from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.runs.slices import adjustment_text, agreeing
+from evalwright.statistics import Estimate
+from evalwright.statistics.macro import TasksAre
+from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
 _SHARE = 0.05
 MOST_EXACT = 300
@@ -55,6 +64,7 @@ class PairTable(Plain):
 class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
+    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
     differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
     `reports.conclusions`.
     """
@@ -64,9 +74,11 @@ class SeveralComparison(Plain):
     baseline: int | None
     overall: PairTable | None
     tasks: tuple[PairTable, ...]
+    others: tuple[PairTable, ...]
     slices: tuple[PairTable, ...]
     estimand: str
     warnings: tuple[str, ...]
+    other_questions: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
     conclusion: str = ""
 
@@ -77,11 +89,20 @@ class SeveralComparison(Plain):
 
 
 def compare_several(
-    runs: Sequence[Run], *, baseline: Run | None = None, slices: Sequence[str] = ()
+    runs: Sequence[Run],
+    *,
+    baseline: Run | None = None,
+    slices: Sequence[str] = (),
+    slices_adjust: Adjustment = "bh",
+    metric: str | None = None,
+    tasks_are: TasksAre = "fixed",
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. Raises RunError for fewer than two
+    metric: compare by this one, a label or TASK.LABEL, and by no other.
+
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are:
+    as of `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
     if len(runs) < 2:
@@ -95,12 +116,17 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices)
-    whole = len(found) > 1 and can_average([one.measure for one in found])
+    found = read_matrices(runs, slices, metric)
+    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
+    node = overall_node(runs, [one.measure.task for one in found])
+    many = node or len(found) > 1 or tasks_are == "sample"
+    whole = average_of(found, node, tasks_are) if many else None
     names = [run.label for run in runs]
     labels = tuple(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
     )
+    tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
+    few = [(table.task, few_clusters(_fewest(table))) for table in tables]
     against = "of each pair" if place is None else "of each run from the baseline"
     first = runs[place or 0]
     others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
@@ -108,88 +134,121 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(found, place, 1, "") if whole else None,
-        tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
-        slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
-        estimand=estimand(
-            found, f"the mean difference {against}", "each pair on the items that both answered"
+        overall=_table(whole, place, 1, "", name="overall") if whole else None,
+        tasks=tables,
+        others=tuple(_table(Average((one,)), place, 1, "") for one in also),
+        slices=tuple(
+            table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
-        warnings=tuple(_warnings(found, labels, place)),
+        estimand=estimand(
+            found,
+            f"the mean difference {against}",
+            "each pair on the items that both answered",
+            node,
+            tasks_are,
+        ),
+        warnings=(*_warnings(found, labels, place), *(f"{task}: {text}" for task, text in few if text)),
+        other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
 
 
-def _table(
-    found: Sequence[Matrix],
-    baseline: int | None,
-    families: int,
-    of: str,
-    *,
-    items: Any = None,
-    name: str = "",
-) -> PairTable:
+def _fewest(table: PairTable) -> float | None:
+    """The fewest effective clusters of any run."""
+    return min((mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None)
+
+
+def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
+    """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    made = rank(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
-    measure = found[0].measure
-    whole = len(found) > 1
+    draws = 2000 if families == 1 else _MORE_DRAWS
+    made = rank(found.samples, weights=found.weights, level=level, draws=draws, tasks_are=found.tasks_are)
+    measure = found.samples[0].measure
+    whole = name == "overall"
     pairs = made.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
-        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
+        pairs = tuple(
+            replace(
+                pair,
+                visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference
+                if pair.n
+                else pair.visible,  # two independent samples
+            )
+            for pair in pairs
+        )
+    sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
-    def mean(one: Matrix, row: int) -> Estimate:
-        """A run's mean over all items that it was asked."""
-        values, clusters = one.part(one.asked[row] if items is None else one.asked[row] & items)
-        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
-
-    rows = range(len(found[0].values))
     return PairTable(
         task="" if whole else measure.task,
-        slice=name,
-        metric="mean over tasks" if whole else measure.metric,
+        slice="" if whole else name,
+        metric=_mean_words(found) if whole else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(
-            macro_average([mean(one, row) for one in found], value_range=measure.value_range) for row in rows
-        ),
+        means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
         level=level,
-        correction=f"simultaneous for {against}{more}, 95%",
+        correction=f"simultaneous for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
 
 
-def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
-    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
-    if not pair.n:
-        return pair.visible  # two independent samples
-    parts = []
-    for one in found:
-        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-        a, b = values[pair.a], values[pair.b]
-        span = one.measure.value_range
-        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
-    if len(parts) == 1:
-        return parts[0].smallest_visible_difference
-    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
+def _mean_words(found: Average) -> str:
+    if found.tasks_are == "sample":
+        return "mean over tasks like these"
+    return found.words if found.weights else "mean over tasks"
 
 
-def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
+def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
-    there = {
-        name: codes.codes == code for code, name in sorted(enumerate(codes.names), key=lambda one: one[1])
-    }
-    used = [(name, inside) for name, inside in there.items() if inside.any()]
-    return [
-        _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
-        for name, inside in used
+    used = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
+    values = f"values of '{key}'"
+    families, of = (len(used), values) if how == "holm" else (1, "")
+    tables = [
+        _table(Average((one,)), baseline, families, of, name=f"{key}: {name}") for name, one in used.items()
     ]
+    if how == "holm":
+        return tables
+    p_values = np.array([pair.p_value for table in tables for pair in table.pairs])
+    level = interval_level(p_values, how, _SHARE)
+    adjusted = iter(adjusted_p_values(p_values, how).tolist())
+    tests = f"{len(p_values)} tests, {counted(len(tables[0].pairs), 'pair')} in each of {len(used)} {values}"
+    return [
+        replace(
+            table,
+            pairs=tuple(
+                _alone(one, pair, level, next(adjusted), table.lower_is_better) for pair in table.pairs
+            ),
+            ranks=(),
+            letters=(),
+            level=level,
+            correction=adjustment_text(how, tests),
+            method="score test" if one.scores is None else "jackknife t",
+        )
+        for table, one in zip(tables, used.values(), strict=True)
+    ]
+
+
+def _alone(found: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool) -> Pair:
+    """A pair with the interval of that level that is its own, and the verdict of its adjusted p-value."""
+    rows = pair.a, pair.b
+    if pair.n:
+        own: Any = agreeing(paired_of(found, rows=rows, level=level), p_adjusted)
+        visible = own.smallest_visible_difference
+    else:
+        own = unpaired_of(found, rows=rows, level=level)
+        visible = pair.visible
+    differs = p_adjusted < _SHARE and not own.low <= 0 <= own.high
+    verdict: PairVerdict = "not compared" if math.isnan(p_adjusted) else "no difference seen"
+    if differs:
+        verdict = "better" if (own.low >= 0) != less else "worse"
+    return replace(pair, low=own.low, high=own.high, p_adjusted=p_adjusted, visible=visible, verdict=verdict)
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
@@ -208,5 +267,4 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        if not one.measure.is_mean:
-            yield f"{name}: {no_mean(one)}"
+        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))

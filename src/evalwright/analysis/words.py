@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+_FEW_CLUSTERS = 8
+
 
 def count(n: int) -> str:
     """A whole number with commas between thousands."""
@@ -42,3 +44,13 @@ def duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+
+
+def few_clusters(effective: float | None) -> str:
+    """What to know of an interval over so few clusters, counted as if they had one size; "" where there are enough."""
+    if effective is None or not effective < _FEW_CLUSTERS:
+        return ""
+    return (
+        f"its clusters are worth only {effective:.2g} of equal size. With fewer than {_FEW_CLUSTERS}, intervals are wide and "
+        f"rest on the assumption that the few are typical."
+    )

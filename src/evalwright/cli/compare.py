@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, only_with, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="With three or more runs: compare every other with this one, not all pairs.",
 )
+@METRIC
 @several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
+@click.option(
+    "--slices-adjust", type=click.Choice(["bh", "holm", "none"]), default="bh", show_default=True,
+    help="How many slices are adjusted for: 5% of findings false, 5% for any false finding, or not.",
+)  # fmt: skip
 @click.option(
     "--flips", type=click.IntRange(min=0), default=5, show_default=True, metavar="N",
     help="Items to name that the two runs score differently, in each direction.",
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     metavar="MARGIN",
     help="Test whether two runs are the same up to this margin (TOST).",
 )
+@TASKS_ARE
 @several(
     "--fail-if",
     "rules",
@@ -62,11 +68,13 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.reports.documents.comparison import comparison_document
     from evalwright.reports.documents.several import several_document
 
-    only_with(mode="rules", junit="rules")
-    if len(runs) == 1 and (given["baseline"] or given["slices"] or given["equivalent"] or given["json_file"]):
-        raise ConfigurationError(
-            "--baseline, --slice, --equivalent and --json-file compare two runs or more: name another run, or leave them out."
-        )
+    only_with(mode="rules", junit="rules", slices_adjust="slices")
+    for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
+        if len(runs) == 1 and given[name]:
+            option = name.removesuffix("s").replace("_", "-")
+            raise ConfigurationError(
+                f"--{option} compares two runs or more: name another run, or leave it out."
+            )
     if (
         len(runs) > 2
         and click.get_current_context().get_parameter_source("flips") is ParameterSource.COMMANDLINE
@@ -85,16 +93,19 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
-    for run in [*opened, *([baseline] if baseline else [])]:
-        run.verify()
     comparison = compare_runs(
         *opened,
         baseline=baseline,
+        metric=given["metric"],
         slices=given["slices"],
+        slices_adjust=given["slices_adjust"],
         most_flips=given["flips"],
         equivalent=given["equivalent"],
+        tasks_are=given["tasks_are"],
     )
-    gates = _gates(opened, baseline, rules, given["mode"])
+    gates = _gates(opened, baseline, rules, given["mode"], given["tasks_are"])
+    for run in opened:
+        run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
@@ -124,7 +135,9 @@ def _gains(run: Run, as_json: bool) -> bool:
     return bool(found)
 
 
-def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any) -> list[Gate]:
+def _gates(
+    opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
+) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
@@ -133,4 +146,7 @@ def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode:
     reference = baseline or opened[0]
     place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(opened) if i != place]
-    return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
+    return [
+        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are)
+        for other in others
+    ]

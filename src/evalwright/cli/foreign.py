@@ -127,6 +127,8 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         from evalwright.api import open_run
 
         opened = [open_run(run, runs_folder) for run in ([runs] if isinstance(runs, str) else runs)]
+        for run in opened:
+            run.verify()  # before the first line is written
         made = exporter.make(opened, Path(out), **options)
         if as_json:
             print_json([str(file) for file in made.files])

@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, TRUST_FILE, only_with, several
+from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, TRUST_FILE, only_with, several
 from evalwright.cli.output import print_result
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
 @RUNS_FOLDER
+@METRIC
+@TASKS_ARE
 @click.option(
     "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
 )
@@ -80,8 +82,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
-    for opened_run in opened:
-        opened_run.verify()
     if not given["with_simulations"]:
         refuse_mixture(opened)
     refuse_baseline_judges(opened, given["allow_baseline_judge"])
@@ -89,9 +89,9 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         from evalwright.runs.keeping import keep_runs, kept_runs
 
         opened = kept_runs(opened, Path(given["kept"]))
-        for kept_run in opened:
-            kept_run.verify()
-    board = make_board(opened)
+    board = make_board(opened, given["metric"], given["tasks_are"])
+    for opened_run in opened:
+        opened_run.verify()  # a board of tasks in different units reads no samples
     written = publish(board, opened, given)
     if given["kept"]:
         keep_runs(opened, Path(given["kept"]))

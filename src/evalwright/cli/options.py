@@ -21,6 +21,9 @@ def several(*names: str, help: str, **settings: Any) -> Option:
 RUNS_FOLDER = click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name are. Default: runs."
 )
+METRIC = click.option(
+    "--metric", metavar="NAME", help="Use this metric, a label or TASK.LABEL, not each task's main one."
+)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 PLUGINS = several(
     "--plugin",
@@ -62,6 +65,12 @@ TRUST_FILE = click.option(
 )
 
 
+TASKS_ARE = click.option(
+    "--tasks-are", type=click.Choice(["fixed", "sample"]), default="fixed", show_default=True,
+    help="Whether means over tasks are about these tasks, or about tasks like these (3 or more).",
+)  # fmt: skip
+
+
 def only_with(**needs: str) -> None:
     """Raise UsageError where an option was typed that does nothing without another one, and that one was not.
 
@@ -76,7 +85,7 @@ def only_with(**needs: str) -> None:
             raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
 
 
-def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> None:
+def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | None) -> str | None:
     """The person's choice, for this process and those that it starts; no file makes it."""
     if chosen:
         from evalwright.scorers.code.containers import parsed
@@ -84,12 +93,12 @@ def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | 
         if chosen != "jail":
             parsed(chosen)
         os.environ["EVALWRIGHT_SANDBOX"] = chosen
+    return chosen
 
 
 SANDBOX = click.option(
     "--sandbox",
     metavar="WHERE",
-    expose_value=False,
     callback=_use_sandbox,
     help="Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
 )

@@ -154,7 +154,7 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
 def _options(given: Mapping[str, Any]) -> list[str]:
     """The options that were typed, for the command in the workflow."""
     out = []
-    for name in (*_FILES, "best", "least_answered", "pages", "examples"):
+    for name in (*_FILES, "metric", "best", "least_answered", "pages", "examples"):
         if given[name] is not None:
             out += [f"--{name.replace('_', '-')}", str(given[name])]
     for plot in given["plots"]:

@@ -95,18 +95,21 @@ def run(**given: Any) -> int:
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
-    return _evaluate(configuration, given["as_json"], given["quiet"], given["grace"])
+    return _evaluate(configuration, given)
 
 
-def _evaluate(configuration: Any, as_json: bool, quiet: bool, grace: float) -> int:
+def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.progress import TerminalProgress
 
-    with nullcontext() if quiet else TerminalProgress() as progress:
-        runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress, grace=grace))
+    as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
+    with nullcontext() if given["quiet"] else TerminalProgress() as progress:
+        runs = run_blocking(
+            lambda: evaluate_configuration(configuration, progress=progress, grace=grace, sandbox=sandbox)
+        )
     board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 and not as_json else []
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *(run_document(run, slices=False) for run in runs), *board)

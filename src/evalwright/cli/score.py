@@ -62,6 +62,7 @@ def score(run: str, **given: Any) -> int:
         name=given["name"],
         home=given["home"],
         dialect=dialect_settings(given),
+        sandbox=given["sandbox"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
     if said := unscored_sentences([made]):

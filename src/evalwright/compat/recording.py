@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
+from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
@@ -21,7 +22,7 @@ from evalwright.engine.counts import Counts
 from evalwright.evaluation.effects import check_run_name
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run, open_run, ordinary
+from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
@@ -99,7 +100,7 @@ def digest_of(files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
         try:
-            with path.open("rb") as file:
+            with ordinary(path).open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}.") from error

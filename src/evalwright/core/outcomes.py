@@ -54,9 +54,18 @@ def outcome_of(response: Response) -> Outcome:
         return FILTERED
     if reason == REFUSAL:
         return REFUSED
+    if "<" not in response.text and _seen(response.text):
+        return ANSWERED
     found = separate_reasoning(response)
-    seen = any(sign.isprintable() and not sign.isspace() for sign in found.answer)
-    return CUT if not seen and (reason == LENGTH or found.reasoning) else ANSWERED
+    return CUT if not _seen(found.answer) and (reason == LENGTH or found.reasoning) else ANSWERED
+
+
+def _seen(text: str) -> bool:
+    """Whether a text has a character that people see."""
+    text = text.strip()
+    return (text[:1].isprintable() and text != "") or any(
+        sign.isprintable() and not sign.isspace() for sign in text
+    )
 
 
 def outcome_of_failure(failure: Failure) -> Outcome:

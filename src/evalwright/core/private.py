@@ -1,4 +1,4 @@
-"""Where what is kept between runs lies, and folders and files that only their owner can read.
+"""Where what is kept between runs lies, folders and files that only their owner can read, and files that can be read to their end.
 
 Stores and run folders hold prompts, answers and what a server said, so they are made for their owner alone, whatever the umask.
 EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder that is there already keeps its own.
@@ -6,11 +6,12 @@ EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder that is ther
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import IO, Any
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, StoreError
 
 HOME = ".evalwright"
 
@@ -56,6 +57,28 @@ def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
         return handle
 
     return open(path, mode, opener=opener, **options)
+
+
+def ordinary(path: Path) -> Path:
+    """The path, for reading. Raises OSError where a pipe or a device stands there: reading one may never end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is no ordinary file")
+    return path
+
+
+def own_database(path: Path) -> Path:
+    """The path of a SQLite file of a home folder. Raises StoreError where a link, a pipe or a device stands there, or beside it."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        file = path.with_name(path.name + end)
+        if file.is_symlink():
+            # Who brought the folder may have put it there, to have another file written or another store believed.
+            raise StoreError(
+                f"{file} is a link to '{os.path.realpath(file)}' and is not followed. Remove it, and name the folder that is "
+                f"meant with --home or EVALWRIGHT_HOME."
+            )
+        if file.exists() and not file.is_file():
+            raise StoreError(f"{file} is no ordinary file: remove it, or name another folder with --home.")
+    return path
 
 
 def _is_shared() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from evalwright.core.secrets import mask
+from evalwright.core.secrets import holds_secret, mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,18 @@ class Response:
 
     def without_secrets(self) -> Response:
         """Itself with every known secret masked: a server may echo what it was sent."""
-        texts = {name: mask(getattr(self, name)) for name in ("text", "reasoning", "finish_reason", "model")}
-        changed = any(text is not getattr(self, name) for name, text in texts.items())
-        return replace(self, **texts) if changed else self  # type: ignore[arg-type]
+        if not holds_secret(f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}"):
+            return self
+        reason = mask(self.finish_reason)
+        text, thoughts, model = mask(self.text), mask(self.reasoning), mask(self.model)
+        return replace(self, text=text, reasoning=thoughts, finish_reason=reason, model=model)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""
         out: dict[str, Any] = {}
         for name, default in _STORED_DEFAULTS:
             value = getattr(self, name)
-            if value != default:
+            if value is not default and value != default:
                 out[name] = value
         if "usage" in out:
             out["usage"] = self.usage.as_dict()

@@ -65,15 +65,19 @@ class Answer:
     @property
     def usage(self) -> Usage:
         """Tokens of all responses together."""
+        if len(self.responses) == 1:
+            return self.responses[0].usage
         return sum((response.usage for response in self.responses), Usage())
 
     @property
     def outcome(self) -> Outcome:
         """That of the last response; of others too where the strategy found no text in any."""
-        found = [ANSWERED if self.log_likelihoods else outcome_of(response) for response in self.responses]
-        if not found or found[-1] != ANSWERED or self.text.strip():
-            return found[-1] if found else ANSWERED
-        return next((one for one in found if one != ANSWERED), ANSWERED)
+        if self.log_likelihoods or not self.responses:
+            return ANSWERED
+        last = outcome_of(self.responses[-1])
+        if last != ANSWERED or self.text.strip():
+            return last
+        return next((one for one in map(outcome_of, self.responses) if one != ANSWERED), ANSWERED)
 
 
 @dataclass(frozen=True, slots=True)

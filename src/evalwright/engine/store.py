@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalwright.core.errors import Failure, StoreError
-from evalwright.core.private import open_private, private_folder
+from evalwright.core.private import open_private, own_database, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask, mask_json
 from evalwright.engine.claims import Owner
@@ -57,9 +57,9 @@ class Store:
         owner: Owner | None = None
         try:
             private_folder(home)
-            if path.exists() and not path.is_file():
-                raise StoreError(f"The store {path} is no ordinary file.")
-            open_private(path, "ab").close()  # SQLite gives the files beside it the same permissions
+            open_private(
+                own_database(path), "ab"
+            ).close()  # SQLite gives the files beside it the same permissions
             owner = Owner(home / "owners")
             reader = connect(path)
             reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()

@@ -62,7 +62,8 @@ def aggregate_run(
         tasks = [_task_record(part) for part in parts.values()]
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
         identity = {"scores": old.data["samples"]["sha256"], "rules": rules}
-        made = new.finish(writer, tasks, identity, usage=Counts().as_dict())
+        tallies = {name: part.tally for name, part in parts.items()}
+        made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict())
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
     return made
 

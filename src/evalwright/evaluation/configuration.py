@@ -45,6 +45,7 @@ class Configuration:
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
+    tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
 
@@ -64,6 +65,7 @@ class Configuration:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     num_fewshot: int | None = None
+    tree: Mapping[str, Any] = field(default_factory=dict)
     until: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
@@ -85,6 +87,8 @@ class Configuration:
             out["overrides"] = dict(self.overrides)
         if self.dialect:
             out["dialect"] = dict(self.dialect)
+        if self.tree:
+            out["tree"] = dict(self.tree)
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)

@@ -8,6 +8,7 @@
         arguments: {temperature: 0.7}   # wins over the common ones
         label: GPT-4o mini
     limit: 100
+    tree: {average: macro, parts: [factual, {name: mine, average: pooled, parts: [law, logic]}]}
     suites:                             # by name, what differs from the above
       test: {limit: 3}
 
@@ -24,8 +25,10 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import ordinary
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, proposed, require_allowed
+from evalwright.metrics.tree import read_tree
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
@@ -38,6 +41,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
+    "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
 }
 """What the value of a key must be, as a type and in words."""
 _TEXTS = {
@@ -110,7 +114,7 @@ def _opened(path: Path) -> _Reader:
 
 def _from_json(path: Path) -> Any:
     try:
-        data = from_json(path.read_text(encoding="utf-8"))
+        data = from_json(ordinary(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -204,6 +208,8 @@ class _Reader:
             return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(_listed(value)))
         if key == "roles":
             return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
+        if key == "tree":
+            return read_tree(value, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
             return self._beside(value)
         if key == "format" and value not in FORMATS:

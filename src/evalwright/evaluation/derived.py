@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.tasks import MetricSpec
 from evalwright.evaluation.effects import check_run_name
+from evalwright.evaluation.grouping import group_records, groups_of
 from evalwright.evaluation.planning import slug
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.tasks.dialects import group_records
+
+
+@contextmanager
+def as_recorded(run: Run) -> Iterator[None]:
+    """Around what takes the definitions of a run's tasks at their word. Raises RunError where a definition is not whole."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"The definition of a task in {run.folder / RUN_FILE} is broken, so its answers cannot be scored or averaged again "
+            f"({type(error).__name__}: {error}). Restore the file, or make the run again: its answers are in the store."
+        ) from error
 
 
 class Derived:
@@ -31,6 +44,8 @@ class Derived:
     def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         self.old.verify()
+        with as_recorded(self.old):
+            groups_of(self.old.data["tasks"], self.old.data["configuration"])
         self.made_from = made_from
         self.folder = Path(out or self.old.folder.parent) / slug(
             check_run_name(name).replace("{}", self.old.id)
@@ -49,13 +64,21 @@ class Derived:
                 )
 
     def finish(
-        self, writer: RunWriter, tasks: Sequence[Mapping[str, Any]], identity: Mapping[str, Any], **own: Any
+        self,
+        writer: RunWriter,
+        tasks: Sequence[Mapping[str, Any]],
+        tallies: Mapping[str, TaskTally],
+        identity: Mapping[str, Any],
+        **own: Any,
     ) -> Run:
-        """Write `run.json`: the old one's, with these tasks and what is the new run's own. identity: what it is made of."""
+        """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies: their scores, by task.
+
+        identity: what it is made of.
+        """
         old, digest = self.old, self.old.data["samples"]["sha256"]
         stopping = old.data.get("stopping")
         noted = [with_noted_intervals(task, stopping) for task in tasks]
-        groups = group_records(noted)
+        groups = group_records(noted, old.data["configuration"], lambda task: tallies[task].table())
         writer.finish(
             {
                 **{key: value for key, value in old.data.items() if key != "groups"},

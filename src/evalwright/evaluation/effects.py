@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration
 from evalwright.models.base import LocalModel, Model
+from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
 
 
 def check_effects(
@@ -47,6 +48,15 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
                 f"No scorer of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
                 f"Leave out --role {role}=... (`roles` in a file), or add a scorer that uses it."
             )
+
+
+def check_sandbox(chosen: str | None, scorers: Collection[Scorer]) -> None:
+    """Raise ConfigurationError where a place for programs was chosen and no scorer runs any. Scorers of plug-ins may."""
+    others = set(registry.names()) - BUNDLED.keys()
+    if chosen and not any(scorer.kind in RUN_PROGRAMS or scorer.kind in others for scorer in scorers):
+        raise ConfigurationError(
+            f"--sandbox {chosen} has no effect: no scorer here runs programs ({', '.join(sorted(RUN_PROGRAMS))} does). Leave it out."
+        )
 
 
 def check_run_name(name: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import ordinary
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
@@ -124,12 +125,12 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     """Of the file and the plug-ins that it names; "" where it trusts folders, whose Python may change at any time."""
     if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
         return ""
-    digest = hashlib.sha256(file.read_bytes())
+    digest = hashlib.sha256(ordinary(file).read_bytes())
     for setting in settings:
         if setting.path == ("plugins",):
             for name in _listed(setting.value):
                 try:
-                    digest.update(b"\0" + hashlib.sha256((folder / str(name)).read_bytes()).digest())
+                    digest.update(b"\0" + hashlib.sha256(ordinary(folder / str(name)).read_bytes()).digest())
                 except OSError:
                     return ""
     return digest.hexdigest()

@@ -16,6 +16,7 @@ from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
+from evalwright.evaluation.grouping import check_tree
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
@@ -172,6 +173,7 @@ def _make_plan(
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
+    check_tree(configuration.as_dict(), [task.name for task in tasks])
     identity = fingerprint_of(
         {
             "model": model.fingerprint,

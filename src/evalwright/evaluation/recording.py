@@ -17,6 +17,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Door, Engine
+from evalwright.evaluation.grouping import group_records
 from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.schedule import Schedule
 from evalwright.runs.aggregation import TaskTally
@@ -28,7 +29,6 @@ from evalwright.runs.scores import keep_scores
 from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET
-from evalwright.tasks.dialects import group_records
 
 
 class Session:
@@ -173,7 +173,8 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "usage": {**meter.door.counts.as_dict(), "answers": meter.answers()},
         "tasks": tasks,
     }
-    if groups := group_records(tasks):
+    tables = {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)}
+    if groups := group_records(tasks, plan.configuration, tables.__getitem__):
         data["groups"] = noted_groups(groups, stopping)
     if stopping is not None:
         data["stopping"] = stopping
@@ -181,7 +182,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     if not plan.follows_rules:
         drop_plan(plan.folder)
     run = open_run(plan.folder)
-    keep_scores(run, {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)})
+    keep_scores(run, tables)
     return run
 
 

@@ -16,7 +16,8 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.derived import Derived, derived_task
+from evalwright.evaluation.derived import Derived, as_recorded, derived_task
+from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
@@ -41,6 +42,7 @@ def score_run(
     out: str | Path | None = None,
     home: str | None = None,
     dialect: Mapping[str, Any] | None = None,
+    sandbox: str | None = None,
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
@@ -50,14 +52,16 @@ def score_run(
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     dialect: `task_root` and `trust`, where tasks of another framework are scored by Python beside their files; what the run
-    trusted counts for nothing here.
+    trusted counts for nothing here. sandbox: as in `evaluate_configuration`.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
     were changed since the run.
     """
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
-    bound = _bound(old, scorers, dialect or {})
+    with as_recorded(old):
+        bound = _bound(old, scorers, dialect or {})
+    check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
@@ -222,6 +226,7 @@ async def _score(
             return new.finish(
                 writer,
                 tasks,
+                tallies,
                 {"answers": old.data["samples"]["sha256"], "rules": rules},
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
@@ -258,7 +263,7 @@ async def _score_record(
     record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door
 ) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    made = await score_record(record, wanted, as_empty, door)
+    made = await score_record(record, wanted, as_empty, door, rules.metrics)
     if made.failure is not None or not rules.kept:
         return made
     found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)

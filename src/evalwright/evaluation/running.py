@@ -35,17 +35,19 @@ from evalwright.core.private import home_folder
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
-from evalwright.core.tasks import Scorer, Task
+from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
+from evalwright.metrics.registry import BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
@@ -99,13 +101,16 @@ async def evaluate_configuration(
     progress: ProgressReporter | None = None,
     objects: Objects | None = None,
     grace: float = GRACE,
+    sandbox: str | None = None,
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
-    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled.
+    grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
+    was chosen for this evaluation alone, which is an error where no scorer runs programs.
     """
     progress = Unfailing(progress) if progress else None
     plans = make_plans(configuration, objects or Objects())
+    check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
@@ -356,6 +361,8 @@ def _failures(record: SampleRecord) -> list[Failure]:
 
 def _was_stopped(record: SampleRecord) -> bool:
     """Whether the run was interrupted before this sample was answered and scored."""
+    if record.failure is None and not record.score_failures:
+        return False
     return any(failure.kind == Cancelled.kind for failure in _failures(record))
 
 
@@ -372,15 +379,19 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
     record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
-    return await score_record(record, task.scorers, task.score_as_empty, ask)
+    return await score_record(record, task.scorers, task.score_as_empty, ask, task.metrics)
 
 
 async def score_record(
-    record: SampleRecord, scorers: Sequence[Scorer], as_empty: Collection[Outcome], ask: Ask
+    record: SampleRecord,
+    scorers: Sequence[Scorer],
+    as_empty: Collection[Outcome],
+    ask: Ask,
+    metrics: Sequence[MetricSpec] = (),
 ) -> SampleRecord:
     """The record with its scores, if it has an answer; a reply without one is a failure, or an empty answer where `as_empty` has it.
 
-    Every outcome stays what it was.
+    Every outcome stays what it was. metrics: those over the scores, which may assume a range.
     """
     outcome, answer, failure = record.outcome, record.answer, record.failure
     if outcome != ANSWERED and outcome not in as_empty:
@@ -390,14 +401,17 @@ async def score_record(
         # The filter spoke in place of a reply, which is recorded as one that was filtered.
         answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
     given = answer if outcome == ANSWERED else replace(answer, text="")
-    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask)
-    return replace(
-        record, answer=answer, scores=scores, failure=None, score_failures=failures, undecided=undecided
-    )
+    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask, metrics)
+    task, index, draw, sample = record.task, record.index, record.draw, record.sample
+    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided)
 
 
 async def score_answer(
-    scorers: Sequence[Scorer], sample: Sample, answer: Answer, ask: Ask
+    scorers: Sequence[Scorer],
+    sample: Sample,
+    answer: Answer,
+    ask: Ask,
+    metrics: Sequence[MetricSpec] = (),
 ) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
     """Scores, scorers' own failures, and what rules left undecided, by scorer name.
 
@@ -408,6 +422,7 @@ async def score_answer(
     failures: dict[str, Failure] = {}
     undecided: dict[str, Undecided] = {}
     judges = _Judges(ask)
+    assume = {spec.scorer: spec.label for spec in metrics if spec.kind in BOUNDED}
     for scorer in scorers:
         try:
             made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
@@ -415,7 +430,9 @@ async def score_answer(
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
             elif not isinstance(score, NoScore):
-                scores[scorer.name] = checked_score(score)
+                scores[scorer.name] = checked_score(
+                    score, scorer.name, sample.id, assume.get(scorer.name, "")
+                )
         except RequestFailed as error:
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
@@ -449,14 +466,30 @@ class _Judges(Ask):
         return response
 
 
-def checked_score(score: object) -> Score:
-    """What a scorer gave, if it is a Score of finite numbers; else raises ScoringError."""
+_ROUNDING = 1e-9
+"""How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
+
+
+def checked_score(score: object, scorer: str, item: str, metric: str = "") -> Score:
+    """What a scorer gave of an item, if it is a Score of finite numbers; True and False are 1 and 0.
+
+    metric: one over these scores that assumes values from 0 to 1. Raises ScoringError for a value that none of it can be made
+    of.
+    """
+    who = f"The scorer '{scorer}' on the item '{item}'"
     if not isinstance(score, Score):
-        raise ScoringError(f"The scorer must give a Score, not {type(score).__name__}.")
-    for name, value in (("value", score.value), *score.parts.items()):
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise ScoringError(f"The score's {name} must be a finite number, not {value!r}.")
-    return score
+        raise ScoringError(f"{who} must give a Score, not {type(score).__name__}.")
+    for name, part in (("value", score.value), *score.parts.items()):
+        if not isinstance(part, (int, float)) or not math.isfinite(part):
+            raise ScoringError(f"{who}: the score's {name} must be a finite number, not {part!r}.")
+    value = float(score.value) if isinstance(score.value, bool) else score.value
+    if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
+        raise ScoringError(
+            f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1. Divide them by their greatest value, or "
+            "use a metric without a range, such as 'mean'."
+        )
+    value = min(max(value, 0.0), 1.0) if metric else value
+    return score if value is score.value else replace(score, value=value)
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.perplexities import nothing_scored
+from evalwright.metrics.perplexities import nothing_scored, ratio
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column
+    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 NOT_ATTEMPTED = "not_attempted"
@@ -62,8 +62,6 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
 
     Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect" and "not_attempted".
     """
-    import numpy as np
-
     from evalwright.statistics import mean_interval
 
     if not len(column.values):
@@ -71,8 +69,30 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
     if label not in column.label_names and label not in KNOWN:
         known = sorted({*column.label_names, *KNOWN})
         raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
-    values = np.where(np.isnan(_scores(column)), np.nan, _has(column, label))
+    values = label_values(column, label=label)
     return mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+
+
+def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
+    """Whether each score has the label, (n, draws)."""
+    import numpy as np
+
+    return np.where(np.isnan(_scores(column)), np.nan, _has(column, label))
+
+
+def attempted_sums(column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED) -> GroupSums:
+    """Right answers and attempts, of which accuracy given attempted is the ratio."""
+    import numpy as np
+
+    return groups.sums(*(np.nansum(part, axis=1) for part in _attempts(column, not_attempted))), ratio
+
+
+def f_sums(column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED) -> GroupSums:
+    """Twice what is right, and one more than what is attempted, means over an item's draws: F is the ratio."""
+    import numpy as np
+
+    right, attempted = (np.nanmean(part, axis=1) for part in _attempts(column, not_attempted))
+    return groups.sums(2 * right, 1 + attempted), ratio
 
 
 def _attempts(column: Column, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

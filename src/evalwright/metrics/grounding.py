@@ -10,29 +10,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.perplexities import nothing_scored
+from evalwright.metrics.perplexities import nothing_scored, ratio
+from evalwright.metrics.rates import part_values
 from evalwright.scorers.grounding.outcome import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalwright.metrics.registry import Column
+    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 
 def citation_precision(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Citations that support their claim / citations. No number where nothing is cited. seed: of the bootstrap interval."""
-    return _pooled(column, ("supporting", "cited"), level, seed)
+    return _pooled(column, PRECISION, level, seed)
 
 
 def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Claims with a supporting citation / claims that need one. No number where nothing is claimed."""
-    return _pooled(column, ("supported", "claims"), level, seed)
+    return _pooled(column, RECALL, level, seed)
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing supports them."""
-    return _pooled(column, ("supporting", "cited", "supported", "claims"), level, seed)
+    return _pooled(column, PRECISION + RECALL, level, seed)
 
 
 def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
@@ -40,23 +41,27 @@ def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> 
 
     Failed samples are counted beside it and bound it. Raises UnknownName for a class that there is not.
     """
-    import numpy as np
-
     from evalwright.statistics import mean_interval
 
     if outcome not in OUTCOMES:
         raise UnknownName("outcome", outcome, OUTCOMES, f"Known: {', '.join(OUTCOMES)}.")
-    scores = column.values if column.draws is None else column.draws
-    parts = column.parts if column.draws is None else column.part_draws
-    found = parts.get(outcome)
-    values = np.zeros_like(scores) if found is None else np.nan_to_num(found)
     estimate = mean_interval(
-        np.where(np.isnan(scores), np.nan, values),
+        part_values(column, outcome=outcome),
         clusters=column.clusters,
         n_failed=column.n_failed,
         level=level,
     )
     return replace(estimate, method=f"{estimate.method}; class '{outcome}'")
+
+
+PRECISION, RECALL = ("supporting", "cited"), ("supported", "claims")
+
+
+def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0) -> GroupSums:
+    """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap, unused."""
+    from evalwright.statistics.pooled import f1_of_sums
+
+    return groups.sums(*(column.parts[name] for name in parts)), f1_of_sums if len(parts) == 4 else ratio
 
 
 def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:

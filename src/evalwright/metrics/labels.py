@@ -15,7 +15,10 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.metrics.perplexities import nothing_scored
 
 if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 
@@ -38,22 +41,13 @@ def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, 
 
     if not len(column.values):
         return nothing_scored(column, level)
-    if "gold" not in column.parts or "predicted" not in column.parts:
-        raise ConfigurationError(
-            "Balanced accuracy and macro-F1 need the parts 'gold' and 'predicted' of the scores, which only samples with "
-            "exactly one right option have. Use them with the scorer 'choice'."
-        )
-    gold = column.parts["gold"]
-    predicted = column.part_draws.get("predicted", column.parts["predicted"])
-    kept = ~np.isnan(gold)
+    gold, predicted, kept, complete = _classes(column)
     left_out = int((~kept).sum())
-    if left_out == len(gold):
+    if left_out == len(kept):
         return replace(
             nothing_scored(column, level), method="no interval: no sample has exactly one right option"
         )
-    complete = kept & ~np.isnan(predicted.reshape(len(gold), -1)).any(axis=1)
     n_failed = column.n_failed + int(kept.sum() - complete.sum())
-    gold, predicted = gold[complete], predicted[complete]
     if (predicted != np.rint(predicted)).any():
         return replace(
             nothing_scored(column, level), method="no number: the classes of several draws were averaged"
@@ -69,3 +63,29 @@ def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, 
     if left_out:
         method += f"; {left_out} samples with several right options left out"
     return replace(estimate, n_failed=n_failed, method=method)
+
+
+def label_sums(column: Column, groups: Groups, *, kind: str, seed: int = 0) -> GroupSums:
+    """Hits, gold and predicted labels by class, of which both metrics are made. seed: of the metric's bootstrap, unused."""
+    from evalwright.statistics.labels import grouped_labels
+
+    gold, predicted, _, complete = _classes(column)
+    return grouped_labels(gold, predicted, groups.codes[complete], groups.count, kind)
+
+
+def _classes(
+    column: Column,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Gold and predicted classes of the items that have both; which items have one right option, and which have both."""
+    import numpy as np
+
+    if "gold" not in column.parts or "predicted" not in column.parts:
+        raise ConfigurationError(
+            "Balanced accuracy and macro-F1 need the parts 'gold' and 'predicted' of the scores, which only samples with "
+            "exactly one right option have. Use them with the scorer 'choice'."
+        )
+    gold = column.parts["gold"]
+    predicted = column.part_draws.get("predicted", column.parts["predicted"])
+    kept = ~np.isnan(gold)
+    complete = kept & ~np.isnan(predicted.reshape(len(gold), -1)).any(axis=1)
+    return gold[complete], predicted[complete], kept, complete

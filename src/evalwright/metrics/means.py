@@ -30,14 +30,20 @@ def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:
+    import numpy as np
+
     from evalwright.statistics import mean_interval
 
     values = column.values if column.draws is None else column.draws
+    clusters, n_failed = column.clusters, column.n_failed
+    if clusters is not None and column.missing_clusters is not None:
+        values = np.concatenate([values, np.full((n_failed, *values.shape[1:]), np.nan)])
+        clusters, n_failed = np.concatenate([clusters, column.missing_clusters]), 0
     try:
         return mean_interval(
             values,
-            clusters=column.clusters,
-            n_failed=column.n_failed,
+            clusters=clusters,
+            n_failed=n_failed,
             value_range=value_range,
             level=level,
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column
+    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 
@@ -85,3 +85,27 @@ def _part(column: Column, name: str) -> NDArray[np.float64]:
             "Use the scorer 'perplexity'."
         )
     return part
+
+
+def perplexity_sums(column: Column, groups: Groups, *, unit: str) -> GroupSums:
+    """Losses and lengths, of which a perplexity is exp(the ratio)."""
+    import numpy as np
+
+    return groups.sums(-_part(column, "log_likelihood"), _part(column, unit)), lambda sums: np.exp(
+        ratio(sums)
+    )
+
+
+def bits_sums(column: Column, groups: Groups) -> GroupSums:
+    """Losses and bytes, of which the bits per byte are the ratio over ln 2."""
+    sums, _ = perplexity_sums(column, groups, unit="bytes")
+    return sums, lambda sums: ratio(sums) / math.log(2)
+
+
+def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The first of two sums (..., 2) over the second; nan where that is 0."""
+    import numpy as np
+
+    above, below = sums[..., 0], sums[..., 1]
+    found: NDArray[np.float64] = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+    return found

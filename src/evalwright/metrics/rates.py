@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that are not consistent with their source; less is better, and scores stay better when higher."""
     found = accuracy(column, level=level)
-    # All that failed wrong comes first, which here is the greater one.
-    bounds = found.bounds and (1 - found.bounds[0], 1 - found.bounds[1])
+    bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low, bounds=bounds)
 
 
@@ -29,10 +28,9 @@ def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of all samples asked that have an answer (score 1 of `outcome`).
 
     A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
-    said, so the bounds are [none of them, all of them] answered, and `n_failed` counts them beside `n`.
+    said, so the bounds hold the rate from none of them to all of them answered, and `n_failed` counts them beside `n`.
     """
-    values = column.values if column.draws is None else column.draws
-    return _over_all(column, values, level)
+    return _over_all(column, score_values(column), level)
 
 
 def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
@@ -40,15 +38,24 @@ def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estim
 
     Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class that there is not.
     """
-    import numpy as np
-
     if outcome not in OUTCOMES:
         raise UnknownName("outcome", outcome, OUTCOMES, f"Known: {', '.join(OUTCOMES)}.")
-    scores = column.values if column.draws is None else column.draws
+    return _over_all(column, part_values(column, outcome=outcome), level)
+
+
+def score_values(column: Column) -> NDArray[np.float64]:
+    """The scores, (n,) or (n, draws)."""
+    return column.values if column.draws is None else column.draws
+
+
+def part_values(column: Column, *outcomes: str, outcome: str = "") -> NDArray[np.float64]:
+    """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
+    import numpy as np
+
+    scores = score_values(column)
     parts = column.parts if column.draws is None else column.part_draws
-    found = parts.get(outcome)
-    values = np.zeros_like(scores) if found is None else np.nan_to_num(found)
-    return _over_all(column, np.where(np.isnan(scores), np.nan, values), level)
+    found = [np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts]
+    return np.where(np.isnan(scores), np.nan, sum(found, np.zeros_like(scores)))
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
@@ -66,6 +73,7 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     found = mean_interval(everything, clusters=clusters, level=level)
     if not failed:
         return found
-    most = min(1.0, found.value + failed / len(everything))
+    everything[len(values) :] = 1.0
+    most = mean_interval(everything, clusters=clusters, level=level).high
     method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
-    return replace(found, n=len(values), n_failed=failed, bounds=(found.value, most), method=method)
+    return replace(found, n=len(values), n_failed=failed, bounds=(found.low, most), method=method)

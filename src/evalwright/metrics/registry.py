@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError
@@ -30,6 +31,10 @@ BOUNDED = frozenset({
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
+MEANS = frozenset({"accuracy", "exact-match", "hallucination-rate", "mean"})
+"""Metrics that are the mean of the items' scores, or 1 less it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One scorer's scores over the samples that have one.
@@ -39,7 +44,8 @@ class Column:
     score because something failed or rules could not decide; n_undecided: how many of them are undecided. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
-    shape (n, draws), -1 where a score has none, or None where no score has one.
+    shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_failed,), of the samples
+    without a score, where there are clusters.
     """
 
     values: NDArray[np.float64]
@@ -52,9 +58,29 @@ class Column:
     labels: NDArray[np.int32] | None = None
     label_names: Sequence[str] = ()
     n_undecided: int = 0
+    missing_clusters: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Into which of `count` groups each item of a column falls: codes (n,)."""
+
+    codes: NDArray[np.int64]
+    count: int
+
+    def sums(self, *parts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums of some parts (n,) over each group, (count, parts); an item that lacks one is in none."""
+        import numpy as np
+
+        lacking = np.isnan(parts).any(axis=0)
+        return np.stack(
+            [np.bincount(self.codes, np.where(lacking, 0.0, part), self.count) for part in parts], axis=1
+        )
 
 
 MetricFunction = Callable[..., "Estimate"]
+GroupSums = tuple["NDArray[np.float64]", Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]]
+"""Sums over groups, (groups, parts), and the metric of such sums, (..., parts) -> (...)."""
 Function = TypeVar("Function", bound=MetricFunction)
 
 
@@ -104,6 +130,59 @@ def metric(name: str) -> Callable[[Function], Function]:
         return function
 
     return register
+
+
+# How a metric that is no mean of its scores is made of its items, where that is known: as the mean of other values of them, or as a
+# function of sums over them. Any other is made again from a part of the items.
+_OF_ITEMS = {
+    "answer-class-share": "evalwright.metrics.rates:part_values",
+    "answer-rate": "evalwright.metrics.rates:score_values",
+    "handled": "evalwright.metrics.stress:handled_values",
+    "label-share": "evalwright.metrics.attempts:label_values",
+    "outcome-share": "evalwright.metrics.rates:part_values",
+    "stress-share": "evalwright.metrics.stress:share_values",
+}
+FAILED_IS_ZERO = frozenset({"answer-rate", "outcome-share"})
+"""Metrics over all that was asked: an item that failed has the value 0."""
+
+_CITED, _SUPPORTED = ("supporting", "cited"), ("supported", "claims")
+_OF_SUMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "accuracy-given-attempted": ("attempts:attempted_sums", {}),
+    "balanced-accuracy": ("labels:label_sums", {"kind": "balanced-accuracy"}),
+    "bits-per-byte": ("perplexities:bits_sums", {}),
+    "byte-perplexity": ("perplexities:perplexity_sums", {"unit": "bytes"}),
+    "citation-f1": ("grounding:citation_sums", {"parts": _CITED + _SUPPORTED}),
+    "citation-precision": ("grounding:citation_sums", {"parts": _CITED}),
+    "citation-recall": ("grounding:citation_sums", {"parts": _SUPPORTED}),
+    "f-score": ("attempts:f_sums", {}),
+    "macro-f1": ("labels:label_sums", {"kind": "macro-f1"}),
+    "token-perplexity": ("perplexities:perplexity_sums", {"unit": "tokens"}),
+    "word-perplexity": ("perplexities:perplexity_sums", {"unit": "words"}),
+}
+
+
+def item_values(kind: str, column: Column, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
+    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no such mean."""
+    if kind not in _OF_ITEMS:
+        return None
+    given = {name: value for name, value in options.items() if name != "level"}
+    found: NDArray[np.float64] = resolve_name(_OF_ITEMS[kind])(column, **given)
+    return found
+
+
+def is_of_sums(kind: str) -> bool:
+    """Whether `group_sums` knows the kind."""
+    return kind in _OF_SUMS
+
+
+def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, Any]) -> GroupSums | None:
+    """The sums of groups of items that the metric is a function of, and that function; None where it is not known."""
+    if kind not in _OF_SUMS:
+        return None
+    name, own = _OF_SUMS[kind]
+    given = {name: value for name, value in options.items() if name != "level"}
+    found: GroupSums = resolve_name(f"evalwright.metrics.{name}")(column, groups, **own, **given)
+    return found
 
 
 def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.perplexities import nothing_scored
+from evalwright.metrics.rates import part_values
 from evalwright.scorers.stress.rules import CLASSES, FABRICATED, HANDLED
 
 if TYPE_CHECKING:
@@ -82,18 +83,22 @@ def _classes(column: Column, rater: str) -> NDArray[np.float64]:
     return np.full(len(column.values), np.nan) if single is None else single
 
 
-def _share(column: Column, classes: tuple[str, ...], level: float) -> Estimate:
-    import numpy as np
+def handled_values(column: Column) -> NDArray[np.float64]:
+    """Whether each answer refuses or corrects, (n,) or (n, draws)."""
+    return part_values(column, *HANDLED)
 
+
+def share_values(column: Column, *, outcome: str = FABRICATED) -> NDArray[np.float64]:
+    """Whether each answer is of the class, (n,) or (n, draws)."""
+    return part_values(column, outcome)
+
+
+def _share(column: Column, classes: tuple[str, ...], level: float) -> Estimate:
     from evalwright.statistics import mean_interval
 
-    scores = column.values if column.draws is None else column.draws
-    parts = column.parts if column.draws is None else column.part_draws
-    found = [np.nan_to_num(parts[name]) for name in classes if name in parts]
-    values = np.where(np.isnan(scores), np.nan, sum(found, np.zeros_like(scores)))
     try:
         return mean_interval(
-            values,
+            part_values(column, *classes),
             clusters=column.clusters,
             n_failed=column.n_failed,
             value_range=(0.0, 1.0),

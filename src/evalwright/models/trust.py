@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import ordinary
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def trusted() -> Trusted:
     """What the file says; nothing where there is none. Raises ConfigurationError."""
     path = trust_path()
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             state = os.fstat(file.fileno())
             data = tomllib.load(file)
     except FileNotFoundError:

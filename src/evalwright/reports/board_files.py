@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright.analysis.board import Board
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.reports.columns import ScoreColumn, as_of, score_columns
+from evalwright.reports.columns import ScoreColumn, as_of, data_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert, inert_cell
 
@@ -22,7 +22,7 @@ def board_csv(board: Board) -> str:
 
     A text that a spreadsheet would run as a formula has an apostrophe before it.
     """
-    columns = score_columns(board)
+    columns = data_columns(board)
     header = ["rank_best", "rank_worst", "tied", "model", "label", "run", "date"]
     for column in columns:
         header += [column.name, f"{column.name} low", f"{column.name} high"]
@@ -53,7 +53,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
 
     pages: the address of each model's page. Numbers that do not exist are null in JSON.
     """
-    columns = score_columns(board)
+    columns = data_columns(board)
     return {
         "title": title,
         "as_of": as_of(board),

@@ -6,7 +6,7 @@ Which board is one of hallucinations is seen by the kind and the labels of its m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.factual import HALLUCINATED, SHARES
@@ -72,7 +72,41 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
     if any(row.shares for row in board.rows):
         first = [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
         return (*(overall or first), *(_share(board, name) for name in SHARES))
-    return (*overall, *(_of_task(board, task) for task in board.tasks))
+    return (
+        *overall,
+        *(_of_group(board, group) for group in board.groups),
+        *(_of_task(board, task) for task in board.tasks),
+    )
+
+
+def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
+    """A node of the tree of tasks."""
+    found = [row.groups.get(group.name) for row in board.rows]
+    unit: numbers.Unit = "points" if group.bounded else "plain"
+    estimates = tuple(one.estimate if one else None for one in found)
+    return ScoreColumn(
+        f"tree.{group.name}",
+        group.name,
+        "",
+        group.metric,
+        group.metric,
+        unit,
+        group.lower_is_better,
+        estimates,
+    )
+
+
+def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """The columns of the board and of those in other units, all in the order of its rows."""
+    columns = list(score_columns(board))
+    for one in board.more:
+        places = {row.place: i for i, row in enumerate(one.rows)}
+        order = [places[row.place] for row in board.rows]
+        columns += [
+            replace(column, estimates=tuple(column.estimates[i] for i in order))
+            for column in score_columns(one)
+        ]
+    return tuple(columns)
 
 
 def _share(board: Board, name: str) -> ScoreColumn:

@@ -6,7 +6,7 @@ Results come without words; `worded_comparison` and `worded_several` add them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from evalwright.analysis.comparison import Comparison, TaskComparison
@@ -26,16 +26,35 @@ Result = PairedComparison | UnpairedComparison
 def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
-    tasks = tuple(replace(task, sentence=_task(task, *names)) for task in found.tasks)
+    tasks = tuple(_worded(task, *names) for task in found.tasks)
     text = (
         " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
     )
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+        text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
+        text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
     text = " ".join([text, *(one.sentence for one in same if one)])
     return replace(found, tasks=tasks, conclusion=text)
+
+
+def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
+    others = tuple(_worded(other, name_a, name_b) for other in task.others)
+    said = " ".join(part for part in (_task(task, name_a, name_b), _also(task, name_a, name_b)) if part)
+    return replace(task, others=others, sentence=said)
+
+
+def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
+    """Other metrics by which the two differ significantly; each is judged by itself."""
+    parts = []
+    for other in task.others:
+        found = other.result
+        if found.low > 0 or found.high < 0:
+            who = name_a if (found.difference > 0) != other.lower_is_better else name_b
+            parts.append(f"'{other.metric}' (p {numbers.p_value(found.p_value)}, {who} is better)")
+    return f"They also differ significantly by {listed(parts)}, each tested by itself." if parts else ""
 
 
 def gain_sentence(gain: ContextGain) -> str:
@@ -47,8 +66,8 @@ def gain_sentence(gain: ContextGain) -> str:
 def worded_several(found: SeveralComparison) -> SeveralComparison:
     """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
     tables = [found.overall] if found.overall else found.tasks
-    said = " ".join(_several(table, found.labels, found.baseline) for table in tables)
-    return replace(found, conclusion=said)
+    said = [_several(table, found.labels, found.baseline) for table in tables]
+    return replace(found, conclusion=" ".join([*said, *found.other_questions]))
 
 
 # -- two runs -------------------------------------------------------------------------------------------------------------
@@ -63,7 +82,7 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
     if comparison.n == 0:
         return f"{name_a} and {name_b} cannot be compared: no item has a score from both."
     scale = 100.0 if unit == "points" else 1.0
-    width = (comparison.high - comparison.low) * scale
+    width = (comparison.scored_high - comparison.scored_low) * scale
     # Two digits of the interval count.
     decimals = min(6, max(1, 1 - math.floor(math.log10(width)))) if math.isfinite(width) and width > 0 else 1
 
@@ -71,30 +90,59 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         return numbers.number(x * scale, "plain", decimals)
 
     word = f" {unit}" if unit else ""
-    details = _details(comparison, show(comparison.low), show(comparison.high))
+    details = _details(comparison, show)
     if comparison.verdict != "no difference seen":
         side = "higher" if comparison.verdict == "better" else "lower"
         return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
     gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
+    lost = comparison.n_missing
+    if lost and math.isnan(comparison.low):
+        what = f"{counted(lost, 'item')} without a score could have scored anything"
+        return f"No verdict on {name_a} and {name_b} is possible ({gap}, {details}): {what}."
     seen = f"No significant difference between {name_a} and {name_b} was found ({gap}, {details})"
     visible = comparison.smallest_visible_difference
     if math.isnan(visible):
         return f"{seen}; how small a difference could have been detected is not known."
     if visible >= 1.0 and unit == "points":
-        return f"{seen}; with so few items any difference would often go undetected."
+        why = "so many items without a score" if lost else "so few items"
+        return f"{seen}; with {why} any difference would often go undetected."
     return f"{seen}; differences under {show(visible)}{word} would often go undetected."
 
 
-def _details(comparison: PairedComparison, low: str, high: str) -> str:
-    known = math.isfinite(comparison.low) and math.isfinite(comparison.high)
-    parts = [f"{100 * comparison.level:g}% interval {low} to {high}" if known else "no interval"]
+def whatever(
+    n_missing: int,
+    low: float,
+    high: float,
+    scored: tuple[float, float],
+    show: Callable[[float], str],
+    on: str,
+) -> str:
+    """An interval, and where items have no score both: on the scored ones, and whatever the others would have been."""
+    if not math.isfinite(scored[0]):
+        scored = low, high
+    inner = f"interval {show(scored[0])} to {show(scored[1])}" if math.isfinite(scored[0]) else "no interval"
+    if not n_missing:
+        return inner
+    inner += f" on the {on}"
+    return inner + (
+        f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
+        if math.isfinite(low)
+        else ""
+    )
+
+
+def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
+    found = whatever(
+        comparison.n_missing, comparison.low, comparison.high, (comparison.scored_low, comparison.scored_high), show,
+        f"{counted(comparison.n, 'item')} scored in both",
+    )  # fmt: skip
+    parts = [found if found == "no interval" else f"{100 * comparison.level:g}% {found}"]
     if math.isfinite(comparison.p_value):
         test, p = comparison.test, numbers.p_value(comparison.p_value)
         parts.append(f"{test if test.endswith('p') else f'{test}, p'} {p if p.startswith('<') else f'= {p}'}")
     clusters = comparison.n_clusters
     within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
     parts.append(f"n = {comparison.n:,}{within}")
-    parts += [f"{comparison.n_missing:,} left out without a score"] if comparison.n_missing else []
     return ", ".join(parts)
 
 
@@ -105,7 +153,9 @@ def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
     else:
         assert task.unpaired is not None
         text = _unpaired(task.unpaired, name_a, name_b, unit)
-    return f"{text[:-1]}; lower is better." if task.lower_is_better else text
+    more = ["lower is better"] if task.lower_is_better else []
+    more += [task.other_questions] if task.other_questions else []
+    return "; ".join([text.removesuffix("."), *more]) + "."
 
 
 def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) -> str:
@@ -114,11 +164,13 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
     if math.isnan(found.low):
         return f"{name_a} and {name_b} cannot be compared: they share no item, and too few items have a score ({basis})."
     scale, decimals = (100.0, 1) if unit == "points" else (1.0, 3)
-    gap, low, high = (
-        f"{scale * part + 0.0:.{decimals}f}" for part in (found.difference, found.low, found.high)
-    )
-    interval = f"{100 * found.level:g}% interval {low} to {high}"
-    details = f"{interval}, {found.test}, p = {found.p_value:.2g}, {basis}"
+
+    def show(x: float) -> str:
+        return f"{scale * x + 0.0:.{decimals}f}"
+
+    gap, lost = show(found.difference), found.n_failed_a + found.n_failed_b
+    ends = whatever(lost, found.low, found.high, (found.scored_low, found.scored_high), show, "scored items")
+    details = f"{100 * found.level:g}% {ends}, {found.test}, p = {found.p_value:.2g}, {basis}"
     if found.p_value < 1 - found.level and found.low * found.high > 0:
         side = "higher" if found.difference > 0 else "lower"
         return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
@@ -143,24 +195,37 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
 
 
 def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
+    sample = overall.tasks_are == "sample"
+    where = "Over tasks like these" if sample else "Over all tasks"
+    if math.isnan(overall.low) and not math.isnan(overall.scored_low):
+        return (
+            f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
+            "could have scored anything."
+        )
     if math.isnan(overall.low):
         return (
-            f"Over all tasks {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
+            f"{where} {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
             f"has too few items with a score from both."
         )
-    difference, low, high = (100 * part for part in (overall.difference, overall.low, overall.high))
-    basis = f"mean of {overall.n_tasks} tasks, {overall.n} items"
-    level = f"{100 * overall.level:g}% interval"
-    if overall.p_value < 1 - overall.level and low * high > 0:
-        if difference < 0:
-            name_a, name_b, difference, low, high = name_b, name_a, -difference, -high, -low
-        return (
-            f"Over all tasks {name_a} scores {difference:.1f} points higher than {name_b} "
-            f"({level} {low:.1f} to {high:.1f}, {basis})."
-        )
+    difference, ends, scored = (
+        overall.difference,
+        (overall.low, overall.high),
+        (overall.scored_low, overall.scored_high),
+    )
+    significant = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
+    if significant and difference < 0:
+        name_a, name_b, difference = name_b, name_a, -difference
+        ends, scored = ((-high, -low) for low, high in (ends, scored))
+    interval = whatever(
+        overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
+    )
+    mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
+    basis = f"{100 * overall.level:g}% {interval}, mean of {mean}, {overall.n} items"
+    if significant:
+        return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
-        f"Over all tasks no significant difference between {name_a} and {name_b} was found "
-        f"({difference:+.1f} points; {level} {low:.1f} to {high:.1f}, {basis}); differences under "
+        f"{where} no significant difference between {name_a} and {name_b} was found "
+        f"({100 * difference:+.1f} points; {basis}); differences under "
         f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
     )
 
@@ -170,10 +235,18 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
 
 def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
-    where = f"On {table.task}" if table.task else "Over all tasks"
+    where = (
+        f"On {table.task}"
+        if table.task
+        else "Over tasks like these"
+        if table.metric == "mean over tasks like these"
+        else "Over all tasks"
+    )
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [pair for pair in table.pairs if pair.verdict == "not compared"]
+    apart = [
+        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.scored_low)
+    ]
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
@@ -182,6 +255,8 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
         said.append(_not_compared(apart, table.pairs, labels))
+    if most := max((pair.n_missing for pair in table.pairs if pair.n), default=0):
+        said.append(_unscored(table, most))
     return " ".join(said)
 
 
@@ -226,6 +301,20 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     least_text, most_text = _number(least, table), _size(min(most, 1.0) if table.bounded else most, table)
     span = most_text if most_text.split()[0] == least_text else f"{least_text} to {most_text} (by pair)"
     return f"{who}; true differences under {span} would usually go undetected."
+
+
+def _unscored(table: PairTable, most: int) -> str:
+    """What items without a score do to the pairs. most: of them in one pair."""
+    many = f"up to {counted(most, 'item')} of a pair"
+    if not all(math.isfinite(pair.low) for pair in table.pairs if pair.n and pair.n_missing):
+        return f"Where items have no score ({many}) they could have scored anything, so there is no verdict."
+    alone = sum(
+        pair.verdict == "no difference seen" and pair.scored_low * pair.scored_high > 0
+        for pair in table.pairs
+    )
+    said = f"All of this holds whatever the items without a score ({many}) would have been"
+    more = f"; on scored items alone {counted(alone, 'more pair')} would differ" if alone else ""
+    return f"{said}{more}."
 
 
 def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from evalwright.analysis.words import count as count
 from evalwright.analysis.words import counted as counted
 from evalwright.analysis.words import duration as duration
+from evalwright.analysis.words import few_clusters as few_clusters
 from evalwright.analysis.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 
@@ -24,8 +25,6 @@ NOTHING = "n/a"
 
 Unit = Literal["points", "perplexity", "plain"]
 """How a metric's values are shown: times 100 with one decimal, four significant digits, or by the interval."""
-
-_FEW_CLUSTERS = 8
 
 
 def unit_of(kind: str) -> Unit:
@@ -77,7 +76,7 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
 
 
 def bounds(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """The values if all failed items were wrong, and if all were right; None where nothing failed."""
+    """The limits of the value whatever the items without a score would have scored; None where all have one."""
     if estimate.bounds is None:
         return None
     decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
@@ -127,16 +126,6 @@ def ranks(found: tuple[int, int] | None) -> str:
         return NOTHING
     best, worst = found
     return str(best) if best == worst else f"{best}–{worst}"
-
-
-def few_clusters(effective: float | None) -> str:
-    """What to know of an interval over so few clusters, counted as if they had one size; "" where there are enough."""
-    if effective is None or not effective < _FEW_CLUSTERS:
-        return ""
-    return (
-        f"its clusters are worth only {effective:.2g} of equal size. With fewer than {_FEW_CLUSTERS}, intervals are wide and "
-        f"rest on the assumption that the few are typical."
-    )
 
 
 def items(

@@ -18,7 +18,15 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import MOST_VALUES, ScoreTable, SliceValues, cluster_code, hashed, row_means
+from evalwright.runs.scores import (
+    MOST_VALUES,
+    ScoreTable,
+    SliceValues,
+    cluster_code,
+    hashed,
+    row_means,
+    sample_content,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +101,7 @@ class TaskTally:
         self.draws = array("i")
         self.keys = array("q")
         self.clusters = array("q")
+        self.contents = array("q")
         self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
         self.slices = {key: SliceValues() for key in slices}
@@ -110,6 +119,7 @@ class TaskTally:
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
         self.keys.append(hashed(sample.id))
         self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
+        self.contents.append(sample_content(sample))
         for key, column in self.slices.items():
             if (value := sample.metadata.get(key)) is not None:
                 column.add(row, value)
@@ -133,12 +143,14 @@ class TaskTally:
 
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
+        missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
         slices = {
             key: column.codes_of(len(self.keys))
             for key, column in self.slices.items()
             if 0 < len(column.names) <= MOST_VALUES
         }
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices)
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        return ScoreTable(keys, clusters, contents, scores, missing, slices)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
@@ -195,13 +207,20 @@ class TaskTally:
             why |= _lost(scores, rows, first)
         return int(why[0].sum()), int((why[1] & ~why[0]).sum())
 
+    def failed_rows(self, scorer: str) -> NDArray[np.bool_]:
+        """Which records have no score because something failed."""
+        import numpy as np
+
+        failed: NDArray[np.bool_] = np.frombuffer(self.scores[scorer].missing, np.int8) == FAILED
+        return failed
+
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
                 columns[spec.scorer] = self.column(spec.scorer, rows)
-            estimate = _estimate(spec, columns[spec.scorer])
+            estimate = estimate_of(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
         return tuple(results)
 
@@ -224,11 +243,12 @@ class TaskTally:
             padded = np.full(total, NAN)
             padded[: len(part)] = np.frombuffer(part, np.float64)
             part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
-        clusters = np.frombuffer(self.clusters, np.int64)[rows][first][kept] if self.clustered else None
+        clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
         return Column(
             values=row_means(draws[kept]),
             parts={name: row_means(part) for name, part in part_draws.items()},
-            clusters=clusters,
+            clusters=None if clusters is None else clusters[kept],
+            missing_clusters=None if clusters is None else clusters[failed | undecided],
             n_failed=int((failed | undecided).sum()),
             n_undecided=int((undecided & ~failed).sum()),
             draws=draws[kept] if width > 1 else None,
@@ -239,7 +259,7 @@ class TaskTally:
         )
 
 
-def _estimate(spec: MetricSpec, column: Column) -> Estimate:
+def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
     found = _computed(spec, column)
     if not column.n_undecided:

@@ -1,29 +1,32 @@
 """What runs are compared by: a task's metric item by item, in the metric's own direction, for several runs at once.
 
-Items are put side by side by their ids. A run that was not asked an item, or has no score on it, has nan there, and every
-pair of runs is compared on the items that both have. Where a metric is the mean of its items' scores, or that mean negated
+Items are put side by side by their ids and questions (`pair_items`). A run that was not asked an item, or has no score on it,
+has nan there, and every pair of runs is compared on the items that both have. Where a metric is the mean of its items' scores, or that mean negated
 or taken from 1 (an error rate over scores of what is right), items are shown as the metric is. Other metrics (perplexities,
-F1 over classes) have no item scores of their own: such runs are compared by the mean of the scores beneath.
+F1 over classes) have pseudo-values of groups of items in the place of items (`pseudo_values`), on all items of each run.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Groups, is_of_sums
+from evalwright.runs.pairing import Pairing, pair_items
+from evalwright.runs.pseudo_values import Grouped, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import ItemScores, SliceCodes, item_scores
+from evalwright.runs.scores import ItemScores, SliceCodes, item_scores, unit_codes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.statistics import PairedComparison, UnpairedComparison
+    from evalwright.statistics import Estimate, PairedComparison, UnpairedComparison
+    from evalwright.statistics.jackknife import SharedGroups
 
 Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
@@ -46,8 +49,8 @@ class Measure:
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """The range of an item's score, None where it is not known."""
-        return UNIT_RANGE if self.bounded else None
+        """The range of an item's score, None where it is not known; a pseudo-value has none."""
+        return UNIT_RANGE if self.bounded and self.is_mean else None
 
     @property
     def is_mean(self) -> bool:
@@ -64,16 +67,62 @@ class Measure:
 class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
-    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all. keys and
-    clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key.
+    values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all; missing: (runs,
+    items), whether it has no value because something failed or rules could not decide. keys and
+    clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
+    items were found to be the same, None where they are no items of records.
+
+    Of a metric that is no mean over items the values are pseudo-values, and keys and items those of groups. Then `scores` has the scores of the
+    items beneath, `estimates` each run's own number, `within` the same matrix for the values of slices, and `problems` say what
+    has no pseudo-values, and why.
     """
 
     measure: Measure
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     asked: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
     slices: dict[str, SliceCodes]
+    pairing: Pairing | None = None
+    scores: Matrix | None = None
+    estimates: tuple[Estimate, ...] = ()
+    within: Mapping[tuple[str, str], Matrix] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """What an item's errors are shared under, (items,), the same in every task: see `unit_codes`; of a group its key."""
+        if self.scores is not None:
+            return self.keys
+        contents = self.keys * 0 if self.pairing is None else self.pairing.contents
+        clusters = ~self.keys if self.clusters is None else self.clusters
+        return unit_codes(self.measure.task, self.keys, contents, clusters)
+
+    def other_questions(self, a: int = 0, b: int = 1) -> tuple[int, int]:
+        """Ids that two runs both have: those with another question in each, which are not compared, and all."""
+        found = self.of_items
+        n = 0 if found.pairing is None else int(found.pairing.differing[a, b])
+        return n, n + int((found.asked[a] & found.asked[b]).sum())
+
+    @property
+    def of_items(self) -> Matrix:
+        """Scores item by item: this matrix, or that beneath."""
+        return self.scores or self
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether each run has items that failed or are undecided, (runs,)."""
+        import numpy as np
+
+        return np.asarray(self.of_items.missing.any(axis=1))
+
+    def slice(self, key: str, name: str) -> Matrix | None:
+        """The matrix of the items with this value of a metadata key; None where there are none."""
+        if self.scores is not None:
+            return self.within.get((key, name))
+        inside: NDArray[np.bool_] = self.slices[key].codes == self.slices[key].names.index(name)
+        return self.part(inside) if inside.any() else None
 
     def common(self) -> NDArray[np.bool_]:
         """Items that all runs were asked, (items,)."""
@@ -82,9 +131,39 @@ class Matrix:
             every &= row
         return every
 
-    def part(self, items: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Values and clusters of some items."""
-        return self.values[:, items], None if self.clusters is None else self.clusters[items]
+    def part(self, items: NDArray[np.bool_]) -> Matrix:
+        """The matrix of some items."""
+        return replace(
+            self,
+            keys=self.keys[items],
+            values=self.values[:, items],
+            asked=self.asked[:, items],
+            missing=self.missing[:, items],
+            clusters=None if self.clusters is None else self.clusters[items],
+            slices={
+                key: SliceCodes(found.names, found.codes[items])
+                for key, found in ({} if self.scores else self.slices).items()
+            },
+            # That of groups stays: it is of the items beneath.
+            pairing=self.pairing and (self.pairing if self.scores else self.pairing.only(items)),
+        )
+
+    def counted(self, row: int) -> Matrix:
+        """The matrix of the items that count for one run: those that have a value, or should have one."""
+        return self.part((self.values[row] == self.values[row]) | self.missing[row])
+
+
+def pooled(found: Sequence[Matrix], name: str) -> Matrix:
+    """Several tasks as one sample of all their items, where items of one unit are a cluster. The measure is that of the first."""
+    import numpy as np
+
+    if len(found) == 1:
+        return found[0]
+    clusters = np.concatenate([one.units for one in found])
+    keys = np.concatenate([one.keys for one in found])
+    rows = [(one.values, one.asked, one.missing) for one in found]
+    values, asked, missing = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
+    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, clusters, {})
 
 
 def make_matrix(
@@ -93,24 +172,25 @@ def make_matrix(
     """Put the runs' item scores side by side. results: the metric of each run, in the same order as scores."""
     import numpy as np
 
-    keys = np.unique(np.concatenate([one.keys for one in scores]))
+    pairing = pair_items(scores)
+    keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
-    asked = np.zeros(values.shape, dtype=bool)
+    asked, missing = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
     clusters = ~keys  # an item without a cluster is alone: `cluster_code`
-    for row, one in enumerate(scores):
-        places = np.searchsorted(keys, one.keys)
-        values[row, places], asked[row, places] = one.values, True
+    for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
+        values[row, places], asked[row, places], missing[row, places] = one.values, True, one.missing
         if one.clustered:
-            clusters[places] = one.clusters
+            named = one.clusters != ~one.keys
+            clusters[places[named]] = one.clusters[named]
     form = _form(results, [one.values for one in scores])
     main = results[0]
     values = -values if form == "negated" else 1.0 - values if form == "complement" else values
-    less = _less(main) and form != "other"
+    less = _less(main)
     bounded = main.kind in BOUNDED
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
-    found = {key: codes for key in slices if (codes := _slice_codes(key, keys, scores)) is not None}
+    found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     clustered = any(one.clustered for one in scores)
-    return Matrix(measure, keys, values, asked, clusters if clustered else None, found)
+    return Matrix(measure, keys, values, asked, missing, clusters if clustered else None, found, pairing)
 
 
 def matrices(
@@ -129,45 +209,188 @@ def matrices(
                     f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
                     "have: it was changed, or another program wrote it."
                 )
-    return [
-        make_matrix(task, found, [one[task] for one in scores], slices) for task, found in results.items()
-    ]
+    made = {
+        task: make_matrix(task, found, [one[task] for one in scores], slices)
+        for task, found in results.items()
+    }
+    others = {task: results[task] for task, one in made.items() if not one.measure.is_mean}
+    if others:
+        made |= _others(runs, others, made, scores, slices)
+    return list(made.values())
+
+
+def _others(
+    runs: Sequence[Run],
+    results: Mapping[str, Sequence[MetricResult]],
+    made: Mapping[str, Matrix],
+    scores: Sequence[Mapping[str, ItemScores]],
+    slices: Sequence[str],
+) -> dict[str, Matrix]:
+    """The matrices of metrics that are no means of their scores. The records of one run are held at a time."""
+    cuts = {task: _cuts(made[task]) for task in results}
+    values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
+    groups: dict[str, list[list[Grouped]]] = {task: [] for task in results}
+    for row, run in enumerate(runs):
+        for task, record in records_of(run, {task: found[0] for task, found in results.items()}).items():
+            one = scores[row][task]
+            own = record.item_values(one.keys)
+            values[task].append(
+                None if own is None else replace(one, values=own, missing=one.missing & (own != own))
+            )
+            parts = {
+                name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()
+            }
+            pairing = made[task].pairing
+            places = None if pairing is None else pairing.places[row]
+            groups[task].append([] if own is not None else record.grouped(one.keys, places, parts))
+    out = {}
+    for task, found in results.items():
+        known = [one for one in values[task] if one is not None]
+        if len(known) == len(runs):
+            out[task] = make_matrix(task, found, known, slices)
+        else:
+            out[task] = _of_groups(made[task], cuts[task], groups[task], [run.id for run in runs])
+    return out
+
+
+def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
+    """The groups of all items, under ("", ""), and of those of each slice."""
+    import numpy as np
+
+    from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, shared_groups
+
+    most = MOST_GROUPS if is_of_sums(found.measure.kind) else MOST_REMADE
+    codes = found.units
+    inside = {("", ""): np.ones(len(found.keys), dtype=bool)} | {
+        (key, name): there.codes == code
+        for key, there in found.slices.items()
+        for code, name in enumerate(there.names)
+    }
+    return {
+        name: shared_groups(codes, found.asked & items, most) for name, items in inside.items() if items.any()
+    }
+
+
+def _of_groups(
+    found: Matrix,
+    cuts: Mapping[tuple[str, str], SharedGroups],
+    made: Sequence[Sequence[Grouped]],
+    runs: Sequence[str],
+) -> Matrix:
+    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the cuts."""
+    import numpy as np
+
+    parts: dict[tuple[str, str], Matrix] = {}
+    for place, (name, cut) in enumerate(cuts.items()):
+        own = [one[place] for one in made]
+        keys = np.concatenate(cut.keys)
+        values = np.full((len(own), len(keys)), np.nan)
+        asked = np.zeros(values.shape, dtype=bool)
+        for row, one in enumerate(own):
+            asked[row, cut.place(row)] = True
+            if not one.problem:
+                values[row, cut.place(row)] = one.values
+        problems = tuple(f"{runs[row]}: {one.problem}" for row, one in enumerate(own) if one.problem)
+        if problems and len(own) == 2:
+            # The two numbers side by side, as one unit of which nothing is known.
+            keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
+            values = np.array([[one.estimate.value] for one in own])
+        inside = found if not name[0] else found.part(cut.items >= 0)
+        parts[name] = Matrix(
+            found.measure,
+            keys,
+            values,
+            asked,
+            np.zeros(asked.shape, dtype=bool),
+            None,
+            {},
+            None,
+            inside,
+            tuple(one.estimate for one in own),
+            {},
+            problems,
+        )
+    whole = parts.pop(("", ""))
+    return replace(whole, slices=found.slices, within=parts)
 
 
 def paired_of(
-    found: Matrix,
-    items: NDArray[np.bool_] | None = None,
-    *,
-    rows: tuple[int, int] = (0, 1),
-    level: float = 0.95,
+    found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95, power: float = 0.8
 ) -> PairedComparison:
-    """Two rows of a matrix compared on the items that all were asked, or on some items."""
+    """Two rows of a matrix compared on the items that both were asked."""
+    import numpy as np
+
     from evalwright.statistics import compare_paired
 
-    values, clusters = found.part(found.common() if items is None else items)
-    return compare_paired(
-        *(values[row] for row in rows), clusters=clusters, level=level, value_range=found.measure.value_range
+    part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
+    made = compare_paired(
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level, power=power,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
+    if found.scores is None:
+        return made
+    # What it rests on are items, and the groups are how that was found out.
+    both = found.scores.asked[list(rows)].all(axis=0)
+    n = int(common_counts(found)[rows])
+    own = found.scores.clusters
+    if found.failed[list(rows)].any():  # nothing bounds what such a metric would have been
+        made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
+    return replace(
+        made,
+        n=n,
+        n_missing=int(both.sum()) - n,
+        n_clusters=None if own is None else len(np.unique(own[both])),
+        test=f"jackknife t (G = {made.n})" if made.n > 1 else made.test,
+        discordant=None,
     )
 
 
 def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
-    """Two rows of a matrix compared as independent samples, each on the items that it was asked."""
+    """Two rows of a matrix compared as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
-    (left, left_ids), (right, right_ids) = (found.part(found.asked[row]) for row in rows)
+    left, right = (found.counted(row) for row in rows)
     return compare_unpaired(
-        left[rows[0]], right[rows[1]], clusters_a=left_ids, clusters_b=right_ids, level=level,
+        left.values[rows[0]], right.values[rows[1]], clusters_a=left.clusters, clusters_b=right.clusters, level=level,
         value_range=found.measure.value_range,
     )  # fmt: skip
 
 
 def common_counts(found: Matrix) -> NDArray[np.int64]:
     """Items with a score from both, (runs, runs); on the diagonal those of one run."""
+    return common_units(found.of_items)
+
+
+def common_units(found: Matrix) -> NDArray[np.int64]:
+    """As `common_counts`, of groups where they stand in the place of items."""
     import numpy as np
 
     there = (~np.isnan(found.values)).astype(np.float64)
     counts: NDArray[np.int64] = (there @ there.T).astype(np.int64)
     return counts
+
+
+def group_notes(found: Matrix) -> list[str]:
+    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side."""
+    import numpy as np
+
+    from evalwright.statistics.jackknife import FEW_GROUPS
+
+    if found.scores is None:
+        return []
+    name = found.measure.metric
+    notes = [f"'{name}' has no interval and no test for {why}." for why in found.problems]
+    what = "items" if found.scores.clusters is None else "clusters"
+    groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
+    if not notes and groups < FEW_GROUPS:
+        notes.append(
+            f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
+            "assumes that the few are typical."
+        )
+    asked = found.scores.asked
+    if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
+        notes.append(f"'{name}' is that of all items of each run, also of those that others were not asked.")
+    return notes
 
 
 def half_of(run: Run, other: Run, common: int, most: int) -> str:
@@ -220,17 +443,17 @@ def _less(main: MetricResult) -> bool:
     return main.lower_is_better or main.kind in LOWER_IS_BETTER
 
 
-def _slice_codes(key: str, keys: NDArray[np.int64], scores: Sequence[ItemScores]) -> SliceCodes | None:
+def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> SliceCodes | None:
     """The codes of one metadata key over all items, None where no run has it; the first run that has a value counts."""
     import numpy as np
 
     names: dict[str, int] = {}
-    codes = np.full(len(keys), -1, np.int32)
-    for one in reversed(scores):
+    codes = np.full(len(pairing.keys), -1, np.int32)
+    for one, places in reversed([*zip(scores, pairing.places, strict=True)]):
         found = one.slices.get(key)
         if found is None:
             continue
         renamed = np.array([names.setdefault(name, len(names)) for name in found.names], np.int32)
         there = found.codes >= 0
-        codes[np.searchsorted(keys, one.keys[there])] = renamed[found.codes[there]]
+        codes[places[there]] = renamed[found.codes[there]]
     return SliceCodes(tuple(names), codes) if names else None

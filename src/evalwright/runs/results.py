@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.outcomes import NO_ANSWER, WORDS
+from evalwright.metrics.tree import AVERAGES, Node
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
@@ -42,7 +43,7 @@ class MetricResult:
             if fields[name] is None:
                 fields[name] = float("nan")
         if fields.get("bounds") is not None:
-            fields["bounds"] = tuple(fields["bounds"])
+            fields["bounds"] = tuple(sorted(fields["bounds"]))
         less = bool(data.get("lower_is_better"))
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
@@ -75,6 +76,12 @@ class TaskResult:
     def main(self) -> MetricResult | None:
         """The metric that a board shows: the first."""
         return self.metrics[0] if self.metrics else None
+
+    def metric(self, name: str | None) -> MetricResult | None:
+        """The metric of that label or TASK.LABEL, the main one for None; None where there is none."""
+        if name is None:
+            return self.main
+        return next((one for one in self.metrics if name in (one.label, f"{self.name}.{one.label}")), None)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -143,12 +150,29 @@ def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Averages over several tasks of a run. label: the name shown; tasks: their names, those that the run has."""
+    """Averages over several tasks of a run: a node of a tree of tasks. label: the name shown; tasks: their names, those that the run has.
+
+    average: how they are averaged, "" for an average that runs of older versions made. parts: what stands directly below, tasks and
+    nodes. missing: tasks below that have no number, of n_tasks; ignores_missing: whether the average is over the others.
+    """
 
     name: str
     label: str
     tasks: tuple[str, ...]
     metrics: tuple[MetricResult, ...]
+    average: str = ""
+    parts: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    n_tasks: int = 0
+    ignores_missing: bool = False
+
+    @property
+    def coverage(self) -> str:
+        """How many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
+        total = max(self.n_tasks, len(self.tasks))
+        if not self.missing:
+            return f"{total} task{'' if total == 1 else 's'}"
+        return f"{total - len(self.missing)} of {total} tasks; missing: {', '.join(self.missing)}"
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -157,10 +181,28 @@ class GroupResult:
             "label": self.label,
             "tasks": list(self.tasks),
             "metrics": [metric.as_dict() for metric in self.metrics],
+            "average": self.average,
+            "parts": list(self.parts),
+            "missing": list(self.missing),
+            "n_tasks": self.n_tasks,
+            **({"ignores_missing": True} if self.ignores_missing else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
-        """The inverse of `as_dict`."""
+        """The inverse of `as_dict`; runs of older versions lack some of it."""
+        lists: dict[str, Any] = {key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")}
         metrics = tuple(MetricResult.from_dict(metric) for metric in data["metrics"])
-        return cls(data["name"], data["label"], tuple(data["tasks"]), metrics)
+        rest = {key: data[key] for key in ("average", "n_tasks", "ignores_missing") if key in data}
+        return cls(name=data["name"], label=data["label"], metrics=metrics, **lists, **rest)
+
+
+def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
+    """The trees whose nodes the groups are, outermost nodes only; none of runs of older versions."""
+    made: dict[str, Node] = {}
+    for one in groups:
+        if one.average in AVERAGES:
+            parts = tuple(made.get(part, part) for part in one.parts)
+            made[one.name] = Node(one.name, parts, one.average, one.ignores_missing)
+    inner = {part.name for node in made.values() for part in node.parts if isinstance(part, Node)}
+    return tuple(node for name, node in made.items() if name not in inner)

@@ -12,14 +12,19 @@ import os
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
 from evalwright.core.errors import RunError
 from evalwright.core.private import open_private
+from evalwright.core.samples import Sample
+from evalwright.core.secrets import masked
 from evalwright.runs.reader import Run
+from evalwright.runs.writer import to_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +32,18 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 KEPT_FILE = ".scores.npz"
-"""The arrays of a large run, in its folder."""
+"""The arrays of a large run, in its folder, made of records that were what the run recorded."""
 
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 2
+FORMAT = 4
 """Of the file of kept arrays; one of another format is made anew."""
+
+ANY = ""
+"""In place of a scorer's name."""
+
+_NONE: Mapping[str, Any] = {}
 
 MOST_VALUES = 200
 """A metadata key with more values than this makes no slices, and the result says so."""
@@ -118,15 +128,17 @@ class SliceCodes:
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,).
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there is none, clusters (n,).
 
-    slices: the values of the metadata keys that were asked for, a code per item.
+    missing (n,): no draw has a score, and one failed or was left undecided. slices: the values of the metadata keys that were asked for, a code per item. contents (n,): `content_code` of each item.
     """
 
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     clusters: NDArray[np.int64]
     clustered: bool
+    contents: NDArray[np.int64]
+    missing: NDArray[np.bool_]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
 
 
@@ -140,31 +152,106 @@ def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
     out = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
-        out[task] = _means(table, scorer, slices) if table else _nothing()
+        out[task] = means_of(table, scorer, slices) if table else _nothing()
     return out
 
 
 def paired_scores(
     a: ItemScores, b: ItemScores
-) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64] | None]:
-    """Keys, scores and clusters of the items that both have."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64] | None]:
+    """Keys, scores (2, n), which of them are missing, and clusters of the items that both have."""
     import numpy as np
 
     keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
     clusters = a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
-    return keys, (a.values[in_a], b.values[in_b]), clusters
+    values = np.stack([a.values[in_a], b.values[in_b]])
+    return keys, values, np.stack([a.missing[in_a], b.missing[in_b]]), clusters
 
 
 def hashed(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(
-        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
-    )
+    code: int = _number(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest())[0]
+    return code
+
+
+_number = Struct(">q").unpack
+_hashed_again = lru_cache(maxsize=256)(hashed)
+"""For names that come many times in a row."""
 
 
 def cluster_code(cluster: str | None, key: int) -> int:
     """What stands for an item's cluster. Without one it is alone, also where a cluster elsewhere has its id for a name."""
-    return hashed(cluster) if cluster else ~key
+    return _hashed_again(cluster) if cluster else ~key
+
+
+UNKNOWN = 0
+"""The content of an item of which the record has nothing but an id: runs imported from programs that keep no question."""
+
+
+def row_content(row: Mapping[str, Any]) -> int:
+    """A hash of what makes the question of a line of the record: input, targets, choices in their order, passages' texts.
+
+    Instructions, worked examples and the prompt's template are no part of it. Dialects whose tasks are templates over a raw
+    row record that row as the metadata `doc`, and it is the question. UNKNOWN where nothing is recorded; even where only
+    targets and choices are: two such codes tell questions apart, but equal ones do not make them one (`names_question`).
+    """
+    if isinstance(doc := row.get("metadata", _NONE).get("doc"), Mapping):
+        return hashed(to_json(doc, separators=(",", ":"))) | 1
+    question, targets, choices, passages = (
+        row["input"],
+        row["targets"],
+        row.get("choices"),
+        row.get("passages"),
+    )
+    pieces = [question, *targets]
+    if choices:
+        pieces += ["choices", *choices]
+    if passages:
+        pieces += ["passages", *(passage["text"] for passage in passages)]
+    try:
+        text = "\0".join(pieces)
+    except TypeError:  # another program's file may have numbers there
+        text = "\0".join(map(str, pieces))
+    if question or passages:
+        return hashed(text) | 1
+    return hashed(text) & ~1 if len(pieces) > 1 else UNKNOWN
+
+
+def sample_content(sample: Sample) -> int:
+    """`row_content` of a sample at hand, as it will be recorded: known secrets are masked there."""
+    row: dict[str, Any] = {
+        "input": sample.input,
+        "targets": sample.targets,
+        "choices": sample.choices,
+        "passages": [{"text": passage.text} for passage in sample.passages] if sample.passages else (),
+    }
+    if "doc" in sample.metadata:
+        row["metadata"] = {"doc": sample.metadata["doc"]}
+    return row_content(masked(row))
+
+
+def names_question(contents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether items of equal content are the same question."""
+    odd: NDArray[np.bool_] = (contents & 1).astype(bool)
+    return odd
+
+
+def unit_codes(
+    task: str, keys: NDArray[np.int64], contents: NDArray[np.int64], clusters: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What an item's errors are shared under, (n,), the same in every task: its named cluster, else its content.
+
+    keys: one per item, none twice; clusters: `cluster_code` of each. A content that is not known to name a question, or that
+    several items of the task have (the rest is in their prompts), tells no item from another: such items stand alone.
+    """
+    import numpy as np
+
+    inverse, counts = np.unique(contents, return_inverse=True, return_counts=True)[1:]
+    alone = clusters == ~keys
+    told = (counts == 1)[inverse] & names_question(contents)
+    own = keys ^ np.int64(hashed(f"item of {task}"))
+    codes: NDArray[np.int64] = np.where(alone, np.where(told, contents, own), clusters)
+    return codes
 
 
 # -- records as arrays --------------------------------------------------------------------------------------------------
@@ -174,30 +261,36 @@ def cluster_code(cluster: str | None, key: int) -> int:
 class ScoreTable:
     """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer.
 
-    slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    missing: by scorer, whether a record has no score because something failed or rules could not decide; under the name ANY where
+    the request failed, for scorers that have no score at all; contents: `row_content`
+    of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
     """
 
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
+    contents: NDArray[np.int64]
     scores: Mapping[str, NDArray[np.float64]]
+    missing: Mapping[str, NDArray[np.bool_]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
     whole: bool = False
 
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
     """Keep a large run's arrays, which whoever has just made it has at hand."""
-    mark = _mark(run.samples_file)
+    mark = _mark(run)
     if mark and mark[0] >= LARGE:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
 
-def _means(table: ScoreTable, scorer: str, slices: Sequence[str]) -> ItemScores:
+def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> ItemScores:
+    """Mean scores by item of one scorer, with the values of some metadata keys."""
     import numpy as np
 
     unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)
-    found = table.scores.get(scorer)
-    if found is None:
-        found = np.full(len(table.keys), np.nan)
+    name = scorer if scorer in table.scores else ANY
+    found, lost = table.scores.get(name), table.missing.get(name)
+    if found is None or lost is None:
+        found, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
     there = ~np.isnan(found)
     counts = np.bincount(inverse, weights=there, minlength=len(unique))
     sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
@@ -208,14 +301,16 @@ def _means(table: ScoreTable, scorer: str, slices: Sequence[str]) -> ItemScores:
         for key in slices
         if key in table.slices
     }
-    return ItemScores(unique, means, table.clusters[first] if clustered else unique, clustered, kept)
+    clusters = table.clusters[first] if clustered else unique
+    missing = (np.bincount(inverse, weights=lost, minlength=len(unique)) > 0) & (counts == 0)
+    return ItemScores(unique, means, clusters, clustered, table.contents[first], missing, kept)
 
 
 def _nothing() -> ItemScores:
     import numpy as np
 
     none = np.zeros(0, np.int64)
-    return ItemScores(none, np.zeros(0), none, False)
+    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
 
 
 class _Rows:
@@ -224,8 +319,11 @@ class _Rows:
     def __init__(self) -> None:
         self.keys = array("q")
         self.clusters = array("q")
+        self.contents = array("q")
         self.clustered = False
         self.scores: dict[str, array[float]] = {}
+        self.failed = array("q")
+        self.missing: dict[str, array[int]] = {}
         self.slices: dict[str, SliceValues] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -234,7 +332,12 @@ class _Rows:
         self.keys.append(key)
         cluster = row.get("cluster")
         self.clusters.append(cluster_code(cluster, key))
+        self.contents.append(row_content(row))
         self.clustered = self.clustered or bool(cluster)
+        if row.get("failure"):
+            self.failed.append(count)
+        for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
+            self.missing.setdefault(name, array("q")).append(count)
         for name, score in row["scores"].items():
             column = self.scores.setdefault(name, array("d"))
             column.extend([NAN] * (count - len(column)))
@@ -247,17 +350,22 @@ class _Rows:
     def table(self) -> ScoreTable:
         import numpy as np
 
-        scores = {}
-        for name, column in self.scores.items():
+        scores, missing = {}, {}
+        for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
+            column = self.scores.get(name, array("d"))
             scores[name] = np.full(len(self.keys), np.nan)
             scores[name][: len(column)] = np.frombuffer(column, np.float64)
+            missing[name] = np.zeros(len(self.keys), bool)
+            missing[name][[*self.failed, *self.missing.get(name, ())]] = True
+            missing[name] &= np.isnan(scores[name])
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         slices = {
             name: values.codes_of(len(self.keys))
             for name, values in self.slices.items()
             if 0 < len(values.names) <= MOST_VALUES
         }
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices, whole=True)
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        return ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True)
 
 
 class SliceValues:
@@ -286,8 +394,7 @@ class SliceValues:
 
 
 def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
-    path = run.samples_file
-    mark = _mark(path)
+    mark = _mark(run)
     kept = _kept(run.folder / KEPT_FILE, mark)
     if kept is not None and all(table.whole or {*slices} <= {*table.slices} for table in kept.values()):
         return kept
@@ -302,16 +409,16 @@ def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
     return tables
 
 
-def _mark(path: Path) -> list[int]:
-    """What tells one version of a file from another."""
+def _mark(run: Run) -> list[Any]:
+    """What tells one version of the records from another: size and time of the file, and the hash that the run recorded."""
     try:
-        found = path.stat()
+        found = run.samples_file.stat()
     except OSError:
         return []  # reading it will say why
-    return [found.st_size, found.st_mtime_ns]
+    return [found.st_size, found.st_mtime_ns, run.data["samples"].get("sha256")]
 
 
-def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
+def _kept(file: Path, mark: list[Any]) -> dict[str, ScoreTable] | None:
     """The arrays in the file, if they were made from these records."""
     import numpy as np
 
@@ -326,7 +433,9 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
                 task: ScoreTable(
                     arrays[f"{place}.keys"],
                     arrays[f"{place}.clusters"],
+                    arrays[f"{place}.contents"],
                     {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
+                    {name: arrays[f"{place}.missing.{number}"] for number, name in enumerate(scorers)},
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
                         for number, (key, names) in enumerate(slices)
@@ -339,7 +448,7 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
         return None
 
 
-def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None:
+def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
     import numpy as np
 
     tasks = [
@@ -354,8 +463,12 @@ def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None
     head = {"format": FORMAT, "mark": mark, "tasks": tasks}
     arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
     for place, table in enumerate(tables.values()):
-        arrays |= {f"{place}.keys": table.keys, f"{place}.clusters": table.clusters}
-        arrays |= {f"{place}.{number}": column for number, column in enumerate(table.scores.values())}
+        arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
+        for number, name in enumerate(table.scores):
+            arrays |= {
+                f"{place}.{number}": table.scores[name],
+                f"{place}.missing.{number}": table.missing[name],
+            }
         arrays |= {
             f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
         }

@@ -1,4 +1,4 @@
-"""Two runs compared by slice: one paired comparison for each value of a metadata key, corrected over the values (Holm).
+"""Two runs compared by slice: one paired comparison for each value of a metadata key, adjusted for how many they are.
 
 A slice that differs and another that does not are no proof that the two slices differ from each other: each line is about
 its own items. An item without a value is in no slice.
@@ -11,12 +11,15 @@ from typing import Any
 
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, paired_of
-from evalwright.statistics import PairedComparison, holm
+from evalwright.statistics import PairedComparison
+from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+
+ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class SlicePart:
-    """One value of a key. p_adjusted: corrected over all values of the key; the verdict is that after correction."""
+    """One value of a key. p_adjusted: for all values of the key; interval and verdict of `paired` are those after adjustment."""
 
     value: str
     paired: PairedComparison
@@ -30,7 +33,10 @@ class SlicePart:
 
 @dataclass(frozen=True, slots=True)
 class SliceComparison(Plain):
-    """All values of one metadata key, in the order of their names. without: common items that have no value."""
+    """All values of one metadata key, in the order of their names. without: common items that have no value.
+
+    correction: how p-values, verdicts and intervals were adjusted, in words.
+    """
 
     key: str
     parts: tuple[SlicePart, ...]
@@ -38,27 +44,42 @@ class SliceComparison(Plain):
     correction: str
 
 
-def compare_slices(found: Matrix, key: str) -> SliceComparison:
+def adjustment_text(how: Adjustment, tests: str) -> str:
+    """What was done about many slices. tests: what they are, in words."""
+    return {
+        "bh": f"Benjamini-Hochberg over {tests}, false discovery rate 5%",
+        "holm": f"Holm over {tests}, 5% for any false finding",
+        "none": f"none: each of {tests} is tested at 5% alone, so of twenty slices without a difference one is expected to show one",
+    }[how]
+
+
+def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComparison:
     """Compare the first two runs of a matrix within each value of one of its keys."""
     codes = found.slices[key]
-    common = found.common()
-    parts = []
-    for code, name in sorted(enumerate(codes.names), key=lambda pair: pair[1]):
-        inside = common & (codes.codes == code)
-        if inside.any():
-            parts.append((name, paired_of(found, inside)))
-    adjusted = holm([paired.p_value for _, paired in parts])
+    common = found.of_items.common()
+    slices = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
+    slices = {name: inside for name, inside in slices.items() if inside.common().any()}
+    p_values = [paired_of(inside).p_value for inside in slices.values()]
+    level = interval_level(p_values, how, ALPHA)
+    parts = [
+        SlicePart(name, agreeing(paired_of(inside, level=level), float(p)), float(p))
+        for (name, inside), p in zip(slices.items(), adjusted_p_values(p_values, how), strict=True)
+    ]
     return SliceComparison(
         key=key,
-        parts=tuple(
-            SlicePart(name, _corrected(paired, float(p)), float(p))
-            for (name, paired), p in zip(parts, adjusted, strict=True)
-        ),
+        parts=tuple(parts),
         without=int((common & (codes.codes < 0)).sum()),
-        correction=f"Holm over the {len(parts)} values of '{key}', 5%",
+        correction=adjustment_text(how, f"the {len(parts)} values of '{key}'"),
     )
 
 
-def _corrected(paired: PairedComparison, p_adjusted: float) -> PairedComparison:
-    """The comparison with the verdict that is left after correction."""
-    return paired if p_adjusted < 0.05 else replace(paired, verdict="no difference seen")
+def agreeing(paired: PairedComparison, p_adjusted: float) -> PairedComparison:
+    """The comparison with an interval that holds 0 unless the adjusted p-value says that the two differ.
+
+    At `interval_level` it does so by itself, but for Holm's later steps: there it ends at 0.
+    """
+    if not p_adjusted < ALPHA or not paired.low <= 0 <= paired.high:
+        return paired
+    if paired.difference > 0:
+        return replace(paired, low=0.0, verdict="better")
+    return replace(paired, high=0.0, verdict="worse")

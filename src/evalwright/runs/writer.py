@@ -15,13 +15,14 @@ import os
 import uuid
 from array import array
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
-from evalwright.core.private import open_private, private_folder
+from evalwright.core.private import open_private, ordinary, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.records import record_row
@@ -145,7 +146,7 @@ def drop_plan(folder: Path) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """The rules with which a run was begun; empty where there are none."""
     try:
-        found = from_json((folder / PLAN_FILE).read_text(encoding="utf-8"))
+        found = from_json(ordinary(folder / PLAN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -186,11 +187,16 @@ def to_json(data: Any, **options: Any) -> str:
 
 def _json(data: Any, settings: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(data, **settings)
+        return _encoder(*settings.items()).encode(data)
     except ValueError:
         mark = uuid.uuid4().hex
         text = json.dumps(_marked(data, mark), **settings)
         return text.replace(f'"{mark}+"', "1e999").replace(f'"{mark}-"', "-1e999")
+
+
+@lru_cache(maxsize=8)
+def _encoder(*settings: tuple[str, Any]) -> json.JSONEncoder:
+    return json.JSONEncoder(**dict(settings))
 
 
 def _marked(value: Any, mark: str) -> Any:

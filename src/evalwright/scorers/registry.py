@@ -32,32 +32,33 @@ def _check(name: str, function: ScorerFunction) -> None:
         raise ConfigurationError(f"The scorer '{name}' must have the form `{form} -> Score`.")
 
 
-registry: Registry[ScorerFunction] = Registry(
-    "scorer",
-    {
-        "choice": "evalwright.scorers.choice:choice",
-        "citation": "evalwright.scorers.citation:citation",
-        "classification": "evalwright.scorers.classification:classification",
-        "consistency": "evalwright.scorers.consistency.scorer:consistency",
-        "exact-match": "evalwright.scorers.exact_match:exact_match",
-        "final-answer": "evalwright.scorers.final_answer:final_answer",
-        "grounded-answer": "evalwright.scorers.grounding.outcome:grounded_answer",
-        "grounding": "evalwright.scorers.grounding.scorer:grounding",
-        "grounding-judged": "evalwright.scorers.grounding.scorer:grounding_judged",
-        "instructions": "evalwright.scorers.instructions.scorer:instructions",
-        "likelihood": "evalwright.scorers.likelihood:likelihood",
-        "numeric": "evalwright.scorers.numeric:numeric",
-        "outcome": "evalwright.scorers.outcome:outcome",
-        "perplexity": "evalwright.scorers.likelihood:perplexity",
-        "short-answer": "evalwright.scorers.short_answer:short_answer",
-        "similarity": "evalwright.scorers.similarity:similarity",
-        "stress": "evalwright.scorers.stress.scorer:stress",
-        "token-f1": "evalwright.scorers.token_f1:token_f1",
-        "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
-        "words": "evalwright.scorers.outcome:words",
-    },
-    _check,
-)
+BUNDLED = {
+    "choice": "evalwright.scorers.choice:choice",
+    "citation": "evalwright.scorers.citation:citation",
+    "classification": "evalwright.scorers.classification:classification",
+    "consistency": "evalwright.scorers.consistency.scorer:consistency",
+    "exact-match": "evalwright.scorers.exact_match:exact_match",
+    "final-answer": "evalwright.scorers.final_answer:final_answer",
+    "grounded-answer": "evalwright.scorers.grounding.outcome:grounded_answer",
+    "grounding": "evalwright.scorers.grounding.scorer:grounding",
+    "grounding-judged": "evalwright.scorers.grounding.scorer:grounding_judged",
+    "instructions": "evalwright.scorers.instructions.scorer:instructions",
+    "likelihood": "evalwright.scorers.likelihood:likelihood",
+    "numeric": "evalwright.scorers.numeric:numeric",
+    "outcome": "evalwright.scorers.outcome:outcome",
+    "perplexity": "evalwright.scorers.likelihood:perplexity",
+    "short-answer": "evalwright.scorers.short_answer:short_answer",
+    "similarity": "evalwright.scorers.similarity:similarity",
+    "stress": "evalwright.scorers.stress.scorer:stress",
+    "token-f1": "evalwright.scorers.token_f1:token_f1",
+    "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
+    "words": "evalwright.scorers.outcome:words",
+}
+"""The scorers that come with the package: name -> "module:function"."""
+RUN_PROGRAMS = frozenset({"unit-tests"})
+"""Those of them that run programs of models."""
+
+registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
 def scorer(name: str) -> Callable[[Function], Function]:

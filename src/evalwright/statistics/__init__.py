@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.labelling import draw_labelling_set
     from evalwright.statistics.labels import balanced_accuracy, macro_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
-    from evalwright.statistics.multiplicity import holm
+    from evalwright.statistics.multiplicity import benjamini_hochberg, holm
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
     from evalwright.statistics.pooled import pooled_f1, pooled_share
@@ -77,7 +77,7 @@ _NAMES = {
     "labelling": "draw_labelling_set",
     "labels": "balanced_accuracy macro_f1",
     "macro": "MacroDifference macro_average macro_difference",
-    "multiplicity": "holm",
+    "multiplicity": "benjamini_hochberg holm",
     "paired": "PairedComparison compare_paired",
     "perplexities": "bits_per_byte perplexity",
     "pooled": "pooled_f1 pooled_share",
@@ -96,7 +96,7 @@ __all__ = [
     "JudgeCorrection", "LengthProbe", "MacroDifference", "Monitor", "PairedComparison", "RepeatProbe", "RiskCoverage",
     "RoganGladen", "Rule", "SelectiveAccuracy", "SimultaneousDifferences", "SwapProbe", "UnpairedComparison",
     "accuracy_at_coverage", "acquiescence_bias", "all_differences", "attempted_accuracy", "attempted_f", "auroc",
-    "balanced_accuracy", "bits_per_byte", "brier_score", "calibration_error", "cohen_kappa", "compare_paired", "compare_unpaired",
+    "balanced_accuracy", "benjamini_hochberg", "bits_per_byte", "brier_score", "calibration_error", "cohen_kappa", "compare_paired", "compare_unpaired",
     "contamination_check", "corrected_difference", "corrected_mean", "draw_labelling_set", "equivalence_paired", "gwet_ac1",
     "holm", "items_for_difference", "items_for_half_width", "judge_agreement", "krippendorff_alpha", "length_bias",
     "macro_average", "macro_difference", "macro_f1", "mean_interval", "parse_rule", "perplexity", "pooled_f1", "pooled_share",

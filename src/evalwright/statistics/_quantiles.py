@@ -7,6 +7,7 @@ The normal quantile comes from the standard library, so a plain Wilson interval 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from statistics import NormalDist
 
@@ -39,10 +40,10 @@ def t_quantile(probability: float, df: float) -> float:
 
 
 def t_two_sided(t: float, df: float) -> float:
-    """P(|T| >= |t|) for Student's t with `df` degrees of freedom."""
+    """P(|T| >= |t|) for Student's t with `df` degrees of freedom; never 0, which no finite sample shows."""
     from scipy.special import stdtr
 
-    return min(1.0, 2.0 * float(stdtr(df, -abs(t))))
+    return min(1.0, max(sys.float_info.min, 2.0 * float(stdtr(df, -abs(t)))))
 
 
 def half_binomial_cdf(k: int, n: int) -> float:

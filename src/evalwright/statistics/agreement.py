@@ -218,6 +218,8 @@ def interval_of(
     if value >= 1.0 - 1e-12:
         expected = _by_chance(table) if expected is None else expected
         return _made(table, value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
+    if not drawn.low < drawn.high:
+        return _made(table, value, -1.0, 1.0, level, None, "no spread between units: the whole range")
     return _made(table, value, drawn.low, drawn.high, level, drawn.standard_error, drawn.method)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.estimate import Estimate, failure_bounds
+from evalwright.statistics.estimate import Estimate, bounds_around
 from evalwright.statistics.intervals import mean_interval, unlike_share
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
@@ -45,8 +45,11 @@ def attempted_accuracy(
     sums, sizes = np.nansum(good, axis=1), np.nansum(tried, axis=1)
     kept = sizes > 0
     found = _ratio(sums[kept], sizes[kept], None if ids is None else ids[kept], failed, level, False)
-    bounds = failure_bounds(found.value, found.n, failed, (0.0, 1.0))
-    return replace(found, bounds=bounds)
+    if not failed:
+        return found
+    hits = found.value * found.n if found.n else 0.0
+    points = hits / (found.n + failed), (hits + failed) / (found.n + failed)
+    return replace(found, bounds=bounds_around(points, found.value, found.low, found.high))
 
 
 def attempted_f(
@@ -73,7 +76,8 @@ def attempted_f(
     if not failed:
         return found
     top, bottom = float(2 * hits.sum()), float((1 + tries).sum()) + 2 * failed
-    return replace(found, bounds=(top / bottom, (top + 2 * failed) / bottom))
+    points = top / bottom, (top + 2 * failed) / bottom
+    return replace(found, bounds=bounds_around(points, found.value, found.low, found.high))
 
 
 def _read(

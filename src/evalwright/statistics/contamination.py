@@ -7,14 +7,15 @@ and show how much harder; what the benchmark's items drop beyond that (differenc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
-from evalwright.statistics.intervals import Range
+from evalwright.statistics.intervals import Range, filled
 from evalwright.statistics.paired import PairedComparison, compare_paired
 from evalwright.statistics.units import F64, Clusters, cluster_ids, cluster_spread
 
@@ -52,11 +53,44 @@ def contamination_check(
     """Difference in differences of scores, item by item.
 
     `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or (m, draws), nan =
-    missing. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
+    failed: interval, p and verdict hold whatever those would have scored. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
     cluster. Welch's t where no cluster is on both sides, else t with one degree of freedom less than the clusters.
     Raises ValueError as `compare_paired` does.
     """
     check_level(level)
+    sides = original, perturbed, control_original, control_perturbed
+
+    def at(scores: Sequence[npt.ArrayLike]) -> ContaminationCheck:
+        one, two, three, four = scores
+        return _check(one, two, three, four, clusters, control_clusters, value_range, level)
+
+    found = at(sides)
+    if not found.drop.n_missing + found.control_drop.n_missing:
+        return found
+    if value_range is None:
+        return replace(found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False)
+    low, high = value_range
+    every = [found]
+    for one, other in ((low, high), (high, low)):
+        ends = one, other, other, one
+        every.append(at([filled(side, end) for side, end in zip(sides, ends, strict=True)]))
+    least, most = min(each.low for each in every), max(each.high for each in every)
+    p_value = max(each.p_value for each in every) if len({each.excess > 0 for each in every}) == 1 else 1.0
+    suspicious = all(each.suspicious for each in every)
+    return replace(found, low=least, high=most, p_value=p_value, suspicious=suspicious)
+
+
+def _check(
+    original: npt.ArrayLike,
+    perturbed: npt.ArrayLike,
+    control_original: npt.ArrayLike,
+    control_perturbed: npt.ArrayLike,
+    clusters: Clusters,
+    control_clusters: Clusters,
+    value_range: Range | None,
+    level: float,
+) -> ContaminationCheck:
+    """The check on the scored items, with both drops whatever failed."""
     drop = compare_paired(original, perturbed, clusters=clusters, value_range=value_range, level=level)
     control = compare_paired(
         control_original, control_perturbed, clusters=control_clusters, value_range=value_range, level=level
@@ -114,7 +148,9 @@ def _squared_error(side: PairedComparison) -> float:
         return side.standard_error**2
     if not side.degrees_of_freedom > 0:
         return math.nan
-    return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)) ** 2
+    return (
+        (side.scored_high - side.scored_low) / 2 / t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)
+    ) ** 2
 
 
 def _shared(clusters: Clusters, control_clusters: Clusters) -> bool:

@@ -2,8 +2,8 @@
 
 "No difference seen" is not "no difference". Two one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or
 more"; with the intervals that the package uses anyway this is the same as asking whether the interval at level
-1 - 2 alpha lies inside the margin. So the answer can never contradict the interval, whichever kind it is (t, clustered t,
-Bonett-Price, Wilson, rule of three), and the p-value is the alpha at which it just fits.
+1 - 2 alpha lies inside the margin. So the answer can never contradict the interval, and the p-value is the alpha at which it
+just fits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evalwright.statistics.units import Clusters
 class Equivalence(Plain):
     """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
 
-    [`low`, `high`] is its interval at `level` = 1 - 2 alpha. `p_value` is the greater of `p_least` (not below `least`)
+    [`low`, `high`] is its interval at `level` = 1 - 2 alpha, whatever the `n_missing` items that failed would have scored. `p_value` is the greater of `p_least` (not below `least`)
     and `p_most` (not above `most`); 0.5 stands for 0.5 or more where the test is not a t test. nan without an interval.
     """
 
@@ -40,6 +40,7 @@ class Equivalence(Plain):
     p_most: float
     equivalent: bool
     n: int
+    n_missing: int
     n_clusters: int | None
     method: str
 
@@ -50,11 +51,12 @@ def equivalence_paired(
     *,
     margin: float | Range,
     alpha: float = 0.05,
+    missing: npt.ArrayLike | None = None,
     clusters: Clusters = None,
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Equivalence:
-    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` chooses.
+    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` gives: equivalent whatever failed.
 
     `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments and the errors are
     those of `compare_paired`; a margin without room or an alpha outside (0, 0.5) is a ValueError too.
@@ -62,9 +64,9 @@ def equivalence_paired(
     least, most = _margin(margin, alpha)
 
     found = compare_paired(
-        a, b, clusters=clusters, binary=binary, level=1 - 2 * alpha, value_range=value_range
+        a, b, missing=missing, clusters=clusters, binary=binary, level=1 - 2 * alpha, value_range=value_range
     )
-    pairs = paired_differences(a, b, clusters=clusters, value_range=value_range)[0]
+    pairs = paired_differences(a, b, missing=missing, clusters=clusters, value_range=value_range)[0]
     p_least, p_most = float(pairs.tail(least)[0, 1]), float(pairs.tail(most, above=False)[0, 1])
     return Equivalence(
         difference=found.difference,
@@ -79,6 +81,7 @@ def equivalence_paired(
         p_most=p_most,
         equivalent=bool(found.low >= least and found.high <= most),
         n=found.n,
+        n_missing=found.n_missing,
         n_clusters=found.n_clusters,
         method=f"TOST, {found.test}",
     )

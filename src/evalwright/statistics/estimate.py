@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,9 @@ class Estimate(Plain):
 
     `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
     `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
-    than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` is
-    (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
-    where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
+    than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` hold the
+    value at `level` whatever the missing items would have scored: (low end of the interval if all of them were at the worst,
+    high end if all were at the best); None where nothing is missing or where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
     `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.
     `degrees_of_freedom` are those of the standard error, and `effective_clusters` how many clusters of one size the data are worth,
     both None where items stand alone.
@@ -47,15 +48,9 @@ class Estimate(Plain):
         return plain_fields(self, [name for name in names if not getattr(self, name)])
 
 
-def failure_bounds(
-    mean: float, n: int, n_failed: int, value_range: tuple[float, float] | None
-) -> tuple[float, float] | None:
-    """The mean if all `n_failed` items had scored the worst value, and the best: [(sum + u lo), (sum + u hi)] / (n + u).
-
-    None if nothing failed or the range is not known. With n = 0 this is the whole range.
-    """
-    if n_failed <= 0 or value_range is None:
-        return None
-    low, high = value_range
-    total = mean * n if n else 0.0
-    return (total + n_failed * low) / (n + n_failed), (total + n_failed * high) / (n + n_failed)
+def bounds_around(points: tuple[float, float], value: float, low: float, high: float) -> tuple[float, float]:
+    """From what a share would be with all missing items at the worst and at the best, bounds that carry its sampling error: as
+    far beyond as [low, high] reaches from `value`, within 0 to 1."""
+    if math.isnan(value):
+        return points
+    return max(0.0, points[0] - (value - low)), min(1.0, points[1] + (high - value))

@@ -28,12 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
-from evalwright.statistics.estimate import Estimate, failure_bounds
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.units import (
+    F64,
     Clusters,
     Spread,
     Units,
     item_units,
+    score_matrix,
     standard_error,
     variance_components,
 )
@@ -56,13 +58,16 @@ def mean_interval(
     """The mean of scores with the interval that suits them (the table at the top of this module).
 
     `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item with no score at
-    all counts as failed, in addition to `n_failed`. `clusters`: (n,) integers; items that share one are not
+    all counts as failed, in addition to `n_failed` of which nothing is known, not even a cluster. `clusters`: (n,) integers; items that share one are not
     independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
     there are no bounds, and no interval where the scores show no spread (nan).
 
     The estimand is the mean over items like these. `population`: the number N of items from which these were drawn at
     random without replacement; then it is the mean over exactly those N, whose interval is narrower by about
     sqrt(1 - n/N), and `method` says so. Clusters then are taken to have been drawn whole.
+
+    `bounds` hold the mean whatever the failed items would have scored: from the low end of the interval if all of them were at
+    the bottom of the range to the high end if all were at the top.
 
     Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_failed`, a level outside (0, 1), or
     a population smaller than the scored items.
@@ -89,14 +94,45 @@ def mean_interval(
         n_clusters=units.n_clusters,
         standard_error=error,
         method=method,
-        bounds=failure_bounds(value, units.n, failed, value_range),
         degrees_of_freedom=spread.freedom if clustered else None,
         effective_clusters=spread.units if clustered else None,
     )
-    if population is None:
+    if population is not None:
+        _check_population(population, units.n)
+        estimate = _within_population(estimate, units, population, value_range)
+    if not failed or value_range is None:
         return estimate
-    _check_population(population, units.n)
-    return _within_population(estimate, units, population, value_range)
+    values, clusters = _with_failed(values, clusters, n_failed)
+    worst, best = (
+        mean_interval(
+            filled(values, end),
+            clusters=clusters,
+            value_range=value_range,
+            level=level,
+            population=None if population is None else max(population, len(values)),
+        )
+        for end in value_range
+    )
+    ends = [one for one in (estimate, worst, best) if not math.isnan(one.low)]
+    return replace(estimate, bounds=(min(one.low for one in ends), max(one.high for one in ends)))
+
+
+def filled(values: npt.ArrayLike, end: float) -> F64:
+    """Scores (items, draws) with `end` on every item that has none."""
+    scores = score_matrix(values)
+    return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
+
+
+def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_failed: int) -> tuple[F64, Clusters]:
+    """Scores and clusters with `n_failed` items more that have no score, each alone."""
+    scores = score_matrix(values)
+    if not n_failed:
+        return scores, clusters
+    scores = np.concatenate([scores, np.full((n_failed, max(scores.shape[1], 1)), np.nan)])
+    if clusters is not None:
+        ids = np.unique(np.asarray(clusters), return_inverse=True)[1]
+        clusters = np.concatenate([ids, len(ids) + np.arange(n_failed)])
+    return scores, clusters
 
 
 def wilson(k: float, n: float, level: float = 0.95) -> Range:

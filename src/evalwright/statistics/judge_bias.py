@@ -174,7 +174,7 @@ def acquiescence_bias(
         own = None if codes is None else codes[rows]
         return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
 
-    excess = compare_paired(both[:, 0], both[:, 1], clusters=ids, level=level)
+    excess = compare_paired(both[:, 0], both[:, 1], missing=False, clusters=ids, level=level)
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
-from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
+from evalwright.statistics._quantiles import check_level, greatest_failing, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range, effective_score_interval
 from evalwright.statistics.units import F64, Clusters
 
@@ -147,7 +147,11 @@ def _corrected(
     low, high, kind = _interval(sample, value, error, freedom, value_range, level, difference)
     p_value = None
     if difference:
-        p_value = t_two_sided(value / error, freedom) if error > 0 else (1.0 if value == 0 else 0.0)
+        p_value = (
+            t_two_sided(value / error, freedom)
+            if error > 0
+            else _inverted(sample, value, freedom, value_range)
+        )
     return JudgeCorrection(
         value=value,
         low=min(low, value),
@@ -306,6 +310,18 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     return influence + (every[sample.strata] - centre) / len(influence)
 
 
+def _inverted(sample: JudgedSample, value: float, freedom: float, value_range: Range | None) -> float:
+    """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's end comes to 0."""
+    if value == 0 or value_range is None:
+        return 1.0 if value == 0 else math.nan
+
+    def excludes_zero(rate: float) -> bool:
+        low, high, _ = _interval(sample, value, 0.0, freedom, value_range, 1 - 2 * rate, True)
+        return low > 0 if value > 0 else high < 0
+
+    return 2 * greatest_failing(excludes_zero)
+
+
 def _interval(
     sample: JudgedSample,
     value: float,
@@ -319,7 +335,7 @@ def _interval(
     low, high = value - critical * error, value + critical * error
     at = f"t (df = {freedom:.0f})" if sample.codes is None else f"clustered t (G={sample.labelled_units})"
     if value_range is None:
-        return low, high, at
+        return (low, high, at) if error > 0 else (math.nan, math.nan, f"{at}: no spread, so no interval")
     ends = at_ends(sample.human[sample.labelled], value_range) and not difference
     if ends or low < value_range[0] or high > value_range[1] or error == 0.0:
         low, high = effective_score_interval(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import Statistic, collapse, share_interval
-from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.estimate import Estimate, bounds_around
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
@@ -55,6 +55,23 @@ def macro_f1(
     F1 = 0 (as in scikit-learn): give such items as failed if that is not meant.
     """
     return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
+
+
+def grouped_labels(
+    gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: I64, count: int, kind: str
+) -> tuple[F64, Statistic]:
+    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind: "macro-f1" or "balanced-accuracy"."""
+    truth, said = _labels(np.asarray(gold, np.int64), np.asarray(predicted, np.int64))
+    names, codes = np.unique(np.concatenate([truth, said.ravel()]), return_inverse=True)
+    n, draws = said.shape
+    owner, each_gold = np.repeat(groups, draws), np.repeat(codes[:n], draws)
+    sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
+    metric = _mean_f1 if kind == "macro-f1" else _mean_recall
+
+    def statistic(found: F64) -> F64:
+        return metric(found.reshape(*found.shape[:-1], 3, len(names)))
+
+    return sums, statistic
 
 
 def _mean_recall(sums: F64) -> F64:
@@ -127,7 +144,8 @@ def _macro(
         per_item = failures * (said.shape[1] if n else 1)
         wrong = np.concatenate([np.zeros_like(per_item), per_item, np.zeros_like(per_item)])
         right = np.tile(per_item, 3)
-        bounds = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+        points = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+        bounds = bounds_around(points, value, low, high)
     return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
 
 

@@ -1,15 +1,22 @@
-"""Holm's adjusted p-values for a few planned tests.
+"""Many tests at once, from nothing but their p-values: which still count, at what level their intervals agree with that.
 
-`simultaneous.py` adjusts with less loss where the tests are differences of models on the same items; this needs nothing
-but the p-values.
+`holm` keeps the chance of any false finding at 5%, `benjamini_hochberg` the expected share of false findings among all. The second is
+for exploring: with 20 slices of which 5 differ it finds more of these, and of twenty findings one may be false.
+
+`simultaneous.py` adjusts with less loss where the tests are differences of models on the same items.
 """
 
 from __future__ import annotations
+
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics.units import F64
+
+Adjustment = Literal["bh", "holm", "none"]
+ADJUSTMENTS: tuple[Adjustment, ...] = get_args(Adjustment)
 
 
 def holm(p: npt.ArrayLike) -> F64:
@@ -18,15 +25,57 @@ def holm(p: npt.ArrayLike) -> F64:
     `p`: (tests,); nan = no test, which stays nan and does not count. Raises ValueError for another shape or a
     value outside [0, 1].
     """
+    values, there, order = _sorted(p)
+    tests = len(order)
+    stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))
+    return _back(stepped, values, there, order)
+
+
+def benjamini_hochberg(p: npt.ArrayLike) -> F64:
+    """Benjamini and Hochberg's (1995) step-up adjusted p-values: those under q have a false discovery rate of at most q.
+
+    Argument and errors as of `holm`. It holds for independent tests, and for those that are positively dependent.
+    """
+    values, there, order = _sorted(p)
+    tests = len(order)
+    scaled = values[there][order] * tests / np.arange(1, tests + 1)
+    return _back(np.minimum.accumulate(scaled[::-1])[::-1], values, there, order)
+
+
+def adjusted_p_values(p: npt.ArrayLike, how: Adjustment) -> F64:
+    """By Benjamini-Hochberg, Holm or not at all."""
+    if how == "none":
+        return np.asarray(p, dtype=np.float64)
+    return benjamini_hochberg(p) if how == "bh" else holm(p)
+
+
+def interval_level(p: npt.ArrayLike, how: Adjustment, alpha: float = 0.05) -> float:
+    """The level of the intervals that agree with the adjusted p-values: those of findings leave 0 out, all others hold it.
+
+    Of m tests with R findings 1 - max(R, 1) alpha / m for Benjamini-Hochberg: then the expected share of findings whose interval misses
+    the truth is at most alpha (Benjamini & Yekutieli 2005). 1 - alpha / m for Holm (Bonferroni); there an interval may still
+    hold 0 where the step-down test has ruled it out, and ends at 0.
+    """
+    if how == "none":
+        return 1 - alpha
+    adjusted = adjusted_p_values(p, how)
+    tests = max(1, int(np.count_nonzero(~np.isnan(adjusted))))
+    findings = int(np.count_nonzero(adjusted < alpha)) if how == "bh" else 1
+    return 1 - alpha * max(findings, 1) / tests
+
+
+def _sorted(p: npt.ArrayLike) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The p-values, the places of those that are numbers, and the order of these."""
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(f"p-values must have the shape (tests,), not {values.shape}; flatten them first")
     there = np.flatnonzero(~np.isnan(values))
     if ((values[there] < 0) | (values[there] > 1)).any():
         raise ValueError("p-values must be between 0 and 1, or be nan where there was no test")
-    order = np.argsort(values[there], kind="stable")
-    tests = len(order)
-    stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))
+    return values, there, np.argsort(values[there], kind="stable")
+
+
+def _back(stepped: F64, values: F64, there: npt.NDArray[np.intp], order: npt.NDArray[np.intp]) -> F64:
     adjusted = np.full(len(values), np.nan)
     adjusted[there[order]] = np.minimum(stepped, 1.0)
     return adjusted

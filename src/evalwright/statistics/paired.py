@@ -4,6 +4,10 @@ All four come from one test (`score_test`): the interval holds the differences t
 difference, and the smallest visible difference is what it would have shown. Where the range of a score is not known it is a t test.
 The spread and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
 
+What failed may have been anything: the interval goes from the low end of the comparison with a's failed items at the worst and
+b's at the best to the high end of the opposite one, and the p-value is the larger of both, 1 where they disagree. Left out, a
+model that fails where it would be wrong is better than its equal in 74% of the trials.
+
 Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher the
 correlation of the two models' scores, which is reported beside the difference.
 """
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,30 +24,42 @@ import numpy.typing as npt
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import AllPairs, common_differences
+from evalwright.statistics.pairwise import AllPairs, checked_missing, common_differences
 from evalwright.statistics.units import (
     F64,
     I64,
     Clusters,
     cluster_codes,
     cluster_ids,
-    item_units,
+    row_means,
     score_matrix,
 )
 
 Verdict = Literal["better", "worse", "no difference seen"]
 
 
+class Filling(NamedTuple):
+    """A comparison with every failed score at one end of the range: difference, interval, degrees of freedom."""
+
+    difference: float
+    low: float
+    high: float
+    freedom: float
+
+
 @dataclass(frozen=True, slots=True)
 class PairedComparison(Plain):
     """Model a against model b on the items that both have a score for.
 
-    `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `verdict` is about a, where more is
+    `difference` is mean_a - mean_b, [`scored_low`, `scored_high`] its interval at `level` on these items. `n_missing` items failed on
+    one side or both: [`low`, `high`], `p_value` and `verdict` hold whatever they would have scored, and are nan (no verdict) where
+    the range of a score is not known. Where nothing is missing both intervals are the same. `verdict` is about a, where more is
     better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
     that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
-    None for graded scores. `n_missing` items lack a score on one side or both and are in none of the numbers.
+    None for graded scores.
     `correlation` is nan where one side is constant, `standard_error` None where the differences have no spread.
-    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth.
+    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`: with a's failed items at the worst and b's at the best, and the
+    opposite; None where nothing is missing or the range is not known.
     """
 
     n: int
@@ -65,12 +81,16 @@ class PairedComparison(Plain):
     power: float
     discordant: tuple[int, int] | None
     verdict: Verdict
+    scored_low: float
+    scored_high: float
+    fillings: tuple[Filling, Filling] | None = None
 
 
 def compare_paired(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
+    missing: npt.ArrayLike | None = None,
     clusters: Clusters = None,
     binary: bool | None = None,
     level: float = 0.95,
@@ -79,7 +99,8 @@ def compare_paired(
 ) -> PairedComparison:
     """Compare the scores of two models on the same items, row by row (the test named at the top of this module).
 
-    `a` and `b`: (n,) or (n, draws), nan = missing; the numbers of draws may differ, the item means are the units.
+    `a` and `b`: (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item means are the units. `missing`: (2, n),
+    which items of a and of b failed (None: all without a score); others without a score were never asked and are left out.
     `clusters`: (n,) integers. `binary`: whether all item means are 0 or 1; None finds out, False gives no discordant
     counts. `value_range`: the range of one score, None if it is not known; then differences without spread have no interval (nan).
 
@@ -88,15 +109,20 @@ def compare_paired(
     """
     check_level(level)
     check_level(power, "power")
-    found, means, codes, n_missing = paired_differences(a, b, clusters=clusters, value_range=value_range)
+    found, means, codes = paired_differences(
+        a, b, missing=missing, clusters=clusters, value_range=value_range
+    )
     right_or_wrong = bool(((means == 0.0) | (means == 1.0)).all())
     if binary and not right_or_wrong:
         raise ValueError("binary=True needs scores that are all 0 or 1")
     n, units, error = int(found.n[0, 1]), int(found.units[0, 1]), float(found.error[0, 1])
     low, high = (float(end[0, 1]) for end in found.limits(1 - level))
+    scored_low, scored_high = (float(end[0, 1]) for end in found.scored_limits(1 - level))
     p_value = float(found.p_values()[0, 1])
     if n == 0:
         test = "none: no common item"
+    elif math.isnan(low) and found.n_missing[0, 1]:
+        test = "none: items failed, range not known"
     elif units == 1:
         test = "none: one item" if codes is None else "none: one cluster"
     elif math.isnan(low):
@@ -109,7 +135,7 @@ def compare_paired(
         discordant = int(np.count_nonzero(means_a > means_b)), int(np.count_nonzero(means_a < means_b))
     return PairedComparison(
         n=n,
-        n_missing=n_missing,
+        n_missing=int(found.n_missing[0, 1]),
         n_clusters=None if codes is None else units,
         mean_a=_mean(means_a),
         mean_b=_mean(means_b),
@@ -127,47 +153,56 @@ def compare_paired(
         power=power,
         discordant=discordant,
         verdict=_verdict(low, high),
+        scored_low=scored_low,
+        scored_high=scored_high,
+        fillings=_fillings(found, level),
+    )
+
+
+def _fillings(found: AllPairs, level: float) -> tuple[Filling, Filling] | None:
+    worst = found.worst
+    if worst is None:
+        return None
+    low, high = worst.scored_limits(1 - level)
+    place, other = (0, 1), (1, 0)
+    return (
+        Filling(*(float(part[place]) for part in (worst.difference, low, high, worst.freedom))),
+        Filling(*(float(part[other]) for part in (-worst.difference, -high, -low, worst.freedom))),
     )
 
 
 def paired_differences(
-    a: npt.ArrayLike, b: npt.ArrayLike, *, clusters: Clusters = None, value_range: Range | None = (0.0, 1.0)
-) -> tuple[AllPairs, F64, I64 | None, int]:
-    """The two models as `AllPairs`, their item means (2, n), cluster codes, and how many items were left out."""
-    means_a, means_b, ids, n_missing = _paired_means(a, b, clusters)
-    _check_range(means_a, means_b, value_range)
-    means, codes = np.stack([means_a, means_b]), cluster_codes(ids)[0]
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
-    return common_differences(means, codes, span), means, codes, n_missing
-
-
-def _paired_means(a: npt.ArrayLike, b: npt.ArrayLike, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
-    """Item means of both sides where both have one, their cluster ids, and how many items were left out."""
-    scores_a, scores_b = score_matrix(a), score_matrix(b)
-    if len(scores_a) != len(scores_b):
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    missing: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> tuple[AllPairs, F64, I64 | None]:
+    """The two models as `AllPairs`, and of the items that both have a score for their means (2, n) and cluster codes."""
+    scores = score_matrix(a), score_matrix(b)
+    if len(scores[0]) != len(scores[1]):
         raise ValueError(
-            f"the two models must have a row for the same items, not {len(scores_a)} and {len(scores_b)}"
+            f"the two models must have a row for the same items, not {len(scores[0])} and {len(scores[1])}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(scores_a))
-    common = _some_score(scores_a) & _some_score(scores_b)
-    n_missing = int(len(common) - np.count_nonzero(common))
-    if n_missing:
-        scores_a, scores_b = scores_a[common], scores_b[common]
-        ids = None if ids is None else ids[common]
-    return item_units(scores_a).means, item_units(scores_b).means, ids, n_missing
+    means = np.stack([row_means(one) for one in scores])
+    ids = None if clusters is None else cluster_ids(clusters, means.shape[1])
+    lost = checked_missing(missing, means)
+    # Who was not asked an item is in no pair on it.
+    asked = (lost | ~np.isnan(means)).all(axis=0)
+    means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
+    _check_range(means, value_range)
+    found = common_differences(means, cluster_codes(ids)[0], value_range, lost)
+    both = ~lost.any(axis=0)
+    return found, means[:, both], cluster_codes(None if ids is None else ids[both])[0]
 
 
-def _some_score(scores: F64) -> npt.NDArray[np.bool_]:
-    there: npt.NDArray[np.bool_] = np.count_nonzero(~np.isnan(scores), axis=1) > 0
-    return there
-
-
-def _check_range(a: F64, b: F64, value_range: Range | None) -> None:
-    if value_range is None or not len(a):
+def _check_range(means: F64, value_range: Range | None) -> None:
+    if value_range is None or np.isnan(means).all():
         return
     bottom, top = value_range
     slack = 1e-9 * (top - bottom)
-    least, most = min(float(a.min()), float(b.min())), max(float(a.max()), float(b.max()))
+    least, most = float(np.nanmin(means)), float(np.nanmax(means))
     if not bottom < top or least < bottom - slack or most > top + slack:
         raise ValueError(
             f"scores from {least:g} to {most:g} are not all within value_range {value_range}; "

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.statistics.intervals import Range
 from evalwright.statistics.score_test import Counts, effective_counts
 from evalwright.statistics.units import F64, I64, cluster_spread
 
 Bools = npt.NDArray[np.bool_]
+Starts = npt.NDArray[np.intp]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 _CELLS = 4_000_000  # pairs x items held at a time: 32 MB
 _NOISE = 1e-12
@@ -23,9 +25,14 @@ class AllPairs:
     """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
 
     `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
-    fewer than two units, and 0 where the differences show no spread; `freedom` are its degrees of freedom, `worth` the units of equal size that the data
-    are worth. `counts`: of the score
-    test, in units of `span`, the range of a score; None where that is not known, and a t test takes its place.
+    fewer than two units, and 0 where the differences show no spread; `freedom` are its degrees of freedom, `worth` the units of
+    equal size that the data are worth. `counts`: of the score test, in units of `span`, the range of a score; None where that is
+    not known, and a t test takes its place.
+
+    `n_missing` counts the items of each pair on which one failed or both did. `worst` are the same differences with the missing
+    scores of the row's model at the bottom of the range and those of the column's at the top; seen from the other side this is
+    the best for the row. What is said of a pair holds for its scored items and for both of these; without a known range nothing
+    is said (nan). None where nothing is missing, or the range is not known.
     """
 
     difference: F64
@@ -36,12 +43,28 @@ class AllPairs:
     worth: F64
     counts: Counts | None
     span: float
+    n_missing: I64
+    worst: AllPairs | None = None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
         """The interval of each pair with error rate `share` (models, 1); nan where there is none.
 
         The whole range where one unit alone was seen.
         """
+        low, high = self.scored_limits(share)
+        if self.worst is None:
+            return self._bounded(low), self._bounded(high)
+        alone = (self.units <= 1) & (self.n_missing > 0)  # then the fillings alone say something
+        low, high = (np.where(alone, np.nan, end) for end in (low, high))
+        least = self.worst.scored_limits(share)[0]
+        turned = np.transpose(np.broadcast_to(share, low.shape))
+        most = -(least if np.ndim(share) == 0 else self.worst.scored_limits(turned)[0]).T
+        return np.where(self.n > 0, np.fmin(low, least), np.nan), np.where(
+            self.n > 0, np.fmax(high, most), np.nan
+        )
+
+    def scored_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
+        """The same from the scored items alone, as if nothing were missing."""
         from scipy.special import stdtrit
 
         if self.counts is None:
@@ -55,6 +78,33 @@ class AllPairs:
 
     def tail(self, at: float, above: bool = True) -> F64:
         """One-sided p-value of a true difference not above (or not below) `at`; nan where there is none."""
+        out = self._scored_tail(at, above)
+        if self.worst is None:
+            return self._bounded(out)
+        filled = self.worst._scored_tail(at) if above else self.worst._scored_tail(-at).T
+        return np.where(self.n > 0, np.fmax(out, filled), np.nan)
+
+    def p_values(self) -> F64:
+        """Two-sided p-value of no difference."""
+        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
+        return out
+
+    def visible(self, level: float, power: float) -> F64:
+        """The difference on scored items that each pair would have shown with probability `power`, whatever is missing."""
+        seen = self._scored_visible(level, power)
+        if self.worst is None:
+            return self._bounded(seen)
+        # A filling moves the difference towards 0; what is left must be seen on as many items as the filling has.
+        found = self.worst._scored_visible(level, power) + self.difference - self.worst.difference
+        most = np.fmin(self.span, np.maximum(found, found.T))
+        return np.where(self.n_missing > 0, np.fmax(seen, most), seen)
+
+    @property
+    def widest_error(self) -> F64:
+        """The larger of the errors on scored items and of the worst filling."""
+        return self.error if self.worst is None else np.fmax(self.error, self.worst.error)
+
+    def _scored_tail(self, at: float, above: bool = True) -> F64:
         from scipy.special import stdtr
 
         if self.counts is None:
@@ -64,13 +114,7 @@ class AllPairs:
             out = self.counts.tail(at / self.span, above)
         return np.where(self.units > 1, out, np.nan)
 
-    def p_values(self) -> F64:
-        """Two-sided p-value of no difference."""
-        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
-        return out
-
-    def visible(self, level: float, power: float) -> F64:
-        """The difference that each pair would have shown with probability `power`."""
+    def _scored_visible(self, level: float, power: float) -> F64:
         from scipy.special import stdtrit
 
         if self.counts is None:
@@ -80,42 +124,109 @@ class AllPairs:
         seen = np.where(self.units > 1, self.span * self.counts.visible(level, power), self.span)
         return np.where(self.n > 0, seen, np.nan)
 
+    def _bounded(self, values: F64) -> F64:
+        """nan where something is missing and not filled."""
+        return np.where(self.n_missing > 0, np.nan, values)
+
     @property
     def _some_error(self) -> F64:
         return np.where(self.error > 0, self.error, np.nan)
 
 
-def common_differences(scores: F64, codes: I64 | None = None, span: float = math.nan) -> AllPairs:
-    """Paired differences of every two rows of `scores` (models, items; nan = missing) on their common items.
+def common_differences(
+    scores: F64, codes: I64 | None = None, value_range: Range | None = None, missing: Bools | None = None
+) -> AllPairs:
+    """Paired differences of every two rows of `scores` (models, items; nan = no score) on their common items.
 
-    `codes`: (items,) cluster numbers 0..G-1, or None. `span`: the range of a score, nan where it is not known.
+    `codes`: (items,) cluster numbers 0..G-1, or None. `value_range`: the range of a score, None where it is not known.
+    `missing`: (models, items), which of those without a score failed; the others were never asked. None: none failed.
     """
-    models = len(scores)
-    names = ("difference", "error", "freedom", "n", "units", "better", "worse", "squares", "ties", "worth")
-    found = {name: np.full((models, models), np.nan) for name in names}
+    span = math.nan if value_range is None else value_range[1] - value_range[0]
     starts = None
-    if codes is not None:  # the items of a cluster side by side
+    if codes is not None:
         order, starts = _grouped(codes)
-        scores, codes = scores[:, order], codes[order]
-    for row, others, gaps, there in _gaps(scores):
-        here = _spread(gaps, there, starts)
-        turned = {**here, "difference": -here["difference"], "better": here["worse"], "worse": here["better"]}
-        for name in names:
-            found[name][row, others] = here[name]
-            found[name][others, row] = turned[name]
+        scores, missing = scores[:, order], None if missing is None else missing[:, order]
+    found = _sums(scores, starts)
+    if missing is None or not missing.any():
+        return _all_pairs(found, span, np.zeros((len(scores),) * 2, dtype=np.int64))
+    asked = (missing | ~np.isnan(scores)).astype(np.float64)
+    there = asked - missing
+    n_missing = np.rint(asked @ asked.T - there @ there.T).astype(np.int64)
+    np.fill_diagonal(n_missing, 0)
+    worst = None
+    if value_range is not None:
+        low, high = (np.where(missing, end, scores) for end in value_range)
+        worst = _all_pairs(
+            _filled_sums(found, low, high, starts, n_missing > 0), span, np.zeros_like(n_missing)
+        )
+    return _all_pairs(found, span, n_missing, worst)
+
+
+def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
+    """Which of the scores that are not there failed: all of them if `missing` is None, none if it is False."""
+    there = ~np.isnan(rows)
+    if missing is None:
+        return ~there
+    lost: Bools = np.asarray(missing, dtype=bool)
+    lost = np.broadcast_to(lost, rows.shape) if lost.ndim == 0 else lost
+    if lost.shape != rows.shape or (lost & there).any():
+        raise ValueError(
+            f"missing must say for each of the scores {rows.shape} whether it failed, and a score that is there did not"
+        )
+    return lost
+
+
+_SUMS = ("difference", "error", "freedom", "n", "units", "better", "worse", "squares", "ties", "worth")
+
+
+def _sums(scores: F64, starts: Starts | None) -> dict[str, F64]:
+    """What `_spread` gives, for all pairs."""
+    models = len(scores)
+    found = {name: np.full((models, models), np.nan) for name in _SUMS}
+    known = _known(scores)
+    for row in range(models - 1):
+        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, models)):
+            here = _spread(gaps, there, starts)
+            turned = {
+                **here,
+                "difference": -here["difference"],
+                "better": here["worse"],
+                "worse": here["better"],
+            }
+            for name in _SUMS:
+                found[name][row, others] = here[name]
+                found[name][others, row] = turned[name]
     has = ~np.isnan(scores)
     alone = has.sum(axis=1)
-    units = alone if codes is None else np.array([np.count_nonzero(np.bincount(codes[one])) for one in has])
-    for name in names:  # a model against itself
+    units = alone if starts is None else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
+    for name in _SUMS:  # a model against itself
         own = {"n": alone, "ties": alone, "units": units, "worth": units, "freedom": units - 1}.get(name, 0.0)
         np.fill_diagonal(found[name], own)
+    return found
+
+
+def _filled_sums(
+    found: dict[str, F64], low: F64, high: F64, starts: Starts | None, where: Bools
+) -> dict[str, F64]:
+    """The same of `low` (the rows' models) less `high` (the columns'), where something is missing; as `found` elsewhere."""
+    filled = {name: values.copy() for name, values in found.items()}
+    left, right = _known(low), _known(high)
+    for row in np.flatnonzero(where.any(axis=1)).tolist():
+        for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
+            here = _spread(gaps, there, starts)
+            for name in _SUMS:
+                filled[name][row, others] = here[name]
+    return filled
+
+
+def _all_pairs(found: dict[str, F64], span: float, n_missing: I64, worst: AllPairs | None = None) -> AllPairs:
     counts = None
     if not math.isnan(span):
         sums = found["better"] / span, found["worse"] / span, found["squares"] / span**2, found["ties"]
         counts = effective_counts(found["n"], *sums, found["error"] / span, found["freedom"], found["worth"])
     return AllPairs(
         found["difference"], found["error"], found["freedom"], found["n"].astype(np.int64),
-        np.nan_to_num(found["units"]).astype(np.int64), found["worth"], counts, span,
+        np.nan_to_num(found["units"]).astype(np.int64), found["worth"], counts, span, n_missing, worst,
     )  # fmt: skip
 
 
@@ -127,36 +238,50 @@ def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) ->
     """
     order, starts = _grouped(codes)
     parts = []
-    for row, others, gaps, there in _gaps(scores[:, order]):
-        gaps -= np.nan_to_num(difference[row, others])[:, None]
-        n = np.full(len(gaps), gaps.shape[1]) if there is None else there.sum(axis=1)
-        sums = np.add.reduceat(gaps if there is None else gaps * there, starts, axis=1)
-        parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
+    known = _known(scores[:, order])
+    for row in range(len(scores) - 1):
+        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, len(scores))):
+            gaps -= np.nan_to_num(difference[row, others])[:, None]
+            n = np.full(len(gaps), gaps.shape[1]) if there is None else there.sum(axis=1)
+            sums = np.add.reduceat(gaps if there is None else gaps * there, starts, axis=1)
+            parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
     return np.concatenate(parts, axis=1)
 
 
-def _gaps(scores: F64) -> Iterator[tuple[int, npt.NDArray[np.intp], F64, Bools | None]]:
-    """For each model and some of those after it: differences (others, items), 0 where one has no score, and where both have
-    (None: everywhere)."""
-    step = max(1, _CELLS // max(1, scores.shape[1]))
-    has = ~np.isnan(scores)
-    complete, known = bool(has.all()), np.where(has, scores, 0.0)
-    for row in range(len(scores) - 1):
-        for begin in range(row + 1, len(scores), step):
-            others = np.arange(begin, min(begin + step, len(scores)))
-            gaps = known[row] - known[begin : begin + step]
-            there = None if complete else has[row] & has[begin : begin + step]
-            yield row, others, gaps if there is None else gaps * there, there
+_Known = tuple[F64, Bools | None]
+"""Scores with 0 where there is none, and where there is one (None: everywhere)."""
 
 
-def _grouped(codes: I64) -> tuple[I64, npt.NDArray[np.intp]]:
+def _known(scores: F64) -> _Known:
+    has: Bools = ~np.isnan(scores)
+    return (scores, None) if has.all() else (np.where(has, scores, 0.0), has)
+
+
+def _gaps(
+    row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
+) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
+    """Some of `others` at a time: their places, differences of one model's scores from theirs (others, items), 0 where one has no
+    score, and where both have (None: everywhere)."""
+    own, has = left[0][row], None if left[1] is None else left[1][row]
+    step = max(1, _CELLS // max(1, len(own)))
+    for begin in range(0, len(others), step):
+        places = others[begin : begin + step]
+        there = has if right[1] is None else right[1][places] if has is None else right[1][places] & has
+        gaps = own - right[0][places]
+        if there is not None:
+            there = np.broadcast_to(there, gaps.shape)
+            gaps *= there
+        yield places, gaps, there
+
+
+def _grouped(codes: I64) -> tuple[I64, Starts]:
     """An order of the items that puts each group together, and where each begins."""
     order = np.argsort(codes, kind="stable")
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
 
-def _spread(gaps: F64, there: Bools | None, starts: npt.NDArray[np.intp] | None) -> dict[str, F64]:
-    """The sums that `common_differences` puts together, each (others,); `starts`: where each cluster begins."""
+def _spread(gaps: F64, there: Bools | None, starts: Starts | None) -> dict[str, F64]:
+    """The sums that `common_differences` puts together, each (others,). starts: where each cluster of items begins."""
     others, items = gaps.shape
     n = np.full(others, float(items)) if there is None else there.sum(axis=1).astype(np.float64)
     total, apart = gaps.sum(axis=1), np.abs(gaps)

@@ -54,14 +54,15 @@ def pooled_f1(
     as for `pooled_share`.
     """
     parts = _counts((supporting, cited, supported, claims), ("supporting", "cited", "supported", "claims"))
-    return _pooled(parts, _f1, clusters, n_failed, level, seed)
+    return _pooled(parts, f1_of_sums, clusters, n_failed, level, seed)
 
 
 def _share(sums: F64) -> F64:
     return _ratio(sums[..., 0], sums[..., 1])
 
 
-def _f1(sums: F64) -> F64:
+def f1_of_sums(sums: F64) -> F64:
+    """The harmonic mean of precision and recall of sums (..., 4): supporting, cited, supported, claims."""
     precision, recall = _ratio(sums[..., 0], sums[..., 1]), _ratio(sums[..., 2], sums[..., 3])
     return _ratio(2 * precision * recall, precision + recall)
 

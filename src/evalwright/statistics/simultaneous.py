@@ -8,7 +8,8 @@ The resample is the Gaussian multiplier bootstrap (Chernozhukov, Chetverikov & K
 on the units' influences. Given the data, the weighted sums are normal with the covariance of the models' totals, so
 for complete scores the draws are made from that small matrix and their cost does not depend on the number of items.
 Where models lack items each pair has influences of its own; then the units are put into at most `GROUPS` random
-groups, which estimates the same covariance.
+groups, which estimates the same covariance. A score that failed is in the middle of its range for the resample, which only
+weighs what the pairs have in common; the intervals themselves hold whatever it would have been (`pairwise.AllPairs`).
 
 The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level, with
 the pair's own degrees of freedom. Pairs without spread count as if they were independent of all others, which is the worst case.
@@ -28,7 +29,14 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 from evalwright.statistics.multiplicity import holm
-from evalwright.statistics.pairwise import AllPairs, Bools, Pairs, common_differences, common_influences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    Bools,
+    Pairs,
+    checked_missing,
+    common_differences,
+    common_influences,
+)
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 DRAWS = 2000
@@ -44,7 +52,9 @@ class SimultaneousDifferences(Plain):
     [`low`, `high`] hold all true differences together with probability `level`. `own_low` and `own_high` hold those
     of one model's row together: the family of a single model's questions. `p_value` is a pair alone, `p_adjusted`
     adjusted for all pairs (step-down). `critical` is the normal critical value of the largest deviation, `n` and
-    `units` are the common items and clusters of a pair. nan on the diagonal and where a pair has no answer.
+    `units` are the common items and clusters of a pair. `n_missing` items of a pair failed; all of this holds whatever their
+    scores would have been, and [`scored_low`, `scored_high`] is what [`low`, `high`] would be on the scored items alone. nan on
+    the diagonal and where a pair has no answer.
     """
 
     difference: F64
@@ -61,12 +71,16 @@ class SimultaneousDifferences(Plain):
     critical: float
     draws: int
     method: str
+    n_missing: I64
+    scored_low: F64
+    scored_high: F64
 
 
 def simultaneous_differences(
     scores: npt.ArrayLike,
     clusters: Clusters = None,
     *,
+    missing: npt.ArrayLike | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -74,20 +88,22 @@ def simultaneous_differences(
 ) -> SimultaneousDifferences:
     """Simultaneous intervals and adjusted p-values of all paired differences (idea at the top of this module).
 
-    `scores`: (models, items), item means, nan = missing; a pair rests on the items that both models have.
-    `clusters`: (items,) integers. `value_range`: the range of a score, None if not known; then a pair without spread
-    has no interval. At least 2,000 `draws`. Raises ValueError for other shapes, fewer than two models, scores outside
+    `scores`: (models, items), item means, nan = no score. `missing`: (models, items), which of those failed (None: all of
+    them); the others were never asked, and a pair rests on the items that both models were asked. `clusters`: (items,)
+    integers. `value_range`: the range of a score, None if not known; then a pair without spread, or with a failed item, has
+    no interval. At least 2,000 `draws`. Raises ValueError for other shapes, fewer than two models, scores outside
     the range, fewer draws, or a level outside (0, 1).
     """
     check_level(level)
     rows, codes = checked_scores(scores, clusters, value_range, draws)
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
-    found = common_differences(rows, codes, span)
+    lost = checked_missing(missing, rows)
+    found = common_differences(rows, codes, value_range, lost)
     pairs = np.triu_indices(len(rows), 1)
-    spread = np.nan_to_num(found.error[pairs]) > 0
+    spread = np.nan_to_num(found.widest_error[pairs]) > 0
     rng = np.random.default_rng(seed)
+    rows, difference = middle_filled(rows, lost, found, value_range)
     if np.isnan(rows).any():
-        deviations = _grouped_deviations(rows, codes, found.difference, pairs, spread, draws, rng)
+        deviations = _grouped_deviations(rows, codes, difference, pairs, spread, draws, rng)
         how = "on common items"
     else:
         deviations = _deviations(_covariance(rows, codes), pairs, spread, draws, rng)
@@ -230,16 +246,18 @@ def assembled(
     pairs = np.triu_indices(models, 1)
     p_value = found.p_values()
     score = _normal_score(p_value[pairs])
-    alike = (found.error == 0) & (found.units > 1) & ~np.eye(models, dtype=bool)
+    alike = (found.widest_error == 0) & (found.units + found.n_missing > 1) & ~np.eye(models, dtype=bool)
     extra = _largest_of_independent(int(np.count_nonzero(alike)) // 2, draws, rng)
     largest, own, exceeded = _largest(deviations, score, extra, models)
     own_extra = [_largest_of_independent(int(count), draws, rng) for count in alike.sum(axis=1)]
     own = np.maximum(own, np.stack(own_extra, axis=1))
     critical = float(np.quantile(largest, level))
     shares = _two_sided(np.quantile(own, level, axis=0))
-    low, high = found.limits(_two_sided(np.full((models, 1), critical)))
+    share = float(_two_sided(critical))
+    low, high = found.limits(share)
+    scored_low, scored_high = (low, high) if found.worst is None else found.scored_limits(share)
     own_low, own_high = found.limits(shares[:, None])
-    for own_answer in (p_value, low, high, own_low, own_high):
+    for own_answer in (p_value, low, high, own_low, own_high, scored_low, scored_high):
         np.fill_diagonal(own_answer, np.nan)
     adjusted = np.full((models, models), np.nan)
     adjusted[pairs] = _step_down(p_value[pairs], score, exceeded, draws)
@@ -258,6 +276,9 @@ def assembled(
         critical=critical,
         draws=draws,
         method=method,
+        n_missing=found.n_missing,
+        scored_low=scored_low,
+        scored_high=scored_high,
     )
 
 
@@ -339,3 +360,13 @@ def checked_scores(
             )
     ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
     return rows, cluster_codes(ids)[0]
+
+
+def middle_filled(rows: F64, missing: Bools, found: AllPairs, value_range: Range | None) -> tuple[F64, F64]:
+    """Scores with the middle of the range where one failed, and their differences; as they are where nothing can be filled."""
+    if found.worst is None or value_range is None:
+        return rows, found.difference
+    # Halfway between both fillings.
+    filled = (found.worst.difference - found.worst.difference.T) / 2
+    np.fill_diagonal(filled, 0.0)
+    return np.where(missing, sum(value_range) / 2, rows), filled

@@ -1,43 +1,54 @@
 """Averages over a fixed set of tasks, all models at once: `simultaneous.py` for the mean of several tasks' differences.
 
-A pair's difference is the mean over tasks of its paired differences, each task counting the same, and its standard
-error adds the tasks' own in squares with Welch-Satterthwaite degrees of freedom, as in `macro.py`. Each task's error is that of
-the interval that `compare_paired` gives, so that a task where few items differ does not pose as certain.
+A pair's difference is the weighted mean over tasks of its paired differences, and its standard error and degrees of freedom those of
+`macro_difference`, with the covariance of tasks that share units. Each task's error is that of the interval that `compare_paired`
+gives, so that a task where few items differ does not pose as certain.
 
-The critical value comes from one resample over the items of all tasks (Gaussian multipliers, max-|t|; sources in
-`simultaneous.py`). Beside the items every model has a small independent part of its own in every task, as if one unit more
+The critical value comes from one resample over the units of all tasks (Gaussian multipliers, max-|t|; sources in
+`simultaneous.py`); a unit that several tasks share is drawn once for all of them. Beside the items every model has a small independent part of its own in every task, as if one unit more
 had spoken for it alone: pairs without any spread then count as nearly independent of the others, which is the careful side.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import AllPairs, Pairs, common_differences, common_influences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    Pairs,
+    checked_missing,
+    common_differences,
+    common_influences,
+)
+from evalwright.statistics.shared_units import combined, correlated, cr2_scaled, sharing, unit_sums
 from evalwright.statistics.simultaneous import (
+    CELLS,
     DRAWS,
     F32,
     GROUPS,
     SimultaneousDifferences,
     assembled,
     checked_scores,
+    middle_filled,
     multiplied,
 )
 from evalwright.statistics.units import F64, I64
 
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
-"""Scores (models, items) of one task, nan = missing, and its clusters (items,) or None."""
+"""Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the same in every task: items with
+one code are one unit. None: every item stands alone and is in no other task."""
 
 
 def simultaneous_macro(
     parts: Sequence[Part],
     *,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
+    weights: Sequence[float] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -45,8 +56,8 @@ def simultaneous_macro(
 ) -> SimultaneousDifferences:
     """Simultaneous intervals and adjusted p-values of the mean over tasks of all paired differences.
 
-    `parts`: the tasks, with the models in the same order. The other arguments are those of `simultaneous_differences`; a
-    pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
+    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores failed; `weights`: of
+    the tasks, by default each the same. The other arguments are those of `simultaneous_differences`; a pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
     tasks, `units` one more than the degrees of freedom. Raises ValueError as there, for no task, and for numbers of models
     that differ.
     """
@@ -57,80 +68,145 @@ def simultaneous_macro(
     models = len(tasks[0][0])
     if any(len(rows) != models for rows, _ in tasks):
         raise ValueError("every task must have a row for the same models")
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
-    found = [common_differences(rows, codes, span) for rows, codes in tasks]
-    errors = np.stack([_errors(one, level) for one in found])
-    error = np.sqrt((errors**2).sum(axis=0)) / len(tasks)
-    np.fill_diagonal(error, 0.0)
-    every = AllPairs(
-        difference=np.mean([one.difference for one in found], axis=0),
+    lost = [
+        checked_missing(which, rows)
+        for which, (rows, _) in zip(missing or [None] * len(tasks), tasks, strict=True)
+    ]
+    found = [
+        common_differences(rows, codes, value_range, failed)
+        for (rows, codes), failed in zip(tasks, lost, strict=True)
+    ]
+    share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+    share = share / share.sum()
+    units, rng = _units(parts), np.random.default_rng(seed)
+    every = _mean_of(found, [rows for rows, _ in tasks], units, share, level)
+    filled = [
+        middle_filled(rows, failed, one, value_range)
+        for (rows, _), failed, one in zip(tasks, lost, found, strict=True)
+    ]
+    influences = _influences(filled, units, share, np.triu_indices(models, 1), rng)
+    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
+    return assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
+
+
+def _mean_of(
+    found: Sequence[AllPairs], tasks: Sequence[F64], units: Sequence[I64], share: F64, level: float
+) -> AllPairs:
+    """The mean over tasks of all differences, and of their fillings where something is missing. tasks: the scores, units: their codes."""
+    error, freedom = _spread_of_pairs(tasks, units, found, share, level)
+    filled = any(one.worst is not None for one in found)
+    return AllPairs(
+        difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
         error=error,
-        freedom=_freedom(errors, np.stack([one.freedom for one in found])),
+        freedom=freedom,
         n=np.sum([one.n for one in found], axis=0),
         units=np.sum([one.units for one in found], axis=0),
         worth=np.sum([one.worth for one in found], axis=0),
         counts=None,
-        span=span,
+        span=found[0].span,
+        n_missing=np.sum([one.n_missing for one in found], axis=0),
+        worst=_mean_of([one.worst or one for one in found], tasks, units, share, level) if filled else None,
     )
-    rng = np.random.default_rng(seed)
-    deviations = _deviations(tasks, found, np.triu_indices(models, 1), draws, rng)
-    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, deviations, rng, level, draws, method)
 
 
 def _errors(found: AllPairs, level: float) -> F64:
     """The standard error that each pair's interval is worth on one task, (models, models); nan where there is none."""
     from scipy.special import stdtrit
 
-    low, high = found.limits(1 - level)
+    low, high = found.scored_limits(1 - level)
     out: F64 = (high - low) / (2 * np.asarray(stdtrit(np.maximum(found.freedom, 1.0), 0.5 + level / 2)))
     return np.where(found.n > 0, out, np.nan)
 
 
-def _freedom(errors: F64, freedom: F64) -> F64:
-    """Welch-Satterthwaite degrees of freedom. errors and freedom: (tasks, models, models)."""
-    squares = errors**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = squares.sum(axis=0) ** 2 / (
-            squares**2 / np.maximum(np.nan_to_num(freedom, nan=1.0), 1.0)
-        ).sum(axis=0)
-    out: F64 = np.maximum(np.nan_to_num(found, nan=1.0), 1.0)
+def _units(parts: Sequence[Part]) -> list[I64]:
+    """The units of every task as numbers 0.. that mean the same in all; items of a task without codes get numbers of their own."""
+    given = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
+    names, places = np.unique(np.concatenate([np.zeros(0, np.int64), *given]), return_inverse=True)
+    out, begin, following = list[I64](), 0, len(names)
+    for scores, ids in parts:
+        items = np.shape(scores)[1]
+        if ids is None:
+            out.append(np.arange(following, following + items))
+            following += items
+        else:
+            out.append(places[begin : begin + items].astype(np.int64))
+            begin += items
     return out
 
 
-def _deviations(
-    tasks: Sequence[tuple[F64, I64 | None]],
-    found: Sequence[AllPairs],
-    pairs: Pairs,
-    draws: int,
-    rng: np.random.Generator,
-) -> Iterator[F32]:
-    """|deviation| of every pair in units of its standard error, (some draws, pairs)."""
-    influences = np.concatenate(
-        [_influences(rows, codes, one.difference, pairs, GROUPS // len(tasks), rng)
-         for (rows, codes), one in zip(tasks, found, strict=True)]
-    )  # fmt: skip
-    yield from multiplied(influences, draws, rng)
+def _spread_of_pairs(
+    tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
+) -> tuple[F64, F64]:
+    """Standard errors and degrees of freedom of all pairs, (models, models)."""
+    errors = np.stack([_errors(one, level) for one in found], axis=-1) * share
+    freedom = np.stack([np.maximum(np.nan_to_num(one.freedom, nan=1.0), 1.0) for one in found], axis=-1)
+    models = len(errors)
+    among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
+    error, df = combined(errors, freedom, np.eye(len(tasks)), among.sets)
+    if len(among.shared):
+        sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
+        step = max(1, CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
+        for row in range(models - 1):
+            for begin in range(row + 1, models, step):
+                others = np.arange(begin, min(begin + step, models))
+                own = [one.of(row, others) for one in sums]
+                values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
+                rho = correlated(values, norms, among.overlap)
+                for place in ((row, others), (others, row)):
+                    error[place], df[place] = combined(errors[place], freedom[place], rho, among.sets)
+    np.fill_diagonal(error, 0.0)
+    return error, np.maximum(np.nan_to_num(df, nan=1.0), 1.0)
+
+
+class _PairSums:
+    """What `unit_sums` gives of a model's differences from others, on units that tasks share."""
+
+    def __init__(self, rows: F64, units: I64, shared: I64) -> None:
+        self.rows, self.order = rows, np.argsort(units, kind="stable")
+        names, self.starts = np.unique(units[self.order], return_index=True)
+        self.places = np.minimum(np.searchsorted(names, shared), max(len(names) - 1, 0))
+        self.has = names[self.places] == shared if len(names) else np.zeros(len(shared), bool)
+
+    def of(self, row: int, others: npt.NDArray[np.intp]) -> tuple[F64, F64]:
+        """(others, shared units) scaled sums, and their norms over all units of the task, (others,)."""
+        gaps = (self.rows[row] - self.rows[others])[:, self.order]
+        there = ~np.isnan(gaps)
+        n = np.maximum(there.sum(axis=1), 1)[:, None]
+        gaps = np.where(there, gaps, 0.0)
+        residuals = np.where(there, gaps - gaps.sum(axis=1, keepdims=True) / n, 0.0)
+        if not len(self.starts):
+            return np.zeros((len(others), len(self.has))), np.zeros(len(others))
+        sizes = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
+        sums = cr2_scaled(np.add.reduceat(residuals, self.starts, axis=1) / n, sizes)
+        return np.where(self.has, sums[:, self.places], 0.0), np.sqrt((sums**2).sum(axis=1))
 
 
 def _influences(
-    rows: F64, codes: I64 | None, difference: F64, pairs: Pairs, most: int, rng: np.random.Generator
+    tasks: Sequence[tuple[F64, F64]],
+    units: Sequence[I64],
+    share: F64,
+    pairs: Pairs,
+    rng: np.random.Generator,
 ) -> F32:
-    """Influences of groups of units on one task, and of each model's own small part: (groups + models, pairs)."""
-    units = codes if codes is not None else np.arange(rows.shape[1])
-    size = int(units.max(initial=0)) + 1
-    groups = max(most, 64)
-    if size > groups:
-        units = (rng.permutation(size) % groups)[units]
-    shared = common_influences(rows, units, difference, pairs)
-    own = np.zeros((len(rows), len(pairs[0])), dtype=np.float32)
+    """tasks: scores and their differences. Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
+    size = 1 + max(int(own.max(initial=-1)) for own in units)
+    groups = rng.permutation(size) % GROUPS if size > GROUPS else np.arange(size)
+    shared = np.zeros((min(size, GROUPS), len(pairs[0])), dtype=np.float32)
+    alone = []
     places = np.arange(len(pairs[0]))
-    own[pairs[0], places], own[pairs[1], places] = 1 / (size + 2), -1 / (size + 2)
-    return np.concatenate([shared, own * _spread(rows)])
+    for (rows, difference), own, weight in zip(tasks, units, share, strict=True):
+        if not len(own):
+            continue
+        here = groups[own]
+        shared[np.unique(here)] += np.float32(weight) * common_influences(rows, here, difference, pairs)
+        small = np.zeros((len(rows), len(places)), dtype=np.float32)
+        worth = weight * _spread(rows) / (len(np.unique(own)) + 2)
+        small[pairs[0], places], small[pairs[1], places] = worth, -worth
+        alone.append(small)
+    return np.concatenate([shared, *alone])
 
 
-def _spread(rows: F64) -> np.float32:
+def _spread(rows: F64) -> float:
     """The range of the scores there are, 1 where they are all alike: what one unit more could say."""
     there = rows[~np.isnan(rows)]
-    span = float(there.max() - there.min()) if len(there) else 0.0
-    return np.float32(span or 1.0)
+    return float(there.max() - there.min() if len(there) else 0.0) or 1.0

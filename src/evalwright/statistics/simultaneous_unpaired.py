@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics.intervals import Range
+from evalwright.statistics.pairwise import Bools, checked_missing
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, simultaneous_differences
 from evalwright.statistics.units import F64, I64, Clusters
 from evalwright.statistics.unpaired import compare_unpaired
@@ -22,6 +23,7 @@ def all_differences(
     scores: npt.ArrayLike,
     clusters: Clusters = None,
     *,
+    missing: npt.ArrayLike | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
     draws: int = DRAWS,
@@ -34,39 +36,45 @@ def all_differences(
     """
     rows = np.asarray(scores, dtype=np.float64)
     codes = None if clusters is None else np.asarray(clusters, dtype=np.int64)
-    whole = simultaneous_differences(
-        rows, codes, level=level, value_range=value_range, draws=draws, seed=seed
-    )
-    apart = _apart(rows, codes, whole.n)
+    lost = checked_missing(missing, rows)
+
+    def paired(level: float) -> SimultaneousDifferences:
+        return simultaneous_differences(
+            rows, codes, missing=lost, level=level, value_range=value_range, draws=draws, seed=seed
+        )
+
+    whole = paired(level)
+    asked = lost | ~np.isnan(rows)
+    apart = _apart(asked, codes)
     if not apart:
         return whole
     pairs = len(rows) * (len(rows) - 1) // 2
     alpha = 1 - level
     if len(apart) < pairs:
-        share = 1 - alpha * (pairs - len(apart)) / pairs
-        whole = simultaneous_differences(
-            rows, codes, level=share, value_range=value_range, draws=draws, seed=seed
-        )
+        whole = paired(1 - alpha * (pairs - len(apart)) / pairs)
     filled = {name: getattr(whole, name).copy() for name in _FILLED}
     # An adjusted p of a paired pair is to be held against the whole alpha, as all others are.
     filled["p_adjusted"] = np.minimum(1.0, filled["p_adjusted"] * pairs / max(1, pairs - len(apart)))
     for a, b in apart:
-        _fill(filled, rows, codes, a, b, level=1 - alpha / pairs, value_range=value_range, pairs=pairs)
+        _fill(filled, rows, asked, codes, a, b, level=1 - alpha / pairs, value_range=value_range, pairs=pairs)
     method = f"{whole.method}; pairs without common items as independent samples (Bonferroni)"
     return replace(whole, **filled, level=level, method=method)
 
 
-_FILLED = ("difference", "low", "high", "own_low", "own_high", "p_value", "p_adjusted", "standard_error")
+_FILLED = (
+    "difference", "low", "high", "own_low", "own_high", "p_value", "p_adjusted", "standard_error", "n_missing", "scored_low",
+    "scored_high",
+)  # fmt: skip
 
 
-def _apart(rows: F64, codes: I64 | None, common: I64) -> list[tuple[int, int]]:
-    """Pairs without a common item and without a common cluster, of models that have scores."""
-    there = ~np.isnan(rows)
+def _apart(asked: Bools, codes: I64 | None) -> list[tuple[int, int]]:
+    """Pairs without a common item and without a common cluster, of models that were asked something."""
     found = []
+    common = asked.astype(np.float64) @ asked.T
     for a, b in np.argwhere(np.triu(common == 0, 1)).tolist():
-        if not (there[a].any() and there[b].any()):
+        if not (asked[a].any() and asked[b].any()):
             continue
-        if codes is None or not np.intersect1d(codes[there[a]], codes[there[b]]).size:
+        if codes is None or not np.intersect1d(codes[asked[a]], codes[asked[b]]).size:
             found.append((a, b))
     return found
 
@@ -74,6 +82,7 @@ def _apart(rows: F64, codes: I64 | None, common: I64) -> list[tuple[int, int]]:
 def _fill(
     filled: dict[str, F64],
     rows: F64,
+    asked: Bools,
     codes: I64 | None,
     a: int,
     b: int,
@@ -83,18 +92,23 @@ def _fill(
     pairs: int,
 ) -> None:
     """Write one pair's comparison, and the same from the other side, into the arrays."""
-    sides = [rows[model][~np.isnan(rows[model])] for model in (a, b)]
-    groups = [None if codes is None else codes[~np.isnan(rows[model])] for model in (a, b)]
+    sides = [rows[model][asked[model]] for model in (a, b)]
+    groups = [None if codes is None else codes[asked[model]] for model in (a, b)]
     found = compare_unpaired(
         *sides, clusters_a=groups[0], clusters_b=groups[1], level=level, value_range=value_range
     )
     for one, other, sign in ((a, b, 1.0), (b, a, -1.0)):
-        ends = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+        filled["n_missing"][one, other] = found.n_failed_a + found.n_failed_b
         filled["difference"][one, other] = sign * found.difference
         filled["p_value"][one, other] = found.p_value
         filled["p_adjusted"][one, other] = min(1.0, pairs * found.p_value)
         filled["standard_error"][one, other] = (
             np.nan if found.standard_error is None else found.standard_error
         )
-        for low, high in (("low", "high"), ("own_low", "own_high")):
-            filled[low][one, other], filled[high][one, other] = ends
+        limits, scored = (found.low, found.high), (found.scored_low, found.scored_high)
+        for low, high, ends in (
+            ("low", "high", limits),
+            ("own_low", "own_high", limits),
+            ("scored_low", "scored_high", scored),
+        ):
+            filled[low][one, other], filled[high][one, other] = ends if sign > 0 else (-ends[1], -ends[0])

@@ -68,9 +68,20 @@ def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
     if n_missing:
         scores, there, counts = scores[scored], there[scored], counts[scored]
         ids = None if ids is None else ids[scored]
-    means = scores[:, 0] if scores.shape[1] == 1 else np.where(there, scores, 0.0).sum(axis=1) / counts
+    means = row_means(scores)
     codes, n_clusters = cluster_codes(ids)
     return Units(scores, means, codes, n_clusters, n_missing, int(counts.sum()))
+
+
+def row_means(scores: F64) -> F64:
+    """Means over draws of (items, draws), without nan; nan where all are."""
+    if scores.shape[1] == 1:
+        return scores[:, 0]
+    there = ~np.isnan(scores)
+    counts = there.sum(axis=1)
+    sums = np.where(there, scores, 0.0).sum(axis=1)
+    means: F64 = np.divide(sums, counts, out=np.full(len(scores), math.nan), where=counts > 0)
+    return means
 
 
 def score_matrix(values: npt.ArrayLike) -> F64:

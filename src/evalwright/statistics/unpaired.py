@@ -28,7 +28,7 @@ from evalwright.statistics._quantiles import (
     t_two_sided,
 )
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.intervals import Range, filled, mean_interval
 from evalwright.statistics.units import Clusters
 
 
@@ -36,7 +36,8 @@ from evalwright.statistics.units import Clusters
 class UnpairedComparison(Plain):
     """Model a on its items against model b on others. `difference` is mean_a - mean_b, [`low`, `high`] its interval.
 
-    `n_failed_*` items have no score and are in none of the numbers. `standard_error` is None where a side has none;
+    `n_failed_*` items have no score: the interval and the p-value hold whatever they would have been (nan where the range of a score
+    is not known), the means, `difference` and [`scored_low`, `scored_high`] are those of the scored ones. `standard_error` is None where a side has none;
     `degrees_of_freedom` (Welch-Satterthwaite) where no t quantile is used.
     """
 
@@ -55,6 +56,11 @@ class UnpairedComparison(Plain):
     interval_method: str
     standard_error: float | None
     degrees_of_freedom: float | None
+    scored_low: float
+    scored_high: float
+
+
+_Side = tuple[npt.ArrayLike, Clusters]
 
 
 class _Tested(NamedTuple):
@@ -80,15 +86,38 @@ def compare_unpaired(
 ) -> UnpairedComparison:
     """Compare two independent sets of scores (the table at the top of this module).
 
-    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
+    `a`, `b`: (n,) or (n, draws), nan = failed, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
     a cluster that is on both sides makes them dependent, which this cannot see. Raises ValueError as `mean_interval`.
     """
     check_level(level)
-    sides = (a, clusters_a), (b, clusters_b)
+    one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
+    scored_low, scored_high = tested.low, tested.high
+    if (one.n_failed or two.n_failed) and one.n and two.n:
+        tested = _filled(tested, (a, clusters_a), (b, clusters_b), level, value_range)
+    return UnpairedComparison(
+        n_a=one.n,
+        n_b=two.n,
+        n_failed_a=one.n_failed,
+        n_failed_b=two.n_failed,
+        mean_a=one.value,
+        mean_b=two.value,
+        difference=one.value - two.value,
+        level=level,
+        scored_low=scored_low,
+        scored_high=scored_high,
+        **tested._asdict(),
+    )
+
+
+def _tested(
+    a: _Side, b: _Side, level: float, value_range: Range | None
+) -> tuple[Estimate, Estimate, _Tested]:
+    """Both means and their comparison on the scores that are there."""
 
     def at(level: float) -> tuple[Estimate, Estimate]:
         one, two = (
-            mean_interval(values, clusters=ids, level=level, value_range=value_range) for values, ids in sides
+            mean_interval(values, clusters=ids, level=level, value_range=value_range)
+            for values, ids in (a, b)
         )
         return one, two
 
@@ -100,17 +129,23 @@ def compare_unpaired(
         tested = _proportions(one, two, value_range or (0.0, 1.0))
     else:
         tested = _welch(one, two, level, value_range) or _hybrid(one, two, at)
-    return UnpairedComparison(
-        n_a=one.n,
-        n_b=two.n,
-        n_failed_a=one.n_failed,
-        n_failed_b=two.n_failed,
-        mean_a=one.value,
-        mean_b=two.value,
-        difference=one.value - two.value,
-        level=level,
-        **tested._asdict(),
+    return one, two, tested
+
+
+def _filled(scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None) -> _Tested:
+    """The comparison whatever the failed scores would have been: over one with those of a at the worst and of b at the best, and
+    one the other way round; p is 1 where they disagree."""
+    if value_range is None:
+        return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
+    least, most = (
+        _tested((filled(a[0], one), a[1]), (filled(b[0], other), b[1]), level, value_range)[2]
+        for one, other in (value_range, value_range[::-1])
     )
+    every = [part for part in (scored, least, most) if not math.isnan(part.low)]
+    low, high = min(part.low for part in every), max(part.high for part in every)
+    sides = {(part.low + part.high > 0) - (part.low + part.high < 0) for part in every}
+    p_value = max(part.p_value for part in every) if len(sides) == 1 else 1.0
+    return scored._replace(low=low, high=high, p_value=p_value)
 
 
 def hybrid_limits(one: Estimate, two: Estimate) -> Range:

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.metrics.tree import Node
 from evalwright.tasks.entry_points import offered
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
 
 DIALECTS = {"lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT"}
 """The dialects that come with the package: name -> "module:object"."""
@@ -47,6 +51,29 @@ class Listed:
     members: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """One number of a group: the average by `node` of a metric of its tasks.
+
+    label: what it is called; found: the metric of each task that has it, as in `run.json`, by the task's name. published: the number by the other
+    framework's own arithmetic, which then stands as it is.
+    """
+
+    label: str
+    node: Node
+    found: Mapping[str, Mapping[str, Any]]
+    published: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of tasks with its averages, the first of which is the one that the group stands for. label: the name shown."""
+
+    name: str
+    label: str
+    averages: tuple[Averaged, ...]
+
+
 class Dialect(Protocol):
     """Another framework's tasks.
 
@@ -65,8 +92,8 @@ class Dialect(Protocol):
         prompt_format, chat: as of `load_tasks`. Raises UsageError.
         """
 
-    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Averages over groups of a run's tasks, as `runs.results.GroupResult.as_dict`. tasks: as in `run.json`."""
+    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
+        """Groups of a run's tasks that are averaged, inner ones first. tasks: as in `run.json`, those of this dialect."""
 
     def rules(
         self,
@@ -139,16 +166,6 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
             f"for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
             f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
         )
-
-
-def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The averages over groups of a run's tasks for `run.json`, dialect by dialect. tasks: those of `run.json`."""
-    by_dialect: dict[str, list[Mapping[str, Any]]] = {}
-    for task in tasks:
-        by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(task)
-    return [
-        group for name, own in by_dialect.items() if is_dialect(name) for group in dialect(name).groups(own)
-    ]
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import open_private
+from evalwright.core.private import open_private, ordinary
 from evalwright.core.secrets import mask
 
 
@@ -81,6 +81,6 @@ def write_file(path: Path, data: bytes | str) -> bool:
 def read_file(path: Path) -> bytes:
     """The bytes of a file that a person named, none where there is no file. Raises ConfigurationError with a sentence."""
     try:
-        return path.read_bytes() if path.exists() else b""
+        return ordinary(path).read_bytes() if path.exists() else b""
     except OSError as error:
         raise ConfigurationError(f"'{path}' cannot be read: {error.strerror or error}.") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import TaskError
+from evalwright.core.private import ordinary
 from evalwright.tasks.files import is_within
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def read_document(path: Path) -> Document:
     import yaml
 
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = ordinary(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TaskError(f"The task file '{shown(path)}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:

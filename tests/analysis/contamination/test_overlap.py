@@ -17,7 +17,7 @@ from evalwright.analysis.contamination.corpus import scan_corpus, words_of
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.documents.contamination import contamination_document
-from support.runs import make_run
+from support.runs import make_run, rewritten
 from support.typed import typed
 
 
@@ -108,7 +108,7 @@ def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
     for i, row in enumerate(rows):
         row["input"] = f"What is the name of the place with the number {i} on the old map?"
-    run.samples_file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run = rewritten(run, "".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "web.txt").write_text("\n".join(row["input"] for row in rows[::2]))
     report = contamination_report(run, corpus=[tmp_path / "web.txt"], n=13)
     (one,) = report.overlaps

@@ -22,7 +22,7 @@ from evalwright.reports.labelling import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
 from evalwright.tasks.loading import task_from_definition
 from support.judging import fill_in, judged_run, read_table, simulate
-from support.runs import make_run
+from support.runs import make_run, rewritten
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -219,7 +219,7 @@ def test_equal_answers_that_are_judged_again(tmp_path: Path) -> None:
         line["scores"]["test-scripted-judge"]["value"] = float(
             line["draw"] > 0 or int(line["id"][5:]) % 4 > 0
         )
-    run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = rewritten(run, "".join(json.dumps(line) + "\n" for line in lines))
     _, rows = drawn(run, 60)
     found = calibrate_judge(run, [labelled(rows, lambda row: 1)])
     assert found.faults["repeats"].unstable.value == pytest.approx(0.25)
@@ -232,7 +232,7 @@ def test_position_where_both_orders_were_asked(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
     for number, line in enumerate(lines):
         line["scores"]["score"]["parts"] = {"answer_first": 1.0, "answer_second": float(number % 3 == 0)}
-    run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = rewritten(run, "".join(json.dumps(line) + "\n" for line in lines))
     _, rows = drawn(run, 30)
     found = calibrate_judge(run, [labelled(rows, of(truth))])
     probe = found.faults["position"]

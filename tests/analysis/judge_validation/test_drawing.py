@@ -11,7 +11,7 @@ from evalwright import UsageError
 from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, keep_set, set_file
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from support.judging import judged_run
-from support.runs import make_run
+from support.runs import make_run, rewritten
 
 
 def test_what_has_no_verdict_is_not_drawn(tmp_path: Path) -> None:
@@ -97,5 +97,5 @@ def test_the_digest_is_of_the_answers_alone(tmp_path: Path) -> None:
         ({"answer": "another"}, False),
     ):
         changed = [{**lines[0], **change}, *lines[1:]]
-        run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in changed))
+        run = rewritten(run, "".join(json.dumps(line) + "\n" for line in changed))
         assert (read_verdicts(run).digest == before) is same

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from evalwright import Run, ScriptedModel, Task, evaluate, plan
+from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.power import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.statistics import (
-    items_for_difference,
-    smallest_visible_difference,
     wilson,
 )
 from evalwright.statistics.power import difference_variance
@@ -86,14 +87,122 @@ def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
     task = only(plan(small_task(200), ECHO, runs=runs, difference=0.1))
     limits = difference_variance(a, b, 0.1)
     assert task.paired_variance.value == limits.value
-    for got, variance in zip(
-        (task.items_for_difference.low, task.items_for_difference.value, task.items_for_difference.high),
-        (limits.low, limits.value, limits.high),
-        strict=True,
-    ):
-        assert got == items_for_difference(0.1, variance)
-    assert task.visible_paired.value == pytest.approx(float(smallest_visible_difference(200, limits.value)))
+    # Connor's formula with t quantiles, the added quarter counts, and the n / (n - 1) of the data's own variance.
+    better, worse = np.count_nonzero(a > b), np.count_nonzero(a < b)
+
+    def visible(n: int) -> float:
+        up, down, size = better * n / 30 * 29 / 30 + 0.25, worse * n / 30 * 29 / 30 + 0.25, n * 29 / 30 + 0.5
+        rate, critical, more = (up + down) / size, stats.t.ppf(0.975, n - 1), stats.t.ppf(0.8, n - 1)
+
+        def short(d: float) -> float:
+            share = max(rate, d)
+            return float(d * size**0.5 - critical * share**0.5 - more * (share - d * d) ** 0.5)
+
+        return float(optimize.brentq(short, 1e-9, 1 - 1e-9))
+
+    assert task.visible_paired.value == pytest.approx(visible(200))
+    assert task.items_for_difference.value == next(n for n in range(30, 999) if visible(n) <= 0.1)
+    low, value, high = (getattr(task.items_for_difference, end) for end in ("low", "value", "high"))
+    assert low < value < high
     assert task.items_for_difference.basis == "measured on 30 items of demo/small and demo/large, 95% limits"
+
+
+@pytest.mark.parametrize("cluster_size", [0, 4])
+@pytest.mark.parametrize("graded", [False, True])
+def test_the_plan_says_of_the_design_that_was_run_what_the_comparison_says(
+    tmp_path: Path, cluster_size: int, graded: bool
+) -> None:
+    rng = np.random.default_rng(9)
+    scores = rng.random((2, 60)) if graded else (rng.random((2, 60)) < [[0.5], [0.7]]).astype(float)
+    # Where the range of a score is not known, nothing bounds what failed, and nothing is said.
+    lost = 0.0 if graded else 0.1
+    given = [[None if rng.random() < lost else float(x) for x in row] for row in scores]
+    runs = [
+        make_run(
+            tmp_path,
+            scores=row,
+            model=f"demo/{name}",
+            cluster_size=cluster_size,
+            metric="mean" if graded else "accuracy",
+        )
+        for row, name in zip(given, ("small", "large"), strict=True)
+    ]
+    clusters = {"clusters": 15} if cluster_size else {}
+    forecast = plan(small_task(60, **clusters), ECHO, runs=runs, difference=0.1)
+    (compared,) = compare_runs(*runs).tasks
+    assert compared.paired is not None
+    task = only(forecast)
+    made = next(one for one in task.designs if one.made)
+    assert (made.items, made.repeats, made.prompts, made.answers) == (60, 1, 1, 60)
+    assert made.visible == pytest.approx(compared.paired.smallest_visible_difference, rel=1e-9)
+    assert made.half_width == pytest.approx((compared.paired.high - compared.paired.low) / 2, rel=1e-9)
+    assert task.visible_paired.value == made.visible
+    (cheapest,) = [one for one in task.designs if one.cheapest]
+    assert cheapest.enough and cheapest.items == task.items_for_difference.value
+    widths = [one.half_width for one in sorted(task.designs, key=lambda one: one.items)]
+    assert widths == sorted(widths, reverse=True)
+    assert "part of the items' share" in ((task.parts and task.parts.draw.basis) or "")
+
+
+def test_prompts_and_repeats_of_the_same_items_are_parts_of_their_own() -> None:
+    """Two models on 40 items, four prompts and two repeats of each: everything is measured, and more of each buys something."""
+    rng = np.random.default_rng(8)
+    chances: dict[tuple[str, str], float] = {}
+
+    def model(name: str, more: float) -> ScriptedModel:
+        def answer(request: object) -> str:
+            text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content  # type: ignore[attr-defined]
+            chance = chances.setdefault((name, text), float(rng.uniform(0.0, 0.6)) + more)
+            return "yes" if rng.random() < chance else "no"
+
+        return ScriptedModel(answer, name=name, version="1")
+
+    models = [model("m/a", 0.4), model("m/b", 0.0)]
+    answer = {"max_tokens": 8, "temperature": 1.0, "draws": 2}
+    wordings = ("{{ input }}", "Please: {{ input }}", "{{ input }} Answer.", "Now, {{ input }}")
+    runs = [
+        run
+        for number, wording in enumerate(wordings)
+        for run in evaluate(
+            small_task(40, answer=answer, prompt={"user": wording}), models, name=f"prompt-{number}"
+        )
+    ]
+    task = small_task(40, answer=answer, prompt={"user": wordings[0]})
+    found = only(plan(task, models, runs=runs, difference=0.1))
+    assert found.parts is not None
+    assert "4 prompts" in found.parts.prompt.basis and "2 repeats" in found.parts.draw.basis
+    assert found.parts.draw.value == pytest.approx(0.3, abs=0.1)
+    made = next(one for one in found.designs if one.made)
+    compared = compare_runs(runs[0], runs[1]).tasks[0].paired
+    assert compared is not None
+    assert (made.items, made.repeats, made.prompts, made.answers) == (40, 2, 1, 80)
+    assert made.visible == pytest.approx(compared.smallest_visible_difference, rel=1e-9)
+    by_design = {(one.items, one.repeats, one.prompts): one for one in found.designs}
+    assert by_design[40, 8, 1].half_width < by_design[40, 4, 1].half_width < made.half_width
+    assert by_design[40, 2, 10].half_width < by_design[40, 2, 3].half_width
+    assert by_design[40, 2, 3].answers == 240
+    alone = only(plan(task, models, runs=runs[:2], difference=0.1))
+    assert {one.prompts for one in alone.designs} == {1}
+    assert alone.parts is not None and alone.parts.shift.value is None
+    assert "one prompt" in alone.parts.shift.basis
+
+
+def test_the_average_over_tasks_is_that_of_the_comparison(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    names = ("factual-closed-book", "factual-grounded")
+    runs = [
+        make_run(
+            tmp_path,
+            scores={name: (rng.random(80) < rate).astype(float).tolist() for name in names},
+            model=f"demo/{model}",
+        )
+        for model, rate in (("small", 0.4), ("large", 0.6))
+    ]
+    tasks = [dataclasses.replace(small_task(80), name=name) for name in names]
+    forecast = plan(tasks, ECHO, runs=runs)
+    overall = compare_runs(*runs).overall
+    assert overall is not None and forecast.visible_overall is not None
+    assert forecast.visible_overall.value == pytest.approx(overall.smallest_visible_difference, rel=1e-9)
 
 
 def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def _excess(evidence: Evidence, level: float) -> Excess:
     """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
-        found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
+        found = compare_paired(evidence.judge, evidence.human, missing=False, clusters=clusters, level=level)
         return Excess(found.difference, found.low, found.high, f"paired, {found.test}")
     excess = evidence.judge - evidence.human
     mean = weighted_mean(excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level)
@@ -308,7 +308,7 @@ def calibrate_difference(
         samples_sha256=(str(a.data["samples"]["sha256"]), str(b.data["samples"]["sha256"])),
         drawn=len(first.drawn.rows),
         labelled=corrected.n_labels,
-        judge=compare_paired(judge_a, judge_b, clusters=clusters, level=level),
+        judge=compare_paired(judge_a, judge_b, missing=False, clusters=clusters, level=level),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),

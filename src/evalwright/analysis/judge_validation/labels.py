@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.core.errors import ConfigurationError, closest
+from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
@@ -82,7 +83,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
 
 def _read(path: Path, *, several: bool) -> LabelFile:
     try:
-        data = path.read_bytes()
+        data = ordinary(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(f"The labels '{path}' cannot be read: {error.strerror}.") from error
     if data[:4] == b"PK\x03\x04":

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from evalwright.analysis.power.designs import MeasuredPair
 from evalwright.analysis.power.forecasts import Amount, DrawsForecast
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis
@@ -25,12 +26,15 @@ GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
 
 def draws_of(
-    task: Task, spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], aim: Aim
+    task: Task,
+    spread: Variances,
+    sources: Sequence[Measured],
+    models: Sequence[ModelBasis],
+    aim: Aim,
+    pair: MeasuredPair | None = None,
 ) -> DrawsForecast:
-    """What draws are worth on this task. sources: runs of it; models: those under test."""
-    # None where the strategy does not show it.
-    temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
-    if "generate" not in task.strategy.needs or temperature == 0:
+    """What draws are worth on this task. sources: runs of it; models: those under test; pair: two of the runs compared."""
+    if not drawn_at_random(task):
         return DrawsForecast(task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY))
     within, draws, basis = _within(sources, aim.assumed)
     if not within:
@@ -38,6 +42,12 @@ def draws_of(
             None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
         )
         return DrawsForecast(task.draws, unknown, unknown)
+    if pair is not None and "within" not in aim.assumed:
+        return DrawsForecast(
+            task.draws,
+            _best(spread, sources, models, aim.assumed),
+            _needed_of(pair, len(task.samples), aim, basis),
+        )
     noise = [variance / count for variance, count in zip(within, draws, strict=True)]
     between = (spread.paired.value or 0.0) - (sum(noise) if len(noise) > 1 else 2 * noise[0])
     return DrawsForecast(
@@ -45,6 +55,24 @@ def draws_of(
         _best(spread, sources, models, aim.assumed),
         _needed(len(task.samples), max(0.0, between), within, spread, aim, basis),
     )
+
+
+def drawn_at_random(task: Task) -> bool:
+    """Whether another draw is another answer."""
+    # None where the strategy does not show it.
+    temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
+    return "generate" in task.strategy.needs and temperature != 0
+
+
+def _needed_of(pair: MeasuredPair, n_total: int, aim: Aim, basis: str) -> Amount:
+    """The draws with which all items show the difference, by the comparison that was made."""
+    for count in range(1, MOST_DRAWS + 1):
+        if pair.design.visible(n_total, count) <= aim.difference:
+            return Amount(count, basis=basis)
+    limit = pair.design.visible(n_total, math.inf)
+    if limit > aim.difference:
+        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
+    return Amount(None, basis=f"more than {MOST_DRAWS} draws")
 
 
 def _within(

@@ -75,6 +75,36 @@ class DrawsForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsForecast:
+    """Parts of the variance of one item's difference of two models: of items, of one draw of both, of the prompt on single items; and
+    `shift`, the variance of the mean difference between prompts."""
+
+    item: Amount
+    draw: Amount
+    prompt: Amount
+    shift: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class DesignForecast:
+    """What a comparison of so many items, repeats and prompts shows: half of its interval, and the smallest difference it detects.
+
+    With one prompt both are about that prompt, with several about prompts like these. answers: of each model. made: it was run;
+    cheapest: the fewest answers that detect the wished difference; enough: whether it does.
+    """
+
+    items: int
+    repeats: float
+    prompts: int
+    half_width: float
+    visible: float
+    answers: int
+    made: bool
+    cheapest: bool
+    enough: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TaskForecast:
     """What one task can show.
 
@@ -82,7 +112,8 @@ class TaskForecast:
     difference of two models, and of one item's score. design_effect: what clusters multiply variances by.
     items_for_difference, items_for_half_width: items that are needed. visible_paired, visible_unpaired: the smallest
     difference that all items show, of two models on the same items and on different ones; half_width: of one model's
-    interval on all items. n_used: items that the plan takes. models: what that takes, by model.
+    interval on all items. n_used: items that the plan takes. models: what that takes, by model. parts, designs: of runs of two
+    models, what their difference varies by, and what other designs would show; None and () without such runs.
     """
 
     task: str
@@ -102,6 +133,8 @@ class TaskForecast:
     n_used: int
     draws: DrawsForecast
     models: Mapping[str, ModelForecast]
+    parts: PartsForecast | None = None
+    designs: tuple[DesignForecast, ...] = ()
 
     @property
     def enough(self) -> bool | None:

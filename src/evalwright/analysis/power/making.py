@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.power.draws import draws_of
+from evalwright.analysis.power.designs import (
+    MeasuredPair,
+    designs_of,
+    measured_pair,
+    of_one_prompt,
+    parts_forecast,
+)
+from evalwright.analysis.power.draws import drawn_at_random, draws_of
 from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 from evalwright.analysis.power.opening import (
     MeasuredRun,
@@ -29,7 +37,8 @@ from evalwright.analysis.power.opening import (
 from evalwright.analysis.power.prompts import read_prompts
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, total, usage_of
-from evalwright.analysis.power.variances import variances_of
+from evalwright.analysis.power.variances import Variances, variances_of
+from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
@@ -97,10 +106,11 @@ def plan(
     if pilot is not None:
         sources = [measured_run(run) for run in pilot_runs(configuration, pilot, objects, progress)]
     with _known(home_folder(configuration.home)) as known:
-        made = [
+        found = [
             _task(number, planned, sources, aim, prices or {}, configuration.seed, known)
             for number in range(len(planned[0].tasks))
         ]
+    made, pairs = [one for one, _ in found], [pair for _, pair in found]
     totals = {name: add_up([task.models[name] for task in made]) for name in names}
     return Forecast(
         difference=difference,
@@ -111,7 +121,7 @@ def plan(
         pilot_runs=tuple(str(source.run.folder) for source in sources) if pilot is not None else (),
         pilot_failed=sum(source.run.n_failed for source in sources) if pilot is not None else 0,
         tasks=tuple(made),
-        visible_overall=_overall(made, aim),
+        visible_overall=_overall(made, pairs, aim),
         models=totals,
         notes=tuple(_notes(planned, made, totals, sources, pilot)),
         command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
@@ -140,28 +150,33 @@ def _task(
     prices: Mapping[str, Price],
     seed: int,
     known: Callable[[bytes], bool],
-) -> TaskForecast:
+) -> tuple[TaskForecast, MeasuredPair | None]:
     task = planned[0].tasks[number]
     measured = [_of_task(source, task.name) for source in sources]
     metric = _metric(task, measured)
     bounded = metric in BOUNDED
     clusters = _clusters(task)
-    spread = variances_of(bounded, clusters, measured, aim)
+    alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
+    spread = variances_of(bounded, clusters, alike, aim)
+    pair = measured_pair(task.name, sources, clusters, aim)
     single, paired = _product(spread.single, spread.design), _product(spread.paired, spread.design)
     n_total = len(task.samples)
-    need = paired.through(
-        lambda v: max(1, int(items_for_difference(aim.difference, v, level=aim.level, power=aim.power)))
-    )
-    narrow = single.through(lambda v: max(1, int(items_for_half_width(aim.half_width, v, level=aim.level))))
+    if pair is None:
+        need, visible = _assumed(n_total, paired, spread, bounded, aim)
+    else:
+        need, visible = _measured(n_total, pair, spread.paired, aim)
+    if spread.half is None:
+        narrow = single.through(
+            lambda v: max(1, int(items_for_half_width(aim.half_width, v, level=aim.level)))
+        )
+        half = aim.visible(n_total, single, bounded, _HALF)
+    else:
+        narrow = spread.half.through(lambda h: max(1, math.ceil((h / aim.half_width) ** 2)))
+        half = spread.half.times(1 / math.sqrt(n_total))
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
-    visible = aim.visible(n_total, paired, bounded)
-    if spread.binary:  # of right-or-wrong scores not less than any could show
-        design = spread.design.value or 1.0
-        least = least_visible_difference(n_total, design=design, level=aim.level, power=aim.power)
-        visible = visible.through(lambda x: max(x, least))
     bases = [_basis(one, number, sources, prices, seed, known) for one in planned]
-    return TaskForecast(
+    forecast = TaskForecast(
         task=task.name,
         metric=metric,
         bounded=bounded,
@@ -174,14 +189,52 @@ def _task(
         items_for_difference=need,
         items_for_half_width=narrow,
         visible_paired=visible,
-        visible_unpaired=aim.visible(n_total, single.times(2.0), bounded),
-        half_width=aim.visible(n_total, single, bounded, _HALF),
+        visible_unpaired=aim.visible(n_total, single.times(2.0), bounded)
+        if spread.half is None
+        else half.through(lambda h: aim.unpaired(h, bounded)),
+        half_width=half,
         n_used=n_used,
-        draws=draws_of(task, spread, measured, bases, aim),
+        draws=draws_of(task, spread, alike, bases, aim, pair),
         models={
             one.model.name: usage_of(basis, n_used * task.draws, n_total * task.draws, aim)
             for one, basis in zip(planned, bases, strict=True)
         },
+        parts=None if pair is None else parts_forecast(pair),
+        designs=() if pair is None else tuple(designs_of(pair, n_total, drawn_at_random(task), aim)),
+    )
+    return forecast, pair
+
+
+def _assumed(
+    n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
+) -> tuple[Amount, Amount]:
+    """Items that the difference needs, and the difference that all items show, by the normal approximation of a variance."""
+    need = paired.through(
+        lambda v: max(1, int(items_for_difference(aim.difference, v, level=aim.level, power=aim.power)))
+    )
+    visible = aim.visible(n_total, paired, bounded)
+    if spread.binary:  # of right-or-wrong scores not less than any could show
+        design = spread.design.value or 1.0
+        least = least_visible_difference(n_total, design=design, level=aim.level, power=aim.power)
+        visible = visible.through(lambda x: max(x, least))
+    return need, visible
+
+
+def _measured(n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim) -> tuple[Amount, Amount]:
+    """The same from a comparison that was made, with the limits of its variance."""
+    design, basis, whole = pair.design, variance.basis, variance.value
+    if pair.made.n < pair.n:
+        basis += (
+            f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the same share is expected"
+        )
+
+    def ends(of: Callable[[float], float | None]) -> Amount:
+        low, high = (of(end / whole) if end and whole else None for end in (variance.low, variance.high))
+        return Amount(of(1.0), low, high, basis)
+
+    return (
+        ends(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
+        ends(lambda ratio: design.visible(n_total, ratio=ratio)),
     )
 
 
@@ -237,13 +290,30 @@ def _product(a: Amount, b: Amount) -> Amount:
     return Amount(a.value * b.value, low, high, basis)
 
 
-def _overall(tasks: Sequence[TaskForecast], aim: Aim) -> Amount | None:
+def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim) -> Amount | None:
     """The smallest difference that the average over tasks shows, every task counting the same, with all items.
 
-    The variance of that difference is sum_t (variance_t / n_t) / T^2. None for one task and for tasks in different units.
+    Of runs of the same two models that of their comparison, scaled by what the single tasks show with all items. Else the variance of
+    that difference is sum_t (variance_t / n_t) / T^2. None for one task and for tasks in different units.
     """
     if len(tasks) < 2 or not all(task.bounded for task in tasks):
         return None
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) == len(tasks) and len({pair.names for pair in known}) == 1:
+        made = Average(tuple(pair.found for pair in known)).difference()
+        now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
+        basis = f"the comparison of {known[0].names}"
+
+        def seen(end: Callable[[Amount], float | None]) -> float:
+            return (
+                made.smallest_visible_difference
+                * math.hypot(*(end(task.visible_paired) or 0.0 for task in tasks))
+                / now
+            )
+
+        return Amount(
+            seen(lambda one: one.value), seen(lambda one: one.least), seen(lambda one: one.most), basis
+        )
     parts = [
         _product(task.paired_variance, task.design_effect).times(1 / (task.n_total * len(tasks) ** 2))
         for task in tasks

@@ -10,6 +10,7 @@ from evalwright.analysis.power.forecasts import Amount
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import smallest_visible_difference
+from evalwright.statistics._quantiles import normal_quantile
 
 ASSUMPTIONS = {
     "accuracy": "the share of right answers, between 0 and 1",
@@ -92,6 +93,12 @@ class Aim:
             return min(1.0, found) if bounded else found
 
         return variance.through(seen)
+
+    def unpaired(self, half: float, bounded: bool) -> float:
+        """The smallest difference of two models on different items, each known to +- half."""
+        z = normal_quantile(0.5 + self.level / 2)
+        found = math.sqrt(2) * half * (z + normal_quantile(self.power)) / z
+        return min(1.0, found) if bounded else found
 
 
 def read_assumptions(texts: Sequence[str]) -> dict[str, float]:

@@ -33,7 +33,8 @@ WORST = "worst case, nothing measured"
 class Variances:
     """Mean score, variance of one item's score and of one item's difference of two models, and the design effect.
 
-    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs discordant items.
+    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs discordant items. half: of runs,
+    half of the interval of one model's mean if it rested on one item; that of n is it over the root of n.
     """
 
     score: Amount
@@ -41,6 +42,7 @@ class Variances:
     paired: Amount
     design: Amount
     binary: bool
+    half: Amount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def variances_of(
 ) -> Variances:
     """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
     commons = [CommonItems.of(a, b) for a, b in combinations(sources, 2)]
-    score, single = _single(bounded, sources, aim)
+    score, single, half = _single(bounded, clusters, sources, aim)
     right_or_wrong = all(np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources)
     return Variances(
         score,
@@ -75,6 +77,7 @@ def variances_of(
         _paired(bounded, commons, single, aim),
         _design(clusters, sources, commons, aim),
         bounded and "variance" not in aim.assumed and right_or_wrong,
+        half,
     )
 
 
@@ -87,11 +90,13 @@ def _largest(found: Sequence[Amount]) -> Amount | None:
     return max(found, key=lambda amount: amount.value or 0.0) if found else None
 
 
-def _single(bounded: bool, sources: Sequence[Measured], aim: Aim) -> tuple[Amount, Amount]:
-    """Mean score and variance of one item's score; of several runs those of the one that varies most."""
+def _single(
+    bounded: bool, clusters: NDArray[np.int64] | None, sources: Sequence[Measured], aim: Aim
+) -> tuple[Amount, Amount, Amount | None]:
+    """Mean score, variance of one item's score, and `Variances.half`; of several runs those of the one that varies most."""
     if "accuracy" in aim.assumed and bounded:
         p = aim.assumed["accuracy"]
-        return Amount(p, basis=ASSUMED), Amount(p * (1 - p), basis=f"accuracy {p:g}, {ASSUMED}")
+        return Amount(p, basis=ASSUMED), Amount(p * (1 - p), basis=f"accuracy {p:g}, {ASSUMED}"), None
     value_range = (0.0, 1.0) if bounded else None
     found = []
     for source in sources:
@@ -102,16 +107,39 @@ def _single(bounded: bool, sources: Sequence[Measured], aim: Aim) -> tuple[Amoun
         variance = _amount(limits, basis)
         if variance is not None:
             low, high = _finite(estimate.low), _finite(estimate.high)
-            found.append((variance, Amount(estimate.value, low, high, basis)))
+            half = None
+            if low is not None and high is not None and "design_effect" not in aim.assumed:
+                whole = (high - low) / 2 * math.sqrt(len(means) * more_clustered(means, ids, clusters))
+                value = variance.value or 1.0
+                least, most = (
+                    whole * math.sqrt(end / value) if end else None for end in (variance.low, variance.high)
+                )
+                half = Amount(whole, least, most, basis)
+            found.append((variance, Amount(estimate.value, low, high, basis), half))
     if found:
-        variance, score = max(found, key=lambda pair: pair[0].value or 0.0)
-        return score, variance
+        variance, score, half = max(found, key=lambda one: one[0].value or 0.0)
+        return score, variance, half
     if bounded:
-        return Amount(0.5, 0.0, 1.0, WORST), Amount(0.25, basis=f"{WORST}: half of the answers right")
+        return Amount(0.5, 0.0, 1.0, WORST), Amount(0.25, basis=f"{WORST}: half of the answers right"), None
     unknown = Amount(
         None, basis="scores of this metric have no limits, so their variance can only be measured on runs"
     )
-    return unknown, unknown
+    return unknown, unknown, None
+
+
+def more_clustered(
+    values: NDArray[np.float64], ids: NDArray[np.int64] | None, clusters: NDArray[np.int64] | None
+) -> float:
+    """What the clusters of the whole task multiply variances by, over what those of the items asked (ids) do.
+
+    Some of a task's items have thinner clusters than all of them have; the correlation within clusters is the same.
+    """
+    if ids is None or clusters is None:
+        return 1.0
+    rho = cluster_correlation(values, ids).value
+    if math.isnan(rho):
+        return 1.0
+    return design_effect(rho, cluster_weight(clusters)) / design_effect(rho, cluster_weight(ids))
 
 
 def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim) -> Amount:

@@ -19,6 +19,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
+from evalwright.core.private import ordinary
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.secrets import holds_secret, key_in, mask_message, remember_environment
@@ -68,7 +69,6 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
 
     Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
     """
-    run.verify()
     _check_fit(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))
@@ -278,7 +278,7 @@ def read_submission(path: Path) -> Submission:
 
 def _unpacked(path: Path) -> bytes:
     """The file's text, gzip or not, read no further than the limit. Raises RunError."""
-    with path.open("rb") as file:
+    with ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         try:

@@ -127,7 +127,7 @@ def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
 def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
         found = scorer.function(sample, answer)
-        return 0.0 if isinstance(found, Undecided) else checked_score(found).value
+        return 0.0 if isinstance(found, Undecided) else checked_score(found, scorer.name, sample.id).value
     except ConfigurationError:
         raise
     except Exception as error:

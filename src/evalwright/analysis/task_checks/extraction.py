@@ -77,7 +77,7 @@ def _is_read(sample: Sample, answer: Answer, scorer: Scorer) -> bool:
     if not answer.text.strip():
         return False
     try:
-        return checked_score(scorer.function(sample, answer)).label != _UNREAD
+        return checked_score(scorer.function(sample, answer), scorer.name, sample.id).label != _UNREAD
     except ConfigurationError:
         raise
     except Exception:

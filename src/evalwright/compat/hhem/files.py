@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number, read_rows
 from evalwright.core.errors import RunError, closest
+from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
@@ -191,7 +192,7 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
     """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
     csv.field_size_limit(1 << 27)  # an annual report has more than the 128 KiB that are allowed otherwise
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with ordinary(path).open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
             if "article_id" not in (rows.fieldnames or ()):
                 raise RunError(

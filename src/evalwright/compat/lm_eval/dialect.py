@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.tasks import Task
-from evalwright.tasks.dialects import Listed, Rules
+from evalwright.tasks.dialects import Group, Listed, Rules
 
 
 class LmEval:
@@ -28,11 +28,11 @@ class LmEval:
 
         return load_named(name, settings, prompt_format=prompt_format, takes_chat=chat)
 
-    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
         """The averages of its group files."""
-        from evalwright.compat.lm_eval.tasks.results import group_records
+        from evalwright.compat.lm_eval.tasks.results import dialect_groups
 
-        return group_records(tasks)
+        return dialect_groups(tasks)
 
     def rules(
         self,

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from evalwright.compat.recording import Recorded, field, nothing_at, number, parsed, read_rows
 from evalwright.core.errors import RunError
+from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 
 MOST_BYTES = 64 << 20
@@ -225,7 +226,7 @@ def _text(path: Path) -> str:
             raise RunError(
                 f"{path} is larger than {MOST_BYTES >> 20} MiB: it is not a file of open-factual-bench."
             )
-        return path.read_text(encoding="utf-8-sig")
+        return ordinary(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

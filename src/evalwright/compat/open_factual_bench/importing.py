@@ -35,6 +35,7 @@ from evalwright.compat.recording import (
     write_run,
 )
 from evalwright.core.errors import RunError
+from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import fingerprint_of
@@ -91,7 +92,7 @@ def _import(
     alone: bool,
     taken: set[Path],
 ) -> Run:
-    digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
+    digest = hashlib.sha256(ordinary(recorded.path).read_bytes()).hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     identity = fingerprint_of({"imported": digest, "facts": [scoring, known]})
     parts = [recorded.run_id, "published" if scoring == "published" else ""]

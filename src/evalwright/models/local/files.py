@@ -15,7 +15,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import home_folder, private_folder
+from evalwright.core.private import home_folder, ordinary, private_folder
 
 NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Endings of files in a model folder that change no answer."""
@@ -73,7 +73,7 @@ def parameter_count(folder: Path) -> int | None:
     total = 0
     for path in folder.glob("*.safetensors"):
         try:
-            with path.open("rb") as file:
+            with ordinary(path).open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 header = from_json(file.read(min(size, 100_000_000)))
         except (OSError, ValueError):
@@ -88,16 +88,20 @@ def content_hash(folder: Path) -> str:
     Weights that an index names are hashed wherever they lie.
     """
     whole = hashlib.blake2b(digest_size=16)
-    files = {path.name: path for path in folder.iterdir() if path.is_file() and _is_read(path.name)}
+    files = {path.name: path for path in folder.iterdir() if _is_no_folder(path) and _is_read(path.name)}
     more = folder.glob("additional_chat_templates/*.jinja")
     files |= {path.relative_to(folder).as_posix(): path for path in more}
     for index in folder.glob("*.index.json"):
         shards = read_json(index).get("weight_map")
         named = {str(name) for name in shards.values()} if isinstance(shards, Mapping) else set()
-        files |= {name: folder / name for name in named if (folder / name).is_file()}
+        files |= {name: folder / name for name in named if (folder / name).exists()}
     for name, path in sorted(files.items(), key=lambda pair: folder / pair[0]):
         whole.update(f"{name}\0{file_hash(path)}\n".encode())
     return whole.hexdigest()
+
+
+def _is_no_folder(path: Path) -> bool:
+    return path.exists() and not path.is_dir()
 
 
 def file_state(path: Path) -> list[int]:
@@ -107,8 +111,14 @@ def file_state(path: Path) -> list[int]:
 
 
 def file_hash(path: Path) -> str:
-    """The BLAKE2b hash of one file; that of a large file is kept in the home folder by its path and state."""
-    state = file_state(path)
+    """The BLAKE2b hash of one file; that of a large file is kept in the home folder by its path and state.
+
+    Raises ConfigurationError for a pipe or a device: whatever loads the model would wait for it without end.
+    """
+    try:
+        state = file_state(ordinary(path))
+    except OSError as error:
+        raise ConfigurationError(f"The model's file '{path}' cannot be read: {error.strerror}.") from None
     if state[0] < _CACHED_FROM:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     key = [str(path.resolve()), *state]

@@ -31,7 +31,7 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.exchange import Reply, largest_reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
 from evalwright.models.remote.keys import (
     Secret,
@@ -181,9 +181,8 @@ class ApiModel(RemoteModel):
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
         call = self.wire.build(request, self.settings)
-        largest = largest_reply(limit_within(call.payload) if isinstance(request, Generate) else 0)
         try:
-            reply = await self.client.send(replace(call, largest=largest))
+            reply = await self.client.send(call)
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
@@ -239,9 +238,11 @@ class ApiModel(RemoteModel):
 
     def _with_defaults(self, request: Generate) -> Generate:
         """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
-        defaults = self.provider.defaults
+        defaults, least = self.provider.defaults, self.provider.least_temperature
+        if not defaults and least is None:
+            return request
+        asked = request.temperature
         changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
-        least, asked = self.provider.least_temperature, request.temperature
         if least is not None and asked is not None and asked < least:
             changed["temperature"] = least
         return replace(request, **changed) if changed else request

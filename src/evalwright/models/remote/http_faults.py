@@ -32,8 +32,11 @@ SHOWN = 80
 """Characters of a broken reply that an error shows."""
 _MESSAGE = 300
 
-_OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
-"""424 is what Amazon says where the model behind it failed."""
+_TRANSIENT = frozenset({424, 425})
+"""Beside the statuses from 500 on. Amazon says 424 where the model behind it failed; 425 asks to send again (RFC 8470)."""
+_PERMANENT = frozenset({501, 505, 506, 508, 510, 511})
+"""What no later sending mends: the server cannot do it, loops, or a network wants a login. Any other status from 500 on may pass
+by, also one that nobody knows: it counts as 500 (RFC 9110, section 15)."""
 _UNSURE = frozenset({424, 502, 504, 520, 524})
 """What a gateway says where the server behind it may have done the work, and may bill it."""
 _FILTERED = frozenset({
@@ -157,7 +160,7 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
         return AuthenticationFailed, "does not accept the API key"
     if status == 408:
         return TimedOut, "timed out while waiting for the request"
-    if status in _OVERLOADED or 520 <= status <= 530:
+    if status in _TRANSIENT or (500 <= status < 600 and status not in _PERMANENT):
         return Overloaded, "had a server error"
     return Rejected, "rejected the request"
 

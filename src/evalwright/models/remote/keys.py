@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import ordinary
 from evalwright.core.secrets import MASKED, remember
 from evalwright.models.trust import trust_path, trusted
 
@@ -105,7 +106,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     Raises ConfigurationError where the file cannot be read as text.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = ordinary(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

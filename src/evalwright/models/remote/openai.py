@@ -152,10 +152,21 @@ class OpenAIModel(ApiModel):
                 raise ConfigurationError(
                     f"The {self.interface} interface has no echo: add -M interface=completions to compare likelihoods."
                 )
+            self._refuse_what_needs_echo()
             return super()._abilities()
         if self._echo is None:
             self._echo = not self.official if self._echo_wanted is None else self._echo_wanted
+        if not self._echo:
+            self._refuse_what_needs_echo()
         return frozenset(("generate", "log-likelihood", "rolling") if self._echo else ("generate",))
+
+    def _refuse_what_needs_echo(self) -> None:
+        for name, given in (("bos", self._bos), ("context_length", self._context_length)):
+            if given:
+                raise ConfigurationError(
+                    f"-M {name} has no effect on '{self.name}': it is for log-likelihoods, which need -M interface=completions and a "
+                    f"server that echoes log-probabilities. Leave it out."
+                )
 
     def _more_identity(self) -> Mapping[str, Any]:
         return {"bos": self._bos or None, "context_length": self._context_length}

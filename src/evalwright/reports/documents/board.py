@@ -36,6 +36,11 @@ def board_document(
     # Without what is said of a column that is not there.
     notes = [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
+    pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
+    for one in board.more:
+        own = [pages[row.place] for row in one.rows] if links else []
+        new = [note for note in one.notes if note not in board.notes]
+        blocks += [doc.Heading(one.tasks[0].metric), _table(one, {}, own, False), doc.Notes(new)]
     if shown:
         blocks += _tasks(board, shown)
         blocks.append(doc.Heading("Model by model"))
@@ -77,7 +82,10 @@ def score_note(column: ScoreColumn) -> str:
 def _lede(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
-    models, tasks = numbers.counted(len(board.rows), "model"), numbers.counted(len(board.tasks), "task")
+    models, tasks = (
+        numbers.counted(len(board.rows), "model"),
+        numbers.counted(sum(len(one.tasks) for one in (board, *board.more)), "task"),
+    )
     return f"{models}, {tasks}, {when}"
 
 
@@ -167,7 +175,7 @@ def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
     columns = doc.columns("Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data")
     rows: list[Sequence[doc.Content]] = []
     warnings = []
-    for task in board.tasks:
+    for task in (task for one in (board, *board.more) for task in one.tasks):
         records = [record for run in runs for record in run.data["tasks"] if record["name"] == task.name]
         rows.append(_task(task, records))
         fields = (("version", "versions"), ("content_hash", "data"), ("definition", "prompts or settings"))

@@ -12,6 +12,7 @@ from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison
+from evalwright.statistics import MacroDifference
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -24,8 +25,9 @@ def comparison_document(
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
-        _differences(comparison),
+        *_differences(comparison),
         *(remark for task in comparison.tasks for remark in _remarks(task)),
+        *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
     ]
     for task in comparison.tasks:
@@ -62,7 +64,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             _mean(part.mean_b, True),
             numbers.difference(part.difference, part.low, part.high, bounded=True),
             numbers.p_value(part.p_value),
-            numbers.items(part.n, 0, part.n_clusters),
+            numbers.items(part.n, part.n_missing, part.n_clusters, failed="unscored"),
         )
         for gain in gains
         for name, part in gain.parts.items()
@@ -98,27 +100,53 @@ def visible(least: float, bounded: bool) -> str:
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def _differences(comparison: Comparison) -> doc.Table:
-    columns = doc.columns(
-        "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
-    )
-    rows = [_difference(task) for task in comparison.tasks]
-    if comparison.overall:
-        whole = comparison.overall
-        rows.append(
-            (
-                f"mean of {numbers.counted(whole.n_tasks, 'task')}",
-                "",
-                "",
-                numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
-                numbers.p_value(whole.p_value),
-                "Welch-Satterthwaite t",
-                visible(whole.smallest_visible_difference, True),
-                "",
-                numbers.count(whole.n),
-            )
+_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+
+
+def _differences(comparison: Comparison) -> Iterator[doc.Table]:
+    """A table for the tasks in points, and one for each metric in another unit."""
+    units: dict[str, list[Sequence[doc.Content]]] = {}
+    for task in comparison.tasks:
+        units.setdefault("" if task.bounded else task.metric, []).append(_difference(task))
+    for one in comparison.groups:
+        units.setdefault("", []).append(
+            _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
         )
-    return doc.Table(columns, rows, "Differences")
+    if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
+        tasks = numbers.counted(comparison.overall.n_tasks, "task")
+        units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
+    for rows in units.values():
+        yield doc.Table(doc.columns(*_COLUMNS), rows, "Differences")
+
+
+def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
+    """The other metrics, a line each."""
+    for task in tasks:
+        for other in task.others:
+            found, less = other.result, ", less is better" if other.lower_is_better else ""
+            a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
+            gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
+            said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
+            yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
+            for warning in set(other.warnings) - set(task.warnings):
+                yield doc.Note(f"{task.task}: {warning}", "warn")
+
+
+def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
+    """A mean over tasks; nothing but its name where it has no number."""
+    if whole is None:
+        return (name, "", "", numbers.NOTHING, "", "", "", "", "")
+    return (
+        name,
+        "",
+        "",
+        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+        numbers.p_value(whole.p_value),
+        "t, tasks as a sample" if whole.tasks_are == "sample" else "t",
+        visible(whole.smallest_visible_difference, True),
+        "",
+        numbers.items(whole.n, whole.n_missing, failed="unscored"),
+    )
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
@@ -126,7 +154,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
     if paired:
         least = visible(paired.smallest_visible_difference, task.bounded)
-        items = numbers.items(paired.n, 0, paired.n_clusters)
+        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored")
     else:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
@@ -150,11 +178,7 @@ def _mean(mean: float, bounded: bool) -> str:
 
 
 def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
-    counts = (
-        (task.only_a, "only in A"),
-        (task.only_b, "only in B"),
-        (task.paired.n_missing if task.paired else 0, "without a score from both"),
-    )
+    counts = (task.only_a, "only in A"), (task.only_b, "only in B")
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
         yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
@@ -167,7 +191,7 @@ def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
         doc.Column(sliced.key, folds=True, key=True),
-        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
+        *doc.columns("A>", "B>", "A - B>", "p>", "p adjusted>", "Min. detectable>", "Items>"),
     ]
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
@@ -179,12 +203,17 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
-                numbers.items(paired.n, 0, paired.n_clusters),
+                numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored"),
             )
         )
-    note = f"Adjusted p: {sliced.correction}. Each interval is that of its slice alone."
+    level = sliced.parts[0].paired.level
+    note = (
+        f"Adjustment: {sliced.correction}. A slice differs where the adjusted p is below 0.05; "
+        f"intervals have the level that agrees with it ({100 * level:.4g}%)."
+    )
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
         note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."

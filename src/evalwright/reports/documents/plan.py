@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
+from evalwright.analysis.power.forecasts import (
+    Amount,
+    Forecast,
+    ModelForecast,
+    PartsForecast,
+    TaskForecast,
+)
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 
@@ -57,6 +64,76 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
         *more,
     ]
     yield doc.Table(columns, rows, f"What {task.task} can detect")
+    if task.designs and task.parts is not None:
+        yield from _designs(task, task.parts, forecast)
+
+
+def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> Iterator[doc.Block]:
+    """What the difference varies by, and what more items, repeats or prompts would buy."""
+
+    def root(x: float) -> str:
+        return f"{100 * math.sqrt(x):.1f}" if task.bounded else f"{math.sqrt(x):.3g}"
+
+    what = {
+        "items": parts.item,
+        "repeats (one of both models)": parts.draw,
+        "prompts, item by item": parts.prompt,
+        "prompts, all items together": parts.shift,
+    }
+    yield doc.Table(
+        doc.columns(
+            "The difference varies with*", f"Standard deviation{', points' * task.bounded}~", "Rests on~"
+        ),
+        [(name, amount(found, root), found.basis) for name, found in what.items()],
+        f"What the difference on {task.task} varies by",
+    )
+    columns = doc.columns(
+        "Items>",
+        "Repeats>",
+        "Prompts>",
+        "Difference known to>",
+        "Min. detectable>",
+        "Answers per model>",
+        "*",
+    )
+    rows: list[Sequence[doc.Content]] = []
+    for one in task.designs:
+        said = [
+            *(["as run"] if one.made else []),
+            *(["cheapest that is enough"] if one.cheapest else []),
+            *(["for prompts like these"] if one.prompts > 1 else []),
+        ]
+        rows.append(
+            (
+                numbers.count(one.items),
+                f"{one.repeats:g}",
+                str(one.prompts),
+                f"+- {_points(one.half_width, task.bounded)}",
+                doc.Cell(_points(one.visible, task.bounded), "good" if one.enough else ""),
+                numbers.count(one.answers),
+                ", ".join(said),
+            )
+        )
+    yield doc.Table(columns, rows, f"Designs for {task.task}")
+    yield doc.Note(_cheapest(task, forecast), "quiet")
+
+
+def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
+    """Which design detects the wished difference with the fewest answers."""
+    wanted = _points(forecast.difference, task.bounded)
+    one = next((one for one in task.designs if one.cheapest), None)
+    if one is None:
+        return f"No number of items or repeats detects a difference of {wanted}."
+    more = (
+        ""
+        if one.items <= task.n_total
+        else f", which are more items than the {numbers.count(task.n_total)} there are"
+    )
+    repeats = numbers.counted(round(one.repeats), "repeat")
+    return (
+        f"The cheapest design that detects {wanted}: {numbers.counted(one.items, 'item')} with {repeats} of one prompt, "
+        f"{numbers.counted(one.answers, 'answer')} of each model{more}."
+    )
 
 
 def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, str]]:

@@ -78,7 +78,8 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
         shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
-        title = f"Group {shown}: {numbers.counted(len(group.tasks), 'task')}"
+        how = f", {group.average}" if group.average else ""
+        title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
     said = stopping_sentences(run)
     if said:
@@ -129,17 +130,19 @@ def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[do
 
 
 def _bounds(metric: MetricResult, failed: str) -> Iterator[doc.Note]:
-    """What items without a score could have changed. failed: what they are called."""
+    """What items without a score could have changed, and how few clusters there are. failed: what those items are called."""
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
         n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
         what = failed if not undecided else "undecided" if n == undecided else f"{failed} or undecided"
-        each = numbers.plural(n, "it", "all of them")
         yield doc.Note(
-            f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: it would be "
-            f"{ends[0]} with {each} wrong, {ends[1]} with {each} right.",
+            f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: whatever "
+            f"{numbers.plural(n, 'it', 'they')} would have scored, it is between {ends[0]} and {ends[1]}, sampling error "
+            "included.",
             "warn",
         )
+    if few := numbers.few_clusters(metric.estimate.effective_clusters):
+        yield doc.Note(f"{metric.label}: {few}", "warn")
 
 
 def _metrics(metrics: Sequence[MetricResult], failed: str = "failed") -> doc.Table:

@@ -24,13 +24,14 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
     blocks: list[doc.Block] = []
     for table in [*([comparison.overall] if comparison.overall else []), *comparison.tasks]:
         name = table.task or "Over all tasks"
-        less = ", less is better" if table.lower_is_better else ""
         blocks += [
-            doc.Heading(f"{name} ({table.metric}{less})"),
+            doc.Heading(f"{name} ({table.metric}{_less(table)})"),
             _runs(comparison, table),
             _pairs([table]),
             _how([table]),
         ]
+    for table in comparison.others:
+        blocks += [doc.Heading(f"{table.task}, also {table.metric}{_less(table)}"), _runs(comparison, table)]
     blocks += [doc.Note(warning, "warn") for warning in comparison.warnings]
     blocks.append(doc.Note(comparison.estimand, "quiet"))
     for task in comparison.tasks:
@@ -43,6 +44,10 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
     return doc.Document(f"Comparison of {count}, {against}, paired by item", blocks)
+
+
+def _less(table: PairTable) -> str:
+    return ", less is better" if table.lower_is_better else ""
 
 
 def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
@@ -94,7 +99,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
 
 def _items(mean: Estimate) -> str:
     """Scored items, of all items where some have no score."""
-    asked = f" of {numbers.count(mean.n + mean.n_failed)}" if mean.n_failed else ""
+    asked = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = "" if mean.n_clusters is None else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
     return f"{numbers.count(mean.n)}{asked}{clusters}"
 
@@ -121,7 +126,9 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                     doc.Cell(difference, "strong" if pair.verdict in ("better", "worse") else ""),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
-                    numbers.count(pair.n) if pair.n or pair.verdict == "not compared" else "unpaired",
+                    numbers.items(pair.n, pair.n_missing, failed="unscored")
+                    if pair.n or pair.verdict == "not compared"
+                    else "unpaired",
                 )
             )
     return doc.Table(columns, rows, "Pairs")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
-from evalwright.core.private import home_folder, private_folder
+from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.yaml_files import shown
@@ -79,7 +79,7 @@ def _made(name: str, rows: Any, most: float = math.inf) -> Path:
 def _hash_of_file(path: Path, *parts: str) -> str:
     digest = hashlib.blake2b(json.dumps([*parts, _VERSION]).encode(), digest_size=12)
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
     except OSError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
-from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.datasets.rows import LONGEST_ROW, Row
 from evalwright.tasks.yaml_files import kind_of, shown
 
 SUFFIXES = {
@@ -27,7 +27,7 @@ _CHUNK = 1 << 18
 _SMALL = 1 << 28
 _MOST_EXPANDED = 200
 """How many times its own size a packed file may hold, where that is more than `_SMALL` bytes."""
-_LONGEST_CELL = 1 << 27
+_LARGEST_OBJECT = 1 << 30
 
 
 def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[int, Row]]:
@@ -45,7 +45,7 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
     label = shown(path)
     number = 0
     # An article may have more than the 128 KiB that a cell is allowed otherwise.
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LONGEST_ROW)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)
@@ -100,6 +100,11 @@ def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
     try:
         with path.open(encoding="utf-8-sig") as file:
             if key is not None:
+                if path.stat().st_size > _LARGEST_OBJECT:
+                    raise DatasetError(
+                        f"{label}: a list within an object is read as a whole, and the file is larger than {_LARGEST_OBJECT >> 30} GiB; "
+                        f"write its rows as JSONL."
+                    )
                 yield from _checked(enumerate(_list_in(file, key, label), 1), label)
             else:
                 yield from _checked(_json_array(file, label), label)
@@ -162,6 +167,10 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
             except (ValueError, RecursionError) as error:
                 # Reading twice as much each time keeps the work linear in the size of a row.
                 more = file.read(max(_CHUNK, len(buffer) - position))
+                if len(buffer) - position + len(more) > LONGEST_ROW:
+                    raise DatasetError(
+                        f"{label}, row {number:,}: it is longer than {LONGEST_ROW >> 20} MiB, the longest that a row may be."
+                    ) from None
                 if not more:
                     raise DatasetError(
                         f"{label}, row {number:,}: this is not JSON: {_reason(error)}."

@@ -27,6 +27,8 @@ Row = dict[str, Any]
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
+LONGEST_ROW = 1 << 27
+"""Bytes of one line, cell or element: more would only fill the memory."""
 
 
 class FileSource:
@@ -88,6 +90,10 @@ class FileSource:
                 offset += len(full)
             if rest:
                 parts.append(rest)
+                if len(parts) * _CHUNK > LONGEST_ROW:
+                    raise DatasetError(
+                        f"{self.label}: a line from byte {offset:,} on is longer than {LONGEST_ROW >> 20} MiB, the longest that a row may be."
+                    )
         if parts:
             yield offset, b"".join(parts)
 

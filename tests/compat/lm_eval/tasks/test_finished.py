@@ -132,12 +132,12 @@ def test_groups_are_averaged_with_intervals(load: Load, write: Write) -> None:
     (metric,) = group.metrics
     assert metric.estimate.value == pytest.approx((4 * 0.5 + 12 * 0.75) / 16)
     assert metric.estimate.low < 0.6875 < metric.estimate.high
-    assert "2 fixed tasks, by size" in metric.estimate.method
+    assert "2 fixed tasks, weighted" in metric.estimate.method
     run = grouped(load)
     errors = [task.metrics[0].estimate.standard_error or math.nan for task in run.tasks]
     assert metric.estimate.standard_error == pytest.approx(math.hypot(errors[0] / 4, errors[1] * 3 / 4))
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
-    assert "Group Both of them (lm-eval:both): 2 tasks" in terminal(run_document(run))
+    assert "Group Both of them (lm-eval:both), weighted: 2 tasks" in terminal(run_document(run))
     again = score_run(run)
     assert again.data["groups"] == run.data["groups"]
 

@@ -18,7 +18,6 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.models.registry import open_model
 from evalwright.models.remote import prices
-from evalwright.models.remote import prices as price_table
 from evalwright.models.remote import providers as provider_table
 from evalwright.models.remote.prices import Price
 from evalwright.models.remote.providers import add_file, find, names, own
@@ -35,8 +34,6 @@ def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setenv("MINE_API_KEY", KEY)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EVALWRIGHT_PROVIDERS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(provider_table, "_added", dict(provider_table._added))
-    monkeypatch.setattr(price_table, "_own", dict(price_table._own))
     write_questions(own_folder, 6)
     yield
     provider_table._read_variable.cache_clear()

@@ -17,6 +17,7 @@ from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import NO_FILTER, file_safe
 from evalwright.compat.recording import nothing_at, parsed, read_rows
 from evalwright.core.errors import RunError
+from evalwright.core.private import ordinary
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
@@ -122,7 +123,7 @@ def _attach(source: Source, files: list[Path]) -> None:
 
 def _opened(path: Path, time: str) -> Source | None:
     try:
-        data = parsed(path.read_bytes(), str(path))
+        data = parsed(ordinary(path).read_bytes(), str(path))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     results = data.get("results") if isinstance(data, dict) else None

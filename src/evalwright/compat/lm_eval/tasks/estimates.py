@@ -43,7 +43,9 @@ class Metrics:
     def __init__(self, definition: Definition, options: Options) -> None:
         self.definition = definition
         self.published = options.published
-        self.iterations = options.bootstrap if options.published else _CORRECTED_ITERATIONS
+        self.iterations = (
+            options.bootstrap if options.published else min(options.bootstrap, _CORRECTED_ITERATIONS)
+        )
         self._ways: dict[str, tuple[str, Aggregation]] = {}
         for metric in definition.metrics:
             self._ways[metric.name] = self._way(metric.aggregation, metric.name)

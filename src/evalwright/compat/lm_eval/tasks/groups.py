@@ -52,7 +52,7 @@ class Group:
             for one in data["averages"]
         )
         lists = {key: tuple(data[key]) for key in ("children", "tasks")}
-        return cls(**{**data, **lists, "averages": averages})
+        return cls(**{**data, **lists, "alias": str(data["alias"]), "averages": averages})
 
 
 def averages_of(given: Any, group: str) -> tuple[tuple[Average, ...], tuple[str, ...]]:

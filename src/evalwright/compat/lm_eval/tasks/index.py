@@ -16,7 +16,7 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.core.private import home_folder
+from evalwright.core.private import home_folder, ordinary
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.files import write_text
 from evalwright.tasks.index import stamp, unchanged
@@ -71,7 +71,7 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     cache = home_folder() / "lm-eval" / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        data = from_json(cache.read_text(encoding="utf-8"))
+        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
             known = data["entries"]
             return [Listed(name, kind, path, tuple(own)) for name, kind, path, own in known], dict(

@@ -122,7 +122,9 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         raise ConfigurationError(
             f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the model together with its tokenizer."
         )
-    weights = sorted(path for path in model_file.parent.glob(f"{escape(model_file.name)}*") if path.is_file())
+    weights = sorted(
+        path for path in model_file.parent.glob(f"{escape(model_file.name)}*") if not path.is_dir()
+    )
     files = {"model" + path.name[len(model_file.name) :]: path for path in weights}
     beside = {name: model_file.parent / name for name in _external_data(model_file)}
     files |= {f"weights/{name}": path for name, path in beside.items() if path not in weights}
@@ -148,7 +150,7 @@ def _external_data(model_file: Path) -> list[str]:
         names = {
             match[1][1 : 1 + match[1][0]].decode("utf-8", "replace") for match in _LOCATION.finditer(content)
         }
-    return sorted(name for name in names if name and (model_file.parent / name).is_file())
+    return sorted(name for name in names if name and (model_file.parent / name).exists())
 
 
 def _model_file(folder: Path, file: str | None) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalwright.core.errors import StoreError
-from evalwright.core.private import open_private, private_folder
+from evalwright.core.private import open_private, own_database, private_folder
 
 FILE = "batches.sqlite"
 _TABLES = (
@@ -64,7 +64,7 @@ class Journal:
         self.path = home / FILE
         try:
             private_folder(home)
-            open_private(self.path, "ab").close()
+            open_private(own_database(self.path), "ab").close()
             self._connection = sqlite3.connect(
                 self.path, isolation_level=None, timeout=60.0, check_same_thread=False
             )

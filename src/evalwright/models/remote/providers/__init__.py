@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import ordinary
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
 from evalwright.models.remote.batch import APIS
@@ -179,7 +180,7 @@ def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
+        with ordinary(path).open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
         raise ConfigurationError(

@@ -16,6 +16,7 @@ _FINISHES = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "stop",
     "MAX_TOKENS": "length",
+    "ERROR_LIMIT": "length",
     "ERROR_TOXIC": "content_filter",
 }
 _LARGEST_P = 0.99

@@ -116,9 +116,8 @@ class Wire:
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
-        tokens = (request.max_tokens or settings.max_tokens) if isinstance(request, Generate) else 0
-        most = largest_reply(tokens)
         body = self.payload(request, settings)
+        most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if whole or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
@@ -146,10 +145,11 @@ class Wire:
 
     def _read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
         said = self.said(reply.data, request, settings)
-        if said.finish.lower() in _BROKEN_OFF:
+        reason, text = said.finish.lower().partition(" ")[0], said.text
+        if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
             why = f"{settings.where} broke the answer off: it ended with {clean(said.finish, 40)}."
             raise Overloaded(why, taken=True)
-        text, stop = said.text, request.stop if isinstance(request, Generate) else ()
+        stop = request.stop if isinstance(request, Generate) else ()
         empty = not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
         # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
         ended = (stop or said.may_be_empty) and said.finish == "stop" and said.usage.output_tokens > 0
@@ -354,6 +354,12 @@ _BROKEN_OFF = frozenset(
     ("error", "abort", "aborted", "canceled", "cancelled", "network_error", "insufficient_system_resource")
 )
 """Finish reasons (in small letters) of answers that the provider did not bring to an end: what is there is none."""
+_UNFINISHED = frozenset((
+    "other", "malformed_response", "malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature",
+    "malformed_model_output", "malformed_tool_use", "pause_turn", "incomplete", "user_cancel",
+))  # fmt: skip
+"""Those of answers that neither the model nor a limit ended: text that stands there is a part of one. Without any it is an empty reply.
+The first line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's."""
 _FILTERING = (
     "content_filter", "content-filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii",
     "sensitive",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
-from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
+from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
@@ -104,7 +104,8 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
     if status != "incomplete":
         raise form.not_documented(settings, "status completed, incomplete or failed", data)
     reason = form.at(data, "incomplete_details", "reason")
-    return _FINISHES.get(reason, reason) if isinstance(reason, str) else "incomplete"
+    finish = form.finish_of(reason, _FINISHES)
+    return finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:

@@ -1,0 +1,163 @@
+"""Which items of several runs are the same question: what may be put side by side.
+
+Items are the same where their ids and what the records hold of the questions are (`row_content`). The same id with another
+question is another item. Another id with the same question is the same item, where every run has the question once: programs
+number rows anew. An item of which a record holds nothing but the id is paired by it, and `unknown` counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from evalwright.runs.scores import UNKNOWN, ItemScores, names_question
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ODD = -7046029254386353131
+"""A multiplier that spreads ids over all 64 bits, so that the sum with a content tells pairs of the two apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The items of some runs. keys and contents: (items,), as in the first run that has the item, in the order of keys.
+
+    places: where each run's items stand among them. differing: (runs, runs), ids that two runs both have for other questions,
+    which are left out of the pair. renumbered: (runs, runs), questions that they have under other ids. unknown: (runs,), items
+    of which a record does not hold the question.
+    """
+
+    keys: NDArray[np.int64]
+    contents: NDArray[np.int64]
+    places: tuple[NDArray[np.intp], ...]
+    differing: NDArray[np.int64]
+    renumbered: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+
+    def only(self, items: NDArray[np.bool_]) -> Pairing:
+        """Of some of the items, which stand in no run's own order. What differs between the runs stays that of all."""
+        return replace(self, keys=self.keys[items], contents=self.contents[items], places=())
+
+
+def pair_items(scores: Sequence[ItemScores]) -> Pairing:
+    """The items of the runs, each once."""
+    import numpy as np
+
+    runs = len(scores)
+    ids = np.concatenate([one.keys for one in scores])
+    run = np.repeat(np.arange(runs), [len(one.keys) for one in scores])
+    contents = np.concatenate([one.contents for one in scores])
+    keys, first, by_id, counts = np.unique(ids, return_index=True, return_inverse=True, return_counts=True)
+    unknown = np.bincount(run[contents == UNKNOWN], minlength=runs)
+    if unknown.any():
+        contents = _filled(contents, by_id, len(keys))
+    clash = contents != contents[first][by_id]
+    again = _asked_again(contents, run, by_id, clash | (counts < runs)[by_id], runs)
+    place = by_id
+    if clash.any() or again.any():
+        same = np.unique(np.where(again, contents, ids * np.int64(_ODD) + contents), return_inverse=True)[1]
+        first = np.unique(same, return_index=True)[1]
+        order = np.lexsort((contents[first], ids[first]))
+        first, place = first[order], np.argsort(order)[same]
+        keys = ids[first]
+        double = np.r_[False, keys[1:] == keys[:-1]]
+        # No key is that of two items.
+        keys = np.where(double, keys * np.int64(_ODD) + contents[first], keys)
+    return Pairing(
+        keys,
+        contents[first],
+        tuple(place[run == row] for row in range(runs)),
+        _differing(runs, run, by_id, place, np.isin(by_id, by_id[clash])),
+        _renumbered(runs, run, by_id, place, again),
+        unknown,
+    )
+
+
+def _filled(contents: NDArray[np.int64], by_id: NDArray[np.intp], n_ids: int) -> NDArray[np.int64]:
+    """Contents with those that are not known taken from the first run that knows the question of that id."""
+    import numpy as np
+
+    there = (contents != UNKNOWN).nonzero()[0][::-1]
+    known = np.zeros(n_ids, np.int64)
+    known[by_id[there]] = contents[there]  # of several the last assignment counts, which is the first run's
+    filled: NDArray[np.int64] = np.where(contents == UNKNOWN, known[by_id], contents)
+    return filled
+
+
+def _asked_again(
+    contents: NDArray[np.int64],
+    run: NDArray[np.intp],
+    by_id: NDArray[np.intp],
+    unpaired: NDArray[np.bool_],
+    runs: int,
+) -> NDArray[np.bool_]:
+    """Which rows are questions that have several ids, and no run twice. unpaired: rows without a partner by id in some run."""
+    import numpy as np
+
+    out = np.zeros(len(contents), bool)
+    wanted = contents[unpaired & names_question(contents)]
+    rows = np.isin(contents, wanted).nonzero()[0] if len(wanted) else out.nonzero()[0]
+    if not len(rows):
+        return out
+    own, code = np.unique(contents[rows], return_inverse=True)
+    low, high = np.full(len(own), len(contents)), np.full(len(own), -1)
+    np.minimum.at(low, code, by_id[rows])
+    np.maximum.at(high, code, by_id[rows])
+    once = np.bincount(code * runs + run[rows], minlength=len(own) * runs).reshape(-1, runs).max(axis=1) == 1
+    out[rows] = ((low < high) & once)[code]
+    return out
+
+
+def _differing(
+    runs: int,
+    run: NDArray[np.intp],
+    by_id: NDArray[np.intp],
+    place: NDArray[np.intp],
+    rows: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Ids of two runs for other questions, unless both find their partners under other ids. rows: whose ids are such."""
+    import numpy as np
+
+    table, asked = (
+        _table(runs, run[rows], by_id[rows], place[rows]),
+        np.zeros((runs, place.max(initial=0) + 1), bool),
+    )
+    asked[run, place] = True
+    out = np.zeros((runs, runs), np.int64)
+    for i, j in combinations(range(runs) if table.size else (), 2):
+        a, b = table[:, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])][[i, j]]
+        out[i, j] = out[j, i] = (~(asked[j, a] & asked[i, b])).sum()
+    return out
+
+
+def _renumbered(
+    runs: int,
+    run: NDArray[np.intp],
+    by_id: NDArray[np.intp],
+    place: NDArray[np.intp],
+    rows: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Items that two runs have under different ids. rows: those of such items."""
+    import numpy as np
+
+    table = _table(runs, run[rows], place[rows], by_id[rows])
+    out = np.zeros((runs, runs), np.int64)
+    for i, j in combinations(range(runs) if table.size else (), 2):
+        out[i, j] = out[j, i] = ((table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])).sum()
+    return out
+
+
+def _table(
+    runs: int, run: NDArray[np.intp], column: NDArray[np.intp], value: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Values by run and column, (runs, columns that there are), -1 where there is none."""
+    import numpy as np
+
+    own, code = np.unique(column, return_inverse=True)
+    table = np.full((runs, len(own)), -1, np.int64)
+    table[run, code] = value
+    return table

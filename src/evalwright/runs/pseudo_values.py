@@ -1,0 +1,197 @@
+"""Metrics that are no means of their scores, for comparisons: made again from the record, from the values of items or by the jackknife.
+
+A share of a label or of a class is the mean of other values of its items, and is compared by these. Macro-F1, a perplexity or a
+corpus chrF is not: it gets pseudo-values over groups of clusters (`statistics.jackknife`), which stand in the place of items. The
+groups are the same in all runs, whose metrics are made without each group from sums where the metric is a function of sums
+(`metrics.registry`), and otherwise by computing it from the other groups' records.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import EvalwrightError
+from evalwright.core.tasks import MetricSpec
+from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values
+from evalwright.runs.aggregation import TaskTally, estimate_of
+from evalwright.runs.reader import Run
+from evalwright.runs.records import record_from
+from evalwright.runs.results import MetricResult
+from evalwright.runs.scores import read_rows, row_means
+from evalwright.tasks.dialects import dialect_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.statistics import Estimate
+
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """One run's metric over some items: its own number, and a pseudo-value for each group.
+
+    problem: why there are none, "" where there are.
+    """
+
+    estimate: Estimate
+    values: NDArray[np.float64]
+    problem: str = ""
+
+
+class Record:
+    """What one run's record of a task holds, for one of its metrics. result: the metric as the first of the runs has it."""
+
+    def __init__(self, run: Run, task: str, result: MetricResult) -> None:
+        self.run = run
+        self.task = task
+        self.result = result
+        self.first: Mapping[str, Any] | None = None
+        self.tally = TaskTally([result.scorer], [])
+        self.tally.clustered = True  # what stands for a cluster here is the group of an item, or the item
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a record."""
+        if self.first is None and "answer" in row:
+            self.first = row.get("metadata", {})
+        self.tally.add(record_from(row))
+
+    def item_values(self, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """The values (items,) whose mean the metric is, nan for what failed; None where it is no such mean. keys: of the items."""
+        import numpy as np
+
+        own = np.frombuffer(self.tally.keys, np.int64)
+        order, _ = self._ordered(own)
+        try:
+            spec = self._spec()
+            column = self.tally.column(spec.scorer, order)
+            found = None if spec.function else item_values(spec.kind, column, spec.options)
+        except EvalwrightError:
+            return None
+        if found is None or column.clusters is None:
+            return None
+        out = np.full(len(keys), np.nan)
+        if spec.kind in FAILED_IS_ZERO:
+            out[np.searchsorted(keys, own[self.tally.failed_rows(spec.scorer)])] = 0.0
+        out[np.searchsorted(keys, column.clusters)] = row_means(found.reshape(len(column.values), -1))
+        recorded = self._recorded(("", ""))
+        same = recorded is None or _close(float(np.nanmean(out)), recorded.value)
+        return out if same else None
+
+    def grouped(
+        self,
+        keys: NDArray[np.int64],
+        places: NDArray[np.intp] | None,
+        parts: Mapping[tuple[str, str], Groups],
+    ) -> list[Grouped]:
+        """The metric over each of some parts of the items, (slice key, value) or ("", "") for all, and without each group.
+
+        keys: of the run's own items, sorted; places: where they stand among those of all runs, None for in this order. An item's group
+        is -1 outside of the part.
+        """
+        import numpy as np
+
+        own = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
+        places = own if places is None else places[own]
+        out = []
+        for name, groups in parts.items():
+            recorded = self._recorded(name)
+            try:
+                out.append(self._part(groups.codes[places], groups.count, recorded))
+            except Exception as error:  # a metric of somebody's own may raise anything
+                why = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+                out.append(Grouped(recorded or _nothing(), np.zeros(0), why.rstrip(".")))
+        return out
+
+    def _recorded(self, name: tuple[str, str]) -> Estimate | None:
+        """The run's own number, as it was recorded."""
+        task = self.run.task(self.task)
+        metrics = task.slices.get(name[0], {}).get(name[1], ()) if name[0] else task.metrics
+        wanted = self.result
+        same = (
+            one
+            for one in metrics
+            if (one.label, one.kind, one.scorer) == (wanted.label, wanted.kind, wanted.scorer)
+        )
+        return next((one.estimate for one in same), None)
+
+    def _spec(self) -> MetricSpec:
+        """How the metric is made, of another framework's task by its rules. Raises UsageError where they cannot be had."""
+        record = next(found for found in self.run.data["tasks"] if found["name"] == self.task)
+        label = self.result.label
+        dialect = dialect_of(record["definition"])
+        specs: Sequence[MetricSpec] = self.run.metric_specs(self.task)
+        if dialect is not None and self.first is not None:
+            rules = dialect.rules(record, self.run.data["configuration"], self.first, {"bootstrap": 0})
+            specs = rules.found(self.tally.names())
+        found = [spec for spec in specs if spec.label == label and spec.scorer == self.result.scorer]
+        return found[0] if found else MetricSpec(label, self.result.kind, self.result.scorer)
+
+    def _ordered(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The records in order of sample and draw with their codes, which now stand in the place of their clusters."""
+        import numpy as np
+
+        self.tally.clusters = array("q", codes.astype(np.int64).tobytes())
+        indices, draws = (
+            np.frombuffer(self.tally.indices, np.int64),
+            np.frombuffer(self.tally.draws, np.int32),
+        )
+        order = np.lexsort((draws, indices))
+        return order, codes[order]
+
+    def _part(self, codes: NDArray[np.int64], count: int, recorded: Estimate | None) -> Grouped:
+        """The metric over the records with a code of at least 0, and without each group."""
+        import numpy as np
+
+        from evalwright.statistics.jackknife import pseudo_values
+
+        spec = self._spec()
+        order, codes = self._ordered(codes)
+        order, codes = order[codes >= 0], codes[codes >= 0]
+        column = self.tally.column(spec.scorer, order)
+        sums = None
+        if spec.function is None and column.clusters is not None and len(column.values):
+            sums = group_sums(spec.kind, column, Groups(column.clusters, count), spec.options)
+        if sums is not None:
+            table, statistic = sums
+            whole = table.sum(axis=0)
+            value, without = float(statistic(whole)), statistic(whole - table)
+            estimate = recorded or estimate_of(spec, column)
+        else:
+            estimate = estimate_of(spec, column)
+            value = estimate.value
+            parts = (self.tally.column(spec.scorer, order[codes != each]) for each in range(count))
+            without = np.array([estimate_of(spec, part).value for part in parts])
+        if recorded is not None and math.isfinite(recorded.value):
+            if not _close(value, recorded.value):
+                again = "cannot be made again" if math.isnan(value) else f"is {value:g} when made again"
+                return Grouped(recorded, np.zeros(0), f"its value {recorded.value:g} {again} from the record")
+            estimate, value = recorded, recorded.value
+        if not math.isfinite(value):
+            return Grouped(estimate, np.zeros(0), "it has no value")
+        if not np.isfinite(without).all():
+            return Grouped(estimate, np.zeros(0), "it has no value without some of the items")
+        return Grouped(estimate, pseudo_values(value, without))
+
+
+def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Record]:
+    """The records of some tasks of a run, read at once. results: the metric of each."""
+    out = {task: Record(run, task, result) for task, result in results.items()}
+    read_rows(run, out)
+    return out
+
+
+def _close(value: float, recorded: float) -> bool:
+    return abs(value - recorded) <= _SAME * max(1.0, abs(recorded))
+
+
+def _nothing() -> Estimate:
+    from evalwright.statistics import Estimate
+
+    return Estimate(math.nan, math.nan, math.nan, 0.95, 0, 0, None, None, "no number")

@@ -1,0 +1,115 @@
+"""Metrics that are no means over items, as means over groups of clusters: the jackknife that leaves out one group at a time.
+
+A pseudo-value of group g is theta + (G - 1) (mean of theta without a group - theta without g): their mean is the metric itself, and
+their spread over sqrt(G) is the jackknife's standard error (Shao & Wu 1989 for groups). So a t test of the differences of two models'
+pseudo-values, group by group, is a paired test of the metric. Groups hold whole clusters and are of about one size: with equal
+groups the error has G - 1 degrees of freedom, which unequal clusters by themselves would not give it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics.units import F64, I64
+
+MOST_GROUPS = 100
+MOST_REMADE = 25
+"""Groups of a metric that is made from all items again without each of them. Large groups suit a median, too."""
+
+FEW_GROUPS = 10
+"""With fewer groups than this an interval rests on a spread that few units show."""
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
+    """Codes as numbers without an order that means anything (SplitMix64)."""
+    found = codes.view(np.uint64) * _MIX
+    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))
+
+
+def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
+    """A group 0..G-1 for each row, so that rows of one cluster are together and groups hold about the same number of rows.
+
+    codes: (rows,) cluster codes; a row may stand for one item of several runs. G: at most `most`, and at most the effective number of clusters
+    (n^2 / sum of squared sizes), so that one large cluster does not stand beside many small ones. Which cluster is in which group
+    depends on the codes alone, not on their order.
+    """
+    names, inverse, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    if not len(names):
+        return np.zeros(0, np.int64)
+    worth = int(len(codes) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) + 1e-9)
+    count = max(min(worth, len(names), 2), worth)
+    # Groups of whole clusters of one size: 150 make 75 pairs, not 50 pairs and 50 single ones.
+    count = count // -(-count // most)
+    order = np.lexsort((_mixed(names), -sizes))
+    group = np.empty(len(names), np.int64)
+    if sizes[order[0]] == sizes[order[-1]]:
+        group[order] = np.arange(len(names)) % count
+    else:  # the largest first, each to the group that has the least
+        heap = [(0, each) for each in range(count)]
+        for place in order.tolist():
+            filled, each = heap[0]
+            group[place] = each
+            heapq.heapreplace(heap, (filled + int(sizes[place]), each))
+    out: I64 = group[inverse]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGroups:
+    """Groups of items that several runs have. Runs that share clusters, through others too, have the same groups, and no other runs do.
+
+    items: (items,) the number of an item's group among those of its runs, -1 where no run has it; sides: of each run, which runs it goes
+    with; keys: by side, a key for each group.
+    """
+
+    items: I64
+    sides: tuple[int, ...]
+    keys: tuple[I64, ...]
+
+    def place(self, run: int) -> slice:
+        """Where the groups of a run stand among all."""
+        side = self.sides[run]
+        start = sum(map(len, self.keys[:side]))
+        return slice(start, start + len(self.keys[side]))
+
+
+def shared_groups(codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS) -> SharedGroups:
+    """The groups of some runs' items. codes: (items,) clusters; asked: (runs, items)."""
+    clusters = [np.unique(codes[row]) for row in asked]
+    sides = list(range(len(clusters)))
+    for b, a in combinations(range(len(clusters)), 2):
+        if sides[a] != sides[b] and np.intersect1d(clusters[a], clusters[b], assume_unique=True).size:
+            sides = [sides[b] if side == sides[a] else side for side in sides]
+    items, keys = np.full(len(codes), -1), []
+    for side in dict.fromkeys(sides):
+        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(axis=0)
+        items[inside] = jackknife_groups(codes[inside], most)
+        keys.append(_keys(codes[inside], items[inside]))
+    order = list(dict.fromkeys(sides))
+    return SharedGroups(items, tuple(order.index(side) for side in sides), tuple(keys))
+
+
+def _keys(codes: I64, groups: I64) -> I64:
+    """A key for each group that says which clusters are in it: the same clusters have the same key in every task."""
+    names, first = np.unique(codes, return_index=True)
+    order = np.argsort(groups[first], kind="stable")
+    starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
+    if not len(starts):
+        return np.zeros(0, np.int64)
+    out: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
+    return out
+
+
+def pseudo_values(whole: float, without: F64) -> F64:
+    """The pseudo-values of a metric that is `whole` over all groups and `without[g]` over all but g; their mean is `whole`."""
+    out: F64 = whole + (len(without) - 1) * (without.mean() - without)
+    return out

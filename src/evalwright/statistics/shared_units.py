@@ -1,0 +1,122 @@
+"""Tasks that share units: how strongly their means go together, and the error of a weighted mean of them.
+
+Translations of the same questions, or two tasks about the same passages, are not independent samples: their errors add, and a mean
+over seven translations of 200 items is known hardly better than one of them. Each task brings the sums of its residuals by unit,
+scaled as CR2 scales them (`units.cluster_spread`); their products over common units are the covariances of the means, so that
+the whole is the CR2 variance over the units of all tasks. How large each task's own error is comes from its own interval, which near
+the ends of the range or with few items is better than the standard error: only the correlations are taken from the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics.units import F64, I64
+
+
+class UnitSums(NamedTuple):
+    """A task's units, (units,) sorted codes that mean the same in every task; their shares of the items, and what each adds to the
+    error of the task's mean: the sum of its residuals over n, divided by the root of 1 - share."""
+
+    codes: I64
+    shares: F64
+    sums: F64
+
+
+def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
+    """Of the mean of `values` (n,), nan = missing. codes: (n,) integers; items with one code, in whatever task, are one unit."""
+    scores, ids = np.asarray(values, np.float64), np.asarray(codes, np.int64)
+    there = ~np.isnan(scores)
+    scores, ids = scores[there], ids[there]
+    names, places = np.unique(ids, return_inverse=True)
+    size = max(len(scores), 1)
+    shares = np.bincount(places, minlength=len(names)) / size
+    residuals = scores - scores.mean() if len(scores) else scores
+    return UnitSums(names, shares, cr2_scaled(np.bincount(places, residuals, len(names)) / size, shares))
+
+
+def cr2_scaled(sums: F64, shares: F64) -> F64:
+    """Sums of residuals over n as CR2 takes them; 0 where one unit is the whole task."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(shares < 1, sums / np.sqrt(1 - shares), 0.0)
+
+
+class Sharing(NamedTuple):
+    """Which units several tasks have in common. shared: (units,) codes that at least two have; overlap: (tasks, tasks), the cosine
+    of their shares, 1 for the same units in the same proportions; sets: (tasks,), the same number for tasks that are connected."""
+
+    shared: I64
+    overlap: F64
+    sets: I64
+
+
+def sharing(units: Sequence[UnitSums | None]) -> Sharing:
+    """What tasks share. None: a task that shares nothing."""
+    codes = [one.codes for one in units if one is not None]
+    names, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True)
+    shared = names[counts > 1]
+    shares = aligned(shared, ((one.codes, one.shares) if one else None for one in units))
+    norms = np.array([np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0 for one in units])
+    overlap = shares @ shares.T / np.outer(norms, norms)
+    np.fill_diagonal(overlap, 1.0)
+    sets = np.arange(len(units))
+    for _ in units:  # the least number spreads to all that are connected
+        sets = np.where(overlap > 0, sets, len(units)).min(axis=1)
+    return Sharing(shared, overlap, sets)
+
+
+def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
+    """(tasks, shared units): each task's numbers (..., units) by its sorted codes, 0 where it has no such unit."""
+    rows = []
+    for column in columns:
+        row = np.zeros(len(shared))
+        if column is not None and len(column[0]):
+            codes, numbers = column
+            places = np.minimum(np.searchsorted(codes, shared), len(codes) - 1)
+            row = np.where(codes[places] == shared, numbers[places], 0.0)
+        rows.append(row)
+    return np.stack(rows)
+
+
+def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
+    """(tasks, tasks) correlations of the tasks' means."""
+    sums = aligned(among.shared, ((one.codes, one.sums) if one else None for one in units))
+    norms = np.array([np.sqrt((one.sums**2).sum()) if one else 0.0 for one in units])
+    return correlated(sums, norms, among.overlap)
+
+
+def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
+    """Correlations (..., tasks, tasks) from sums by shared unit (..., tasks, units) and their norms over all units (..., tasks).
+
+    A task without any spread says nothing of its correlations; it is taken to go with the others as far as they overlap.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = sums @ np.swapaxes(sums, -1, -2) / (norms[..., :, None] * norms[..., None, :])
+    silent = (norms[..., :, None] <= 1e-12) | (norms[..., None, :] <= 1e-12)
+    out: F64 = np.clip(np.where(silent, overlap, found), -1.0, 1.0)
+    return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, out)
+
+
+def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
+    """The error of a sum of parts, and its degrees of freedom. errors and freedom: (..., tasks); correlation: (..., tasks, tasks).
+
+    Degrees of freedom: within connected tasks, whose errors rest on the same units, the harmonic mean of their own weighted
+    by their variances; between sets, which are independent, Welch-Satterthwaite.
+    """
+    products = correlation * errors[..., :, None] * errors[..., None, :]
+    variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)
+    below = np.zeros_like(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for number in np.unique(sets):
+            inside = sets == number
+            own = errors[..., inside] ** 2
+            part = np.maximum(products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0)
+            below += np.where(
+                part > 0, part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1), 0.0
+            )
+        found = np.where(below > 0, variance**2 / below, np.nan)
+    return np.sqrt(variance), found

@@ -1,0 +1,247 @@
+"""Averages over tasks that are a sample of tasks like them: the spread between tasks counts, with T - 1 degrees of freedom.
+
+A mean over fixed tasks says how these tasks would come out with other items. Whether another choice of tasks would agree is seen in
+how far the tasks' means lie apart, which holds the sampling of their items already: S^2 / T with S^2 the variance of the T means.
+
+Tasks that share items (translations, prompts of the same questions) have errors in common, which do not show between them: the mean
+covariance c of two tasks' means over their common units is added, S^2 / T + c, with Satterthwaite's degrees of freedom. It is 0
+without common units, and then the interval is Student's with T - 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import t_quantile, t_two_sided
+from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.intervals import Range
+from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+from evalwright.statistics.paired import PairedComparison
+from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
+from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
+from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
+from evalwright.statistics.units import F64, I64, Spread
+
+FEWEST = 3
+"""Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded."""
+
+Values = tuple[F64, I64 | None]
+"""Scores or differences of one task's items (n,), nan = missing, and codes (n,) that mean the same in every task; None: shares none."""
+
+
+def sampled_spread(between: float, tasks: int, shared: float, freedom: float) -> Spread:
+    """Error and degrees of freedom of a mean over tasks whose means have the variance `between`, and the covariance `shared`,
+    known with `freedom`."""
+    own = between / tasks
+    variance = own + shared
+    below = own**2 / (tasks - 1) + (shared**2 / freedom if shared > 0 else 0.0)
+    return Spread(math.sqrt(variance), variance**2 / below if below > 0 else tasks - 1.0, float(tasks))
+
+
+def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
+    """The mean covariance of the means of two tasks over the units that they have in common, at least 0, and its degrees of freedom.
+
+    Items with one code, in whatever task, are one unit. The covariance of two tasks is the sum over units of the products of their
+    sums of residuals, over n_t n_u, times G / (G - 1) for G units in common.
+    """
+    sums = []
+    for values, codes in parts:
+        there = ~np.isnan(values)
+        if codes is None or np.count_nonzero(there) < 2:
+            continue
+        kept = values[there]
+        names, places = np.unique(codes[there], return_inverse=True)
+        sums.append((names, np.bincount(places, kept - kept.mean(), len(names)) / len(kept)))
+    total, most = 0.0, 0
+    for (names, one), (others, other) in combinations(sums, 2):
+        _, mine, theirs = np.intersect1d(names, others, assume_unique=True, return_indices=True)
+        if len(mine) > 1:
+            total += float(one[mine] @ other[theirs]) * len(mine) / (len(mine) - 1)
+            most = max(most, len(mine))
+    pairs = len(parts) * (len(parts) - 1) / 2
+    return max(0.0, total / pairs) if pairs else 0.0, max(1.0, most - 1.0)
+
+
+def check_sample(tasks: int) -> None:
+    """Raise ValueError for too few tasks."""
+    if tasks < FEWEST:
+        raise ValueError(f"a sample of tasks needs at least {FEWEST} of them, not {tasks}")
+
+
+def sampled_difference(
+    parts: Sequence[PairedComparison],
+    differences: Sequence[Values],
+    *,
+    value_range: Range | None = None,
+    fixed: MacroDifference | None = None,
+) -> MacroDifference:
+    """The mean over tasks of paired differences, for tasks like these. differences: of each task's items; fixed: the same for
+    these tasks, if it is known.
+
+    Nothing is surer of tasks like these than of these tasks: where tasks happen to lie closer together than their own errors allow,
+    those of the fixed tasks count. Raises ValueError for fewer than three tasks.
+    """
+    check_sample(len(parts))
+    fixed = fixed or macro_difference(parts, value_range=value_range)
+    error, freedom = _spread([part.difference for part in parts], differences)
+    half = t_quantile(0.5 + fixed.level / 2, freedom) * error
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
+    p_value = t_two_sided(fixed.difference / error, freedom) if error > 0 else 0.0
+    visible = half + t_quantile(parts[0].power, freedom) * error
+    return replace(
+        fixed,
+        # What failures add to the interval of the fixed tasks they add to this one.
+        low=min(fixed.low, max(fixed.difference - half - (fixed.scored_low - fixed.low), -span)),
+        high=max(fixed.high, min(fixed.difference + half + (fixed.high - fixed.scored_high), span)),
+        scored_low=min(fixed.scored_low, max(fixed.difference - half, -span)),
+        scored_high=max(fixed.scored_high, min(fixed.difference + half, span)),
+        p_value=max(fixed.p_value, p_value),
+        standard_error=max(fixed.standard_error, error),
+        smallest_visible_difference=max(fixed.smallest_visible_difference, min(visible, span)),
+        tasks_are="sample",
+    )
+
+
+def sampled_average(
+    parts: Sequence[Estimate],
+    scores: Sequence[Values] = (),
+    *,
+    value_range: Range | None = None,
+    fixed: Estimate | None = None,
+) -> Estimate:
+    """The mean over tasks of one model's scores, for tasks like these, as `sampled_difference`."""
+    check_sample(len(parts))
+    fixed = fixed or macro_average(parts, value_range=value_range)
+    error, freedom = _spread([part.value for part in parts], scores)
+    half = t_quantile(0.5 + fixed.level / 2, freedom) * error
+    bottom, top = value_range or (-math.inf, math.inf)
+    return replace(
+        fixed,
+        low=min(fixed.low, max(fixed.value - half, bottom)),
+        high=max(fixed.high, min(fixed.value + half, top)),
+        standard_error=max(fixed.standard_error or 0.0, error),
+        method=f"mean over {len(parts)} tasks as a sample of tasks, t",
+        degrees_of_freedom=freedom,
+    )
+
+
+def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, float]:
+    error, freedom, _ = sampled_spread(
+        float(np.var(means, ddof=1)), len(means), *(shared_covariance(values) if values else (0.0, 1.0))
+    )
+    return error, freedom
+
+
+def simultaneous_sampled(
+    parts: Sequence[Part],
+    *,
+    missing: Sequence[npt.ArrayLike | None] | None = None,
+    level: float = 0.95,
+    value_range: Range | None = (0.0, 1.0),
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> SimultaneousDifferences:
+    """All paired differences of the mean over tasks, for tasks like these. Arguments and errors as of `simultaneous_macro`.
+
+    The tasks are the units of the resample. No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than
+    three tasks.
+    """
+    check_sample(len(parts))
+    fixed = simultaneous_macro(
+        parts, missing=missing, level=level, value_range=value_range, draws=draws, seed=seed
+    )
+    tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
+    gaps = np.stack([common_differences(rows).difference for rows in tasks])
+    shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
+    count, models = len(tasks), len(tasks[0])
+    own = gaps.var(axis=0, ddof=1) / count
+    error = np.sqrt(own + shared)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = (own + shared) ** 2 / (own**2 / (count - 1) + shared**2 / freedom_shared)
+    every = AllPairs(
+        difference=fixed.difference,
+        error=np.where(np.isnan(fixed.low), np.nan, error),
+        freedom=np.where(np.isfinite(freedom), freedom, count - 1.0),
+        n=fixed.n,
+        units=np.full((models, models), count),
+        worth=np.full((models, models), float(count)),
+        counts=None,
+        span=math.nan,
+        n_missing=np.zeros((models, models), np.int64),
+    )
+    pairs = np.triu_indices(models, 1)
+    influences = np.nan_to_num(gaps - gaps.mean(axis=0))[:, pairs[0], pairs[1]].astype(np.float32)
+    rng = np.random.default_rng(seed)
+    method = f"max-|t| of the mean over {count} tasks as a sample of tasks, {draws} Gaussian multiplier draws over tasks"
+    found = assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
+    low, high, own_low, own_high = (
+        function(getattr(found, name), getattr(fixed, name))
+        for name, function in (
+            ("low", np.fmin),
+            ("high", np.fmax),
+            ("own_low", np.fmin),
+            ("own_high", np.fmax),
+        )
+    )
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
+    scored_low = np.fmin(found.low, fixed.scored_low)
+    scored_high = np.fmax(found.high, fixed.scored_high)
+    # What failures add to the intervals of the fixed tasks they add to these.
+    below = np.nan_to_num(fixed.scored_low - fixed.low)
+    above = np.nan_to_num(fixed.high - fixed.scored_high)
+    low, high = np.fmin(low, found.low - below), np.fmax(high, found.high + above)
+    own_low, own_high = np.fmin(own_low, found.own_low - below), np.fmax(own_high, found.own_high + above)
+    return replace(
+        found,
+        n_missing=fixed.n_missing,
+        scored_low=np.maximum(scored_low, -span),
+        scored_high=np.minimum(scored_high, span),
+        low=np.maximum(low, -span),
+        high=np.minimum(high, span),
+        own_low=np.maximum(own_low, -span),
+        own_high=np.minimum(own_high, span),
+        p_value=np.fmax(found.p_value, fixed.p_value),
+        p_adjusted=np.fmax(found.p_adjusted, fixed.p_adjusted),
+        standard_error=np.fmax(found.standard_error, fixed.standard_error),
+    )
+
+
+def _pair_covariances(
+    tasks: Sequence[F64], codes: Sequence[npt.ArrayLike | None], gaps: F64
+) -> tuple[F64, float]:
+    """`shared_covariance` of every pair of models: (models, models), and the degrees of freedom."""
+    models = len(tasks[0])
+    pairs = np.triu_indices(models, 1)
+    names, counts = np.unique(
+        np.concatenate([np.unique(np.asarray(one)) for one in codes if one is not None] or [np.zeros(0)]),
+        return_counts=True,
+    )
+    both = names[counts > 1]
+    out = np.zeros((models, models))
+    if len(both) < 2:
+        return out, 1.0
+    total, squares = np.zeros((len(both), len(pairs[0]))), np.zeros(len(pairs[0]))
+    for rows, ids, gap in zip(tasks, codes, gaps, strict=True):
+        if ids is None:
+            continue
+        kept = np.isin(ids, both)
+        units = np.searchsorted(both, np.asarray(ids)[kept])
+        present, places = np.unique(units, return_inverse=True)
+        own = np.zeros_like(total)
+        inside = (~np.isnan(rows)).astype(np.float64)
+        common = (inside @ inside.T)[pairs]
+        there = (inside[:, kept] @ inside[:, kept].T)[pairs]
+        sums = common_influences(rows[:, kept], places.astype(np.int64), gap, pairs)
+        own[present] = sums * (np.maximum(there, 1) / np.maximum(common, 1))
+        total += own
+        squares += (own**2).sum(axis=0)
+    pairs_of_tasks = len(tasks) * (len(tasks) - 1) / 2
+    found = ((total**2).sum(axis=0) - squares) / 2 / pairs_of_tasks * len(both) / (len(both) - 1)
+    out[pairs] = np.maximum(found, 0.0)
+    return out + out.T, len(both) - 1.0

@@ -1,0 +1,109 @@
+"""A run whose samples were edited after the run gives no numbers, by whichever command; and the conclusions of edited questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from evalwright.cli import cli
+from support.runs import make_run, rewrite
+from support.typed import typed
+
+ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
+LISTING = {"runs show"}
+"""Commands that show what `run.json` says and read no sample for a number; they have --verify."""
+
+READERS: dict[str, list[tuple[str, ...]]] = {
+    "plan": [("plan", "questions.yaml", "--from", "a")],
+    "tasks check": [("tasks", "check", "questions.yaml", "--run", "a")],
+    "score": [("score", "a")],
+    "aggregate": [("aggregate", "a")],
+    "compare": [
+        ("compare", "a", "b"),
+        ("compare", "b", "a"),
+        ("compare", "b", "c", "a"),
+        ("compare", "b", "c", "a", "--baseline", "a"),
+        ("compare", "b", "a", "--fail-if", "accuracy drops by more than 0.02"),
+    ],
+    "calibration": [("calibration", "a")],
+    "contamination": [("contamination", "a"), ("contamination", "b", "--rewrites", "a")],
+    "leaderboard": [("leaderboard", "a", "b"), ("leaderboard", "b", "a", "--kept", "kept")],
+    "judge agreement": [("judge", "agreement", "a", "b", "--scorer", "exact-match")],
+    "judge calibrate": [("judge", "calibrate", "a", "--labels", "labels.csv")],
+    "judge sample": [
+        ("judge", "sample", "a", "--to", "t.csv"),
+        ("judge", "sample", "b", "a", "--to", "t.csv"),
+    ],
+    "submit make": [("submit", "make", "a", "--into", "sent.json")],
+    "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
+    "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
+    "export eval-results": [
+        ("export", "eval-results", "a", "--dataset", "x/y", "--task-id", "t", "--out", "exported")
+    ],
+}
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command of the command line with its words."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, (*path, name))
+    else:
+        yield " ".join(path), command
+
+
+def test_every_command_that_takes_a_run_is_here() -> None:
+    """A new one is put among the readers, with a line that reads samples, or among those that only list."""
+    taking = {
+        name
+        for name, command in commands(cli)
+        for one in command.params
+        if one.name in ("run", "runs", "run2", "run_name", "baseline", "rewrites")
+        or getattr(one, "metavar", "") == "RUN"
+    }
+    assert taking == READERS.keys() | LISTING
+
+
+@pytest.mark.parametrize("words", [line for lines in READERS.values() for line in lines], ids=" ".join)
+def test_changed_samples_are_refused(folder: Path, words: tuple[str, ...]) -> None:
+    for name in "abc":
+        assert typed(*ECHO, name).code == 0
+    assert typed("judge", "sample", "a", "--to", "labels.csv").code in (0, 2)
+    for name in "ab" if "agreement" in words else "":
+        record = Path("runs", name, "run.json")
+        data = json.loads(record.read_text())
+        data["tasks"][0]["scorers"][0]["kind"] = "another-program"  # whose verdicts may be a judge's
+        record.write_text(json.dumps(data))
+    samples = Path("runs/a/samples.jsonl")
+    samples.write_text(samples.read_text().replace('"value":0.0', '"value":1.0'), encoding="utf-8")
+    before = {path for path in Path().rglob("*") if path.is_file()}
+    done = typed(*words)
+    assert done.code == 2, done.text
+    assert "samples.jsonl was changed after the run" in done.err
+    assert "Restore the file" in done.err
+    made = {path for path in Path().rglob("*") if path.is_file()} - before
+    assert not {path for path in made if ".evalwright" not in str(path)}
+
+
+def test_other_questions_under_the_same_ids_win_nothing(folder: Path) -> None:
+    """The same ids with other questions were once concluded to be 66.7 points higher, p < 0.0001."""
+    a = make_run(folder / "runs", scores=[1.0, 0, 0] * 30, name="a", model="demo/a")
+    b = make_run(folder / "runs", scores=[1.0] * 90, name="b", model="demo/b")
+
+    def change(row: dict[str, object], place: int) -> None:
+        row["input"] = f"An easy question {place}?"
+
+    rewrite(b, change)
+    data = json.loads(typed("compare", "a", "b", "--json").out)
+    assert data["tasks"][0]["paired"] is None
+    assert "the runs asked different questions under the same ids" in data["conclusion"]
+    assert "unpaired" in data["conclusion"]
+    assert "different questions" in typed("compare", "a", "b").out.replace("\n", " ")
+    assert a.folder.is_dir()

@@ -1,0 +1,97 @@
+"""Trees of tasks: what each task weighs, what is missing, and what is no tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError
+from evalwright.metrics.tree import Node, Sample, read_tree
+
+SIZES = {"law": 10, "logic": 30, "physics": 40, "chem": 20}
+HUMANITIES: dict[str, Any] = {"name": "humanities", "average": "weighted", "parts": ["law", "logic"]}
+SCIENCE: dict[str, Any] = {"name": "science", "average": "pooled", "parts": ["physics", "chem"]}
+
+
+def tree(**more: Any) -> Node:
+    return read_tree({"name": "all", "parts": [HUMANITIES, {**SCIENCE, **more}]})
+
+
+def test_weights_of_tasks_multiply_down_the_tree() -> None:
+    assert tree().leaf_weights(SIZES) == pytest.approx(
+        {"law": 1 / 8, "logic": 3 / 8, "physics": 1 / 3, "chem": 1 / 6}
+    )
+    by_size = read_tree({"average": "weighted", "parts": [HUMANITIES, SCIENCE]})
+    assert by_size.leaf_weights(SIZES) == pytest.approx({name: n / 100 for name, n in SIZES.items()})
+    pooled = read_tree({"average": "pooled", "parts": [HUMANITIES, SCIENCE]})
+    assert pooled.leaf_weights(SIZES) == pytest.approx(by_size.leaf_weights(SIZES))
+    assert pooled.samples(SIZES) == (Sample(("law", "logic", "physics", "chem"), 1.0),)
+    assert tree().samples(SIZES)[-1] == Sample(("physics", "chem"), 0.5)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "pooled"])
+def test_a_nodes_value_is_that_of_the_recursion(average: str) -> None:
+    values = {"law": 0.3, "logic": 0.9, "physics": 0.5, "chem": 0.1}
+    root = read_tree({"average": average, "parts": [HUMANITIES, SCIENCE]})
+
+    def value(node: Node | str) -> tuple[float, int]:
+        if isinstance(node, str):
+            return values[node], SIZES[node]
+        parts = [value(part) for part in node.parts]
+        n = sum(size for _, size in parts)
+        if node.average == "macro":
+            return sum(own for own, _ in parts) / len(parts), n
+        return sum(own * size for own, size in parts) / n, n
+
+    weights = root.leaf_weights(SIZES)
+    assert sum(weights[task] * values[task] for task in values) == pytest.approx(value(root)[0])
+    assert sum(weights.values()) == pytest.approx(1)
+
+
+def test_a_missing_task_leaves_no_number_unless_the_tree_says_so() -> None:
+    there = {task: n for task, n in SIZES.items() if task != "chem"}
+    assert tree().samples(there) == () and tree().leaf_weights(there) == {}
+    assert tree().missing(there) == ("chem",)
+    humanities, science, _ = tree().nodes()
+    assert humanities.leaf_weights(there) and not science.samples(there)
+    assert tree(missing="ignore").leaf_weights(there)["physics"] == 0.5
+    below = read_tree({"missing": "ignore", "parts": [HUMANITIES, SCIENCE]})
+    assert below.leaf_weights(there)["physics"] == 0.5
+    assert below.leaf_weights({"law": 5}) == {"law": 1.0}
+    assert below.samples({}) == ()
+
+
+def test_a_tree_reads_back() -> None:
+    for node in (tree(), tree(missing="ignore")):
+        assert read_tree(node.as_dict()) == node
+    assert [node.name for node in tree().nodes()] == ["humanities", "science", "all"]
+    assert tree().tasks == tuple(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["law"], "must be a mapping"),
+        ({"parts": []}, "needs 'parts'"),
+        ({"parts": "law"}, "needs 'parts'"),
+        ({"parts": ["law"], "averge": "macro"}, "average"),
+        ({"parts": ["law"], "average": "median"}, "macro"),
+        ({"parts": ["law"], "missing": 0}, "ignore"),
+        ({"parts": ["law", {"parts": ["logic"]}]}, "needs a name"),
+        ({"parts": ["law", 3]}, "must be a mapping"),
+        ({"parts": ["law", "law"]}, "'law' occurs in the tree twice"),
+        ({"name": "law", "parts": ["law"]}, "'law' occurs in the tree twice"),
+    ],
+)
+def test_what_is_no_tree(given: Any, says: str) -> None:
+    with pytest.raises(EvalwrightError, match=says):
+        read_tree(given)
+
+
+def test_a_tree_is_not_deeper_than_anybody_reads() -> None:
+    given: Any = "law"
+    for level in range(30):
+        given = {"name": f"level {level}", "parts": [given]}
+    with pytest.raises(ConfigurationError, match="20 levels"):
+        read_tree(given)
