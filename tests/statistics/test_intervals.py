@@ -111,12 +111,12 @@ def test_too_little_data_says_so(
 
 def test_equal_graded_scores_are_no_certainty() -> None:
     found = mean_interval(np.full(60, 0.1 + 0.2))
-    share = unlike_share(60, 0.95)
-    assert (1 - share) ** 59 == pytest.approx(0.05)
+    share = unlike_share(60, 0.975)
+    assert (1 - share) ** 59 == pytest.approx(0.025)
     assert (found.low, found.high) == pytest.approx((0.3 * (1 - share), 0.3 + 0.7 * share))
     assert found.method == "rule of three (60 items alike)"
     clustered = mean_interval(np.full(60, 0.3), clusters=np.repeat(np.arange(6), 10))
-    assert clustered.high - clustered.low == pytest.approx(unlike_share(6, 0.95))
+    assert clustered.high - clustered.low == pytest.approx(unlike_share(6, 0.975))
     assert clustered.method == "rule of three (6 clusters alike)"
 
 

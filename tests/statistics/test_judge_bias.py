@@ -86,7 +86,7 @@ def test_a_lenient_judge() -> None:
     assert (found.false_no.value, found.false_no.n) == (0.05, 60)
     assert (found.false_yes.low, found.false_yes.high) == pytest.approx(wilson(12, 40))
     assert found.excess.discordant == (12, 3)
-    assert (found.excess.verdict, found.excess.n_missing) == ("better", 1)
+    assert (found.excess.verdict, found.excess.n_missing) == ("better", 0)
     json.dumps(found.as_dict(), allow_nan=False)
 
 

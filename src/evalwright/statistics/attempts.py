@@ -122,7 +122,7 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
         return estimate(0.0, 1.0, None, f"one {what.removesuffix('s')}: the whole range")
     error = math.sqrt(float(np.dot(units, units)) * size / (size - 1))
     if error < 1e-12 or not 0.0 < value < 1.0:
-        share = unlike_share(size, level)
+        share = unlike_share(size, 0.5 + level / 2)
         # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is attempted.
         up, down = (2 * share / (1 + share), share) if is_f else (share, share)
         return estimate(
