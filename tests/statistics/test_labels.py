@@ -101,14 +101,14 @@ def test_failed_items_bound_the_value(
     # They are ends of intervals, so they lie outside of what the fillings themselves give.
     best = metric(np.append(gold, failed), np.append(predicted, failed))
     assert best.value == pytest.approx(oracle(np.append(gold, failed), np.append(predicted, failed)))
-    assert high == pytest.approx(max(best.high, found.high))
+    assert 1 >= high >= max(best.high, found.high) > best.value
     # All wrong: an answer that is no class at all, so nobody's false positive.
     spoiled = np.append(predicted, [9, 9])
     labels = np.array([0, 1, 2])
     truth = np.append(gold, failed)
     score = f1_score if metric is macro_f1 else recall_score
     assert low <= score(truth, spoiled, labels=labels, average="macro", zero_division=0)
-    assert 0 <= low <= found.low and found.value <= high <= 1
+    assert 0 <= low <= found.low <= found.value
 
 
 @pytest.mark.parametrize(
