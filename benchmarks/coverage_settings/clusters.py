@@ -14,7 +14,7 @@ from evalwright.statistics.pairwise import common_differences
 from evalwright.statistics.simultaneous import simultaneous_differences
 
 ABOUT = (
-    'The settings of unequal clusters are the worst that we thought of, listed before any was run. Sizes: "unequal" is log-normal with a '
+    'The settings of unequal clusters are the worst that we thought of, their kinds listed before any was run. Sizes: "unequal" is log-normal with a '
     'standard deviation of 1 (more than half of the items in a fifth of the clusters), "one with half" has as many items in one cluster as in all others. '
     "Where two models are equal or differ by the margin, the share is that of trials without a false verdict: 94% or more. "
     "Coverage above 97% has one reason: with few clusters the error's own uncertainty cannot be known better than its degrees of freedom, and "

@@ -17,7 +17,7 @@ from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, jackknife_
 from evalwright.statistics.units import I64
 
 ABOUT = (
-    "The 95% interval of the difference of two models in a metric that is no mean over items, by the jackknife that leaves out one group of "
+    "The 95% interval of the difference of two models in a metric that is not a mean over items, by the jackknife that leaves out one group of "
     "clusters at a time, should hold the true difference in 95% of the trials."
 )
 

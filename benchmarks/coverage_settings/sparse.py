@@ -9,7 +9,7 @@ from coverage_settings.registry import F64, Setting
 from coverage_settings.trial import Rng, Two, equivalences, gates, means, pairs
 
 ABOUT = (
-    "Settings listed before any was run: what is hard about a difference is that few items show it. Where two models are equal or differ by the "
+    "Kinds of settings listed before any was run: what is hard about a difference is that few items show it. Where two models are equal or differ by the "
     "margin, the share is that of trials without a false verdict: 94% or more. Coverage above 97% has one reason: where 3 items differ, a test "
     "can err in 2% or in 10% but not in 5%, and ours takes the first. Skewed scores of few items are the weak side of Student's t, which "
     "stays what it is for one graded mean: 85% at 15 items and 91% at more is all that is asked there. In brackets: the method before (Bonett-Price, t), its mean width and how "
