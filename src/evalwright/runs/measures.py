@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
-from evalwright.runs.pseudo_values import Grouped, records_of
+from evalwright.runs.pseudo_values import Grouped, Record, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.scores import ItemScores, SliceCodes, item_scores, unit_codes
@@ -229,7 +229,14 @@ def _others(
     """The matrices of metrics that are no means of their scores. The records of one run are held at a time."""
     cuts = {task: _cuts(made[task]) for task in results}
     values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
-    groups: dict[str, list[list[Grouped]]] = {task: [] for task in results}
+    groups: dict[str, list[list[Grouped]]] = {task: [[] for _ in runs] for task in results}
+
+    def grouped(row: int, task: str, record: Record) -> None:
+        parts = {name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()}
+        pairing = made[task].pairing
+        places = None if pairing is None else pairing.places[row]
+        groups[task][row] = record.grouped(scores[row][task].keys, places, parts)
+
     for row, run in enumerate(runs):
         for task, record in records_of(run, {task: found[0] for task, found in results.items()}).items():
             one = scores[row][task]
@@ -237,19 +244,18 @@ def _others(
             values[task].append(
                 None if own is None else replace(one, values=own, missing=one.missing & (own != own))
             )
-            parts = {
-                name: Groups(cut.items, len(cut.keys[cut.sides[row]])) for name, cut in cuts[task].items()
-            }
-            pairing = made[task].pairing
-            places = None if pairing is None else pairing.places[row]
-            groups[task].append([] if own is not None else record.grouped(one.keys, places, parts))
+            if own is None:
+                grouped(row, task, record)
     out = {}
     for task, found in results.items():
         known = [one for one in values[task] if one is not None]
         if len(known) == len(runs):
             out[task] = make_matrix(task, found, known, slices)
-        else:
-            out[task] = _of_groups(made[task], cuts[task], groups[task], [run.id for run in runs])
+            continue
+        for row, run in enumerate(runs):
+            if values[task][row] is not None:  # one run alone has them, which is no comparison
+                grouped(row, task, records_of(run, {task: found[0]})[task])
+        out[task] = _of_groups(made[task], cuts[task], groups[task], [run.id for run in runs])
     return out
 
 

@@ -74,11 +74,13 @@ class Record:
             found = None if spec.function else item_values(spec.kind, column, spec.options)
         except EvalwrightError:
             return None
-        if found is None or column.clusters is None:
+        if found is None:
             return None
         out = np.full(len(keys), np.nan)
         if spec.kind in FAILED_IS_ZERO:
             out[np.searchsorted(keys, own[self.tally.failed_rows(spec.scorer)])] = 0.0
+        if not len(column.values) or column.clusters is None:
+            return out
         out[np.searchsorted(keys, column.clusters)] = row_means(found.reshape(len(column.values), -1))
         recorded = self._recorded(("", ""))
         same = recorded is None or _close(float(np.nanmean(out)), recorded.value)
