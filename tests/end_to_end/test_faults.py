@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evalwright.statistics import wilson
 from support.command import record, records, write_questions
 from support.openai_faults import Faults
 from support.openai_server import serving
@@ -77,7 +80,7 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
         accuracy = result["metrics"][0]
         assert (accuracy["n"], accuracy["n_failed"]) == (20, 10)
         right = sum(row["scores"]["exact-match"]["value"] for row in rows if row["scores"])
-        assert accuracy["bounds"] == [right / 30, (right + 10) / 30]
+        assert accuracy["bounds"] == pytest.approx([wilson(right, 30)[0], wilson(right + 10, 30)[1]])
 
         ill = False
         before = Counter(server.completed)

@@ -14,6 +14,7 @@ from evalwright.core.samples import UNDECIDED, Answer, NoScore, Sample, Score, U
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
+from evalwright.statistics import wilson
 from evalwright.tasks.loading import task_from_definition
 from runs.test_schemas import valid_rows
 
@@ -82,7 +83,7 @@ def test_it_is_counted_and_bounded_and_not_in_the_mean() -> None:
     estimate = found.metrics[0].estimate
     assert (estimate.n, estimate.n_failed, estimate.n_undecided) == (7, 1, 2)
     assert estimate.value == pytest.approx(6 / 7)
-    assert estimate.bounds == pytest.approx((0.6, 0.9))
+    assert estimate.bounds == pytest.approx((wilson(6, 10)[0], wilson(9, 10)[1]))
     part = found.slices["domain"]["b"][0].estimate
     assert (part.n, part.n_failed, part.n_undecided) == (2, 1, 2)
     assert made.n_failed == 1, "an answer that rules cannot decide is no failure"

@@ -39,5 +39,5 @@ def test_examples_of_questions_and_their_texts(tmp_path: Path) -> None:
     assert outcomes[0].counts == (("incorrect", 2), ("correct", 1))
     assert [example.id for example in examples] == ["item-1", "item-3"]
     texts = dict(examples[0].texts)
-    assert (texts["Input"], texts["Target"]) == ("Question 1?", "yes")
+    assert (texts["Input"], texts["Target"]) == ("Question 1 of factual?", "yes")
     assert texts["Answer"] == "z" * LONGEST + " …"

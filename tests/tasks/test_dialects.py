@@ -24,7 +24,8 @@ from dataclasses import replace
 from evalwright.core.samples import Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.tasks.loading import task_from_definition
-from evalwright.tasks.dialects import Listed, Rules, register
+from evalwright.metrics.tree import Node
+from evalwright.tasks.dialects import Averaged, Group, Listed, Rules, register
 
 METRICS = [MetricSpec("right", "accuracy", "main")]
 
@@ -53,9 +54,9 @@ class Toy:
         ]
 
     def groups(self, tasks):
-        return [
-            {"name": "toy:all", "label": "all", "tasks": [one["name"] for one in tasks], "metrics": tasks[0]["metrics"]}
-        ]
+        node = Node("toy:all", tuple(one["name"] for one in tasks))
+        found = {one["name"]: one["metrics"][0] for one in tasks}
+        return [Group("toy:all", "all", (Averaged("right", node, found),))]
 
     def rules(self, task, configuration, first, settings):
         return Rules(scorers(), METRICS, lambda names: METRICS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.statistics import wilson
 from support.batch_server import serving_batches
 from support.command import Done, record, records, write_questions
 from support.openai_faults import Faults
@@ -100,7 +101,7 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         (accuracy,) = task["metrics"]
         right = sum(place % 3 > 0 for place in range(60, 100))
         assert accuracy["value"] == right / 40 and (accuracy["n"], accuracy["n_failed"]) == (40, 60)
-        assert accuracy["bounds"] == [right / 100, (right + 60) / 100]
+        assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 60, 100)[1]])
         assert task["n_failed"] == 60 and task["failures"] == {"cut": 40, "filtered": 20}
         last = done.err.strip().splitlines()[-1]
         assert (

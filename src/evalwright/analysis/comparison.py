@@ -308,7 +308,7 @@ def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, li
                 continue
             shown.append(own)
             if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
-                out[one.measure.task] += matrices(runs, {one.measure.task: kept})
+                out[one.measure.task] += matrices(runs, {one.measure.task: kept}, of_scores=False)
     return out
 
 

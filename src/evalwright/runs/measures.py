@@ -194,9 +194,17 @@ def make_matrix(
 
 
 def matrices(
-    runs: Sequence[Run], results: Mapping[str, Sequence[MetricResult]], slices: Sequence[str] = ()
+    runs: Sequence[Run],
+    results: Mapping[str, Sequence[MetricResult]],
+    slices: Sequence[str] = (),
+    *,
+    of_scores: bool = True,
 ) -> list[Matrix]:
-    """A matrix for each task. results: by task, the metric of each run."""
+    """A matrix for each task. results: by task, the metric of each run. of_scores: whether these are metrics of the scores' values, and
+    not perhaps of a part of them.
+
+    Raises RunError for a score that such a metric cannot have.
+    """
     scores = [
         item_scores(run, {task: found[row].scorer for task, found in results.items()}, slices)
         for row, run in enumerate(runs)
@@ -204,7 +212,7 @@ def matrices(
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
             values = one[task].values
-            if metric.kind in BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
+            if of_scores and metric.kind in BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
                 raise RunError(
                     f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
                     "have: it was changed, or another program wrote it."

@@ -28,6 +28,7 @@ from compat.hhem.hhem_trees import (
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.runs.records import record_row
+from evalwright.statistics import wilson
 from runs.test_schemas import validator
 
 # -- what a run holds ---------------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
     main = by_label["hallucination-rate"]
     assert (main.n, main.n_failed) == (4, 1)
     assert main.low < 0.25 < main.high
-    assert main.bounds is not None and list(main.bounds) == pytest.approx([0.4, 0.2])
+    assert main.bounds is not None and list(main.bounds) == pytest.approx([wilson(1, 5)[0], wilson(2, 5)[1]])
     consistent = by_label["factual-consistency-rate"]
     assert (consistent.value, consistent.low, consistent.high) == (0.75, 1 - main.high, 1 - main.low)
     replies = by_label["answer-rate-of-replies"]

@@ -80,7 +80,7 @@ def test_an_opinion_without_a_verdict_is_a_failure_and_no_score() -> None:
         assert record.score_failures["consistency"].kind == "bad verdict"
         assert record.score_failures["consistency"].party == "judge"
     estimate = run.task("summaries").metrics[0].estimate
-    assert (estimate.n, estimate.n_failed, estimate.bounds) == (0, 2, (1.0, 0.0))
+    assert (estimate.n, estimate.n_failed, estimate.bounds) == (0, 2, (0.0, 1.0))
 
 
 HOSTILE = [

@@ -19,6 +19,7 @@ from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
 from evalwright.scorers.stress.rules import CLASSES, CREDIT, HANDLED
 from evalwright.scorers.stress.scorer import by_rules
+from evalwright.statistics import wilson
 from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
@@ -127,7 +128,7 @@ def test_shares_add_up_and_what_is_undecided_bounds_them() -> None:
     found = metrics(run_of([NEVER, LOUIS, UNSURE, GUESS]))
     assert (found["handled"].n, found["handled"].n_undecided) == (3, 1)
     assert found["handled"].value == pytest.approx(1 / 3)
-    assert found["handled"].bounds == (0.25, 0.5)
+    assert found["handled"].bounds == pytest.approx((wilson(1, 4)[0], wilson(2, 4)[1]))
     assert found["credit"].value == pytest.approx(1.5 / 3)
     assert sum(found[name].value for name in CLASSES) == pytest.approx(1.0)
     assert math.isnan(found["kappa"].value)
@@ -165,7 +166,7 @@ def test_a_verdict_that_cannot_be_read_is_a_failure_and_no_score() -> None:
     assert second.score_failures["stress"].kind == "bad verdict"
     assert second.score_failures["stress"].party == "judge"
     estimate = metrics(run)["handled"]
-    assert (estimate.n, estimate.n_failed, estimate.bounds) == (1, 1, (0.5, 1.0))
+    assert (estimate.n, estimate.n_failed, estimate.bounds) == (1, 1, (0.0, 1.0))
 
 
 def test_an_answer_cannot_steer_the_judge_with_a_verdict_of_its_own() -> None:
