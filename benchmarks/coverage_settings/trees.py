@@ -173,6 +173,6 @@ SETTINGS = (
     _difference("3 tasks of 100 items, 40 in common", _partly(3, 100, 40, 0.7), most=0.98),
     _difference("4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.5), most=0.998),
     _difference("4 tasks about 20 unequal passages", _passages(4, TWENTY, 0.5), most=0.99),
-    _difference("5 tasks of their own, 20 to 300 items", _alone(_SIZES, _CHANCES), most=0.985),
+    _difference("5 tasks of their own, 20 to 300 items", _alone(_SIZES, _CHANCES), most=0.998),
     _board("3 tasks about 12 unequal passages", 6, 3, TWENTY[4:16]),
 )

@@ -117,7 +117,7 @@ def test_every_outcome_stands_apart() -> None:
     assert found["factual-consistency-rate"].value == pytest.approx(2 / 3)
     assert found["answer-rate"].value == 3 / 10
     assert (found["answer-rate"].low, found["answer-rate"].high) == pytest.approx(wilson(3, 10))
-    assert found["answer-rate"].bounds == pytest.approx((3 / 10, 4 / 10))
+    assert found["answer-rate"].bounds == pytest.approx((wilson(3, 10)[0], wilson(4, 10)[1]))
     assert found["mean-words"].value == pytest.approx(12.0)
     assert found["refused"].value == 2 / 10
     for label in ("too-short", "truncated", "empty", "thinking-never-closed"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,22 +63,32 @@ def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
 
 def ordinary(path: Path) -> Path:
     """The path, for reading. Raises OSError where a pipe or a device stands there: reading one may never end."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    mode = _mode(path.stat)
+    if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EINVAL, "it is no ordinary file")
     return path
+
+
+def _mode(status: Callable[[], os.stat_result]) -> int:
+    """What kind of file it is, asked once, as another process may remove it meanwhile; 0 where there is none."""
+    try:
+        return status().st_mode
+    except OSError:
+        return 0
 
 
 def own_database(path: Path) -> Path:
     """The path of a SQLite file of a home folder. Raises StoreError where a link, a pipe or a device stands there, or beside it."""
     for end in ("", "-wal", "-shm", "-journal"):
         file = path.with_name(path.name + end)
-        if file.is_symlink():
+        mode = _mode(file.lstat)
+        if stat.S_ISLNK(mode):
             # Who brought the folder may have put it there, to have another file written or another store believed.
             raise StoreError(
                 f"{file} is a link to '{os.path.realpath(file)}' and is not followed. Remove it, and name the folder that is "
                 f"meant with --home or EVALWRIGHT_HOME."
             )
-        if file.exists() and not file.is_file():
+        if mode and not stat.S_ISREG(mode):
             raise StoreError(f"{file} is no ordinary file: remove it, or name another folder with --home.")
     return path
 
