@@ -1,8 +1,8 @@
 """Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made.
 
 Where the runs share no item of a task they are compared as two independent samples, and the result says so. The estimand is
-always the mean difference for items drawn like these, with the tasks fixed. Whether the two are the same up to a margin named
-beforehand is tested by two one-sided tests (TOST) at 5%.
+always the mean difference for items drawn like these, over these tasks or, if asked for, tasks like these. Whether the two are the same
+up to a margin named beforehand is tested by two one-sided tests (TOST) at 5%.
 """
 
 from __future__ import annotations

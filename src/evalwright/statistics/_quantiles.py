@@ -46,20 +46,6 @@ def t_two_sided(t: float, df: float) -> float:
     return min(1.0, max(sys.float_info.min, 2.0 * float(stdtr(df, -abs(t)))))
 
 
-def half_binomial_cdf(k: int, n: int) -> float:
-    """P(X <= k) for X ~ Binomial(n, 1/2); 0 for k < 0."""
-    from scipy.special import bdtr
-
-    return 0.0 if k < 0 else float(bdtr(k, n, 0.5))
-
-
-def beta_quantile(probability: float, a: float, b: float) -> float:
-    """The quantile of the Beta(a, b) distribution."""
-    from scipy.special import betaincinv
-
-    return float(betaincinv(a, b, probability))
-
-
 def greatest_failing(passes: Callable[[float], bool]) -> float:
     """The error rate in (0, 0.5] above which `passes` holds, to a relative 1e-12, at least 1e-15.
 
