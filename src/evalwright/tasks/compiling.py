@@ -15,6 +15,7 @@ from evalwright.tasks.answering import (
     check_sample,
     drawing_of,
     form_of,
+    recorded_drawing,
     shot_template,
     strategy_of,
     user_template,
@@ -210,7 +211,7 @@ def _resolved(
         prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
     out["answer"] = {"mode": file.answer.mode}
     if file.answer.mode == "generate":
-        out["answer"] |= {"draws": file.answer.draws, **drawing.model_dump(exclude_none=True)}
+        out["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
     out["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
     ]
