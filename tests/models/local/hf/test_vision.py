@@ -123,4 +123,4 @@ def test_a_prompt_of_too_many_images_does_not_fit(model: TransformersModel) -> N
 def test_likelihoods_with_images_are_refused(model: TransformersModel) -> None:
     prompt = (Message("user", (picture("red"), "x")),)
     why = model.refuses(LogLikelihood(prompt, "y"))
-    assert why is not None and "does not take images" in why
+    assert why is not None and "takes images only in prompts to generate" in why
