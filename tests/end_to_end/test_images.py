@@ -206,6 +206,12 @@ def test_options_that_do_not_go_are_one_sentence(tmp_path: Path, option: str, sa
     assert code == 2 and says in " ".join(said.split()), said
 
 
+def test_images_are_for_answers_in_words(tmp_path: Path) -> None:
+    task = written(tmp_path / "task", TASK.replace("max_tokens: 8, temperature: null", "mode: continuation"))
+    code, said = typed(["run", str(task), "--model", "demo/small"])
+    assert code == 2 and "images cannot be used with the mode continuation" in " ".join(said.split())
+
+
 def bad(folder: Path, name: str) -> str:
     """What a row names, with whatever must lie there for it."""
     outside = folder.parent / "secret.png"
@@ -243,10 +249,10 @@ def bad(folder: Path, name: str) -> str:
         ("svg", "SVG, which can contain scripts"),
         ("bomb", "unpacks to 65,535 x 65,535 pixels"),
         ("empty", "(it is empty)"),
-        ("outside", "lies outside the task's folder"),
-        ("absolute", "lies outside the task's folder"),
-        ("link", "lies outside the task's folder"),
-        ("device", "lies outside the task's folder"),
+        ("outside", "is outside the task's folder"),
+        ("absolute", "is outside the task's folder"),
+        ("link", "is outside the task's folder"),
+        ("device", "is outside the task's folder"),
         ("missing", "cannot be read: no such file or directory"),
         ("folder", "cannot be read: it is a folder"),
         ("url", "add --image-urls to allow"),

@@ -70,7 +70,7 @@ class Model(ABC):
             return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
         turns: Any = getattr(request, "prompt", ())
         if images and any(turn.images for turn in turns if turn.role != "user"):
-            return "Images stand in the user's turns only: move them out of the other turns."
+            return "Images can only be in the user's turns: move them out of the other turns."
         used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
         if images and not isinstance(request, Generate):
             return f"'{self.name}' takes images only in prompts to generate an answer from."

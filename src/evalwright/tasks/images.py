@@ -89,7 +89,7 @@ class RowImages:
             raise DatasetError(f"The image '{_short(named)}' cannot be found.") from None
         if not inside:
             raise DatasetError(
-                f"The image '{_short(named)}' lies outside the task's folder: images are read from inside it only."
+                f"The image '{_short(named)}' is outside the task's folder: images are read from inside it only."
             )
         return Image.read(_content(path, named), path.relative_to(root).as_posix())
 
