@@ -9,7 +9,7 @@ import pytest
 
 from evalwright.core.errors import Failure
 from evalwright.core.images import Image
-from evalwright.core.requests import Generate, LogLikelihood, Message
+from evalwright.core.requests import Generate, LogLikelihood, Message, images_of
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of
@@ -52,9 +52,7 @@ def by_transformers(model: TransformersModel, request: Generate, **how: Any) -> 
         if isinstance(turn, Message)
     ]  # fmt: skip
     text = processor.apply_chat_template(turns, add_generation_prompt=True)
-    pictures = [
-        Pictures.open(BytesIO(image.data)).convert("RGB") for turn in request.prompt for image in turn.images
-    ]  # type: ignore[union-attr]
+    pictures = [Pictures.open(BytesIO(image.data)).convert("RGB") for image in images_of(request)]
     inputs = processor(text=[text], images=pictures or None, return_tensors="pt", add_special_tokens=False)
     with torch.inference_mode():
         found = plain.generate(**inputs, max_new_tokens=8, do_sample=False, **how)[

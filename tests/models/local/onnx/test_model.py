@@ -483,10 +483,10 @@ def test_samplers_and_log_probabilities(folder: Path) -> None:
             value = sum(token.log_prob for token in found.tokens)
             assert value == pytest.approx(whole.log_likelihood, abs=1e-4)
     assert summed
-    for how in ({"top_k": 1}, {"min_p": 1.0}):
+    narrow: list[dict[str, Any]] = [{"top_k": 1}, {"min_p": 1.0}]
+    for how in narrow:
         drawn = [
-            Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n, **how)  # type: ignore[arg-type]
-            for n in range(3)
+            Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n, **how) for n in range(3)
         ]
         assert {each.text for each in good(ask(model, *drawn))} == {greedy.text}
     wide = [Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n) for n in range(3)]

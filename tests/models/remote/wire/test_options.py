@@ -278,13 +278,13 @@ _ROWS = [
 ]  # fmt: skip
 _TOKENS = (TokenLogProb("Yes", -0.1, (("Yes", -0.1), ("No", -2.5))), TokenLogProb("!", -0.5))
 _BARE = (TokenLogProb("Yes", -0.1), TokenLogProb("!", -0.5))
-_LEGACY = {
+_LEGACY: dict[str, list[Any]] = {
     "tokens": ["Yes", "!"],
     "token_logprobs": [-0.1, -0.5],
     "top_logprobs": [{"No": -2.5, "Yes": -0.1}, None],
     "text_offset": [0, 3],
 }
-_CHOSEN = {
+_CHOSEN: dict[str, list[Any]] = {
     "chosenCandidates": [
         {"token": "Yes", "logProbability": -0.1},
         {"token": "!", "logProbability": -0.5},
@@ -354,7 +354,7 @@ def test_a_reply_without_log_probabilities_fails_for_good(name: str, broken: str
 
 def test_tokens_are_the_answers_own() -> None:
     """Servers of open models report the tokens of reasoning and of the end, too; a stop string cuts the text."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"token": token, "logprob": -1.0, "top_logprobs": []}
         for token in ("<think>", "hm", "</think>", "Yes", ", yes", "<|im_end|>")
     ]
@@ -382,12 +382,12 @@ def test_streams_gather_log_probabilities(name: str) -> None:
     for place, text in enumerate(("Yes", "!")):
         end = "stop" if place else None
         if name == "openai-chat":
-            logprobs = {"content": [_ROWS[place]], "refusal": None}
+            logprobs: dict[str, Any] = {"content": [_ROWS[place]], "refusal": None}
             events.append(
                 ("", {"choices": [{"delta": {"content": text}, "logprobs": logprobs, "finish_reason": end}]})
             )
         elif name == "openai-completions":
-            logprobs = {key: rows[place : place + 1] for key, rows in _LEGACY.items()}  # type: ignore[index]
+            logprobs = {key: rows[place : place + 1] for key, rows in _LEGACY.items()}
             events.append(("", {"choices": [{"text": text, "logprobs": logprobs, "finish_reason": end}]}))
         elif name == "gemini":
             result = {key: rows[place : place + 1] for key, rows in _CHOSEN.items()}
