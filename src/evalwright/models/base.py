@@ -16,14 +16,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Ability, Generate, Request
-from evalwright.core.responses import Response
+from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
 
 _UNKNOWN = "unknown-"
+
+IMAGES = "images"
+EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
+"""What `Model.carries` may name: the options of a `Generate` that not every model can carry, and images in prompts."""
 
 
 class Model(ABC):
@@ -32,12 +36,14 @@ class Model(ABC):
     name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known. abilities: what it
     can be asked. fingerprint: equal for equal models and different for any that could answer differently; `fingerprint_of` makes
     one. A class that sets none shares nothing with other runs, because nobody can know whether it would answer the same.
+    carries: those of `EVERY_OPTION` that its requests may use; the others are refused before anything is sent.
     """
 
     name: str
     abilities: frozenset[Ability]
     fingerprint: str
     price: Price | None = None
+    carries: frozenset[str] = frozenset()
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)
@@ -56,6 +62,26 @@ class Model(ABC):
 
     def check(self) -> None:
         """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
+
+    def refuses(self, request: Request) -> str | None:
+        """Why the request cannot be sent as it is, in a sentence that names the option and the model; None where it can."""
+        images = images_of(request)
+        if not all(image.data for image in images):
+            return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
+        turns: Any = getattr(request, "prompt", ())
+        if images and any(turn.images for turn in turns if turn.role != "user"):
+            return "Images can only be in the user's turns: move them out of the other turns."
+        used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
+        if images and not isinstance(request, Generate):
+            return f"'{self.name}' takes images only in prompts to generate an answer from."
+        missing = [name for name in used if name not in self.carries]
+        return self.cannot_carry(missing[0]) if missing else None
+
+    def cannot_carry(self, option: str) -> str:
+        """The sentence about an option that it does not carry."""
+        what = "does not take images" if option == IMAGES else f"does not take {option}"
+        known = ", ".join(sorted(self.carries)) or "none of the further options"
+        return f"'{self.name}' {what} (it takes: {known}). Leave it out, or use another model."
 
     def reader(self) -> Reader | None:
         """How it reads prompts, where that is known here; else None. Weights need not be loaded."""
@@ -134,6 +160,23 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
     ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
+    """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
+    joined = "".join(token.text for token in tokens)
+    start = joined.rfind(text) if text else -1
+    if start < 0:
+        return tuple(tokens)
+    kept, place = [], 0
+    for token in tokens:
+        end = place + len(token.text)
+        if (end > start and place < start + len(text)) or (
+            not token.text and start <= place < start + len(text)
+        ):
+            kept.append(token)
+        place = end
+    return tuple(kept)
 
 
 def unknown_fingerprint() -> str:

@@ -34,7 +34,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 from evalwright.models.local.files import file_state
 
 Subject = tuple[str, Any, str]
@@ -48,6 +48,7 @@ class ReplayModel(LocalModel):
     """Answers from a file. Raises ConfigurationError for a file that is missing or is no recording, naming the row."""
 
     heavy = False
+    carries = EVERY_OPTION
 
     def __init__(self, path: str, *, revision: str | None = None) -> None:
         # The registry takes what follows a last '@' for a revision; here it is part of the path.
@@ -184,7 +185,7 @@ def _forms(prompt: Prompt) -> Iterator[Prompt]:
     if isinstance(prompt, str):
         yield (Message("user", prompt),)
     elif len(prompt) == 1 and prompt[0].role == "user":
-        yield prompt[0].content
+        yield prompt[0].text
 
 
 def _possible_inputs(prompt: Prompt) -> Iterator[str]:
@@ -193,7 +194,7 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
     if isinstance(prompt, str):
         texts = [prompt]
     else:
-        texts = [turn.content for turn in reversed(prompt) if turn.role == "user"]
+        texts = [turn.text for turn in reversed(prompt) if turn.role == "user"]
     for text in texts:
         yield text
         yield text.strip()
@@ -206,7 +207,7 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
 def _shown(request: Request) -> str:
     if isinstance(request, Generate | LogLikelihood):
         prompt = request.prompt if isinstance(request, Generate) else request.context
-        text = prompt if isinstance(prompt, str) else prompt[-1].content
+        text = prompt if isinstance(prompt, str) else prompt[-1].text
         draw = f" (draw {request.draw})" if isinstance(request, Generate) and request.draw else ""
         after = "" if isinstance(request, Generate) else f"'{request.continuation.strip()}' after "
         return f"{after}the prompt that ends '{text[-60:]}'{draw}".replace("\n", " ")

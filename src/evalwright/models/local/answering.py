@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from evalwright.core.errors import Failure, ModelError, RequestError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood, images_of
 from evalwright.core.responses import Response, Usage
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
@@ -40,7 +41,7 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One answer to write: the prompt's tokens, how many new ones at the most, and the request itself."""
+    """One answer to write: the prompt's tokens, how many new ones at the most, and the request with its sampling settled."""
 
     tokens: list[int]
     room: int
@@ -50,6 +51,7 @@ class Job:
 class Answering(ABC):
     """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none.
 
+    own_sampling: what the model's generation_config.json says, for requests that leave the sampling to it.
     prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that they can be encoded together.
     """
 
@@ -57,14 +59,16 @@ class Answering(ABC):
         self,
         reader: Reader,
         *,
+        own_sampling: Mapping[str, Any] | None = None,
         start_tokens: Sequence[int] = (),
         max_tokens: int = DEFAULT_MAX_TOKENS,
         prepare: Callable[[Iterable[tuple[str, bool]]], None] | None = None,
     ) -> None:
         self.reader = reader
         self._prepare = prepare
+        self._own_sampling = own_sampling or {}
         self.start_tokens = tuple(start_tokens)
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
@@ -73,6 +77,10 @@ class Answering(ABC):
     @abstractmethod
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
+
+    def image_job(self, request: Generate) -> Job:
+        """The job of a prompt with images. Raises RequestError; a backend that takes images has a way of its own."""
+        raise DoesNotFit("This model takes no images.")
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into requests, answer)`: likelihoods first, then generations."""
@@ -154,13 +162,16 @@ class Answering(ABC):
                     yield kept, special
 
     def _job(self, request: Generate) -> Job:
+        request = settled(request, self._own_sampling)
+        if images_of(request):
+            return self.image_job(request)
         text, rules = self.reader.render(request.prompt)
         tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
         if not tokens:
             if rules.prefix_token is None:
                 raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to start from.")
             tokens = [rules.prefix_token]
-        limit = self._max_tokens if request.max_tokens is None else request.max_tokens
+        limit = self.max_tokens if request.max_tokens is None else request.max_tokens
         if not self.start_tokens:
             return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
         if len(tokens) > rules.max_length:
@@ -170,6 +181,26 @@ class Answering(ABC):
             )
         # The decoder's own window holds the answer and what it starts from, and its last token is never read again.
         return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
+
+
+def settled(request: Generate, own: Mapping[str, Any]) -> Generate:
+    """The request with the model's own sampling where it leaves that open. What the request says itself wins.
+
+    As transformers reads a generation config: greedy unless `do_sample` says otherwise, then temperature 1 and the 50 most
+    probable tokens where it names no other.
+    """
+    if request.temperature is not None:
+        return request
+    if not own.get("do_sample"):
+        return replace(request, temperature=0.0)
+    named = {name: own.get(name) for name in ("temperature", "top_p", "top_k", "min_p")}
+    found = {
+        "temperature": 1.0,
+        "top_k": 50,
+        **{name: value for name, value in named.items() if value is not None},
+    }
+    changed = {name: value for name, value in found.items() if getattr(request, name) is None}
+    return replace(request, **changed)
 
 
 def _summed(parts: Sequence[PairScore], pairs: Sequence[Pair], cut: bool) -> Response:
