@@ -23,7 +23,10 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an answer is drawn: the fields of `Generate`. temperature 0 is greedy: every draw is then the same request."""
+    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
+
+    temperature 0 is greedy: every draw is then the same request. None leaves the sampling to the model.
+    """
 
     max_tokens: int | None = None
     temperature: float | None = 0.0
@@ -40,8 +43,8 @@ class Sampling:
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The request for one draw."""
-        settings = {one.name: getattr(self, one.name) for one in fields(self)}
-        return Generate(prompt, **settings, draw=0 if self.temperature == 0 else draw)
+        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        return Generate(prompt, draw=0 if self.temperature == 0 else draw, **told)
 
 
 class SingleDraw:

@@ -137,7 +137,10 @@ def _triggered(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:
     """The prompt with the trigger: behind a text or a prefill, else at the end of the user's last turn."""
     if isinstance(prompt, str) or prompt[-1].role == "assistant":
         return _continued(prompt, trigger, delimiter)
-    return (*prompt[:-1], Message("user", f"{prompt[-1].content}\n\n{trigger}"))
+    last = prompt[-1]
+    more = f"\n\n{trigger}"
+    content = last.content + more if isinstance(last.content, str) else (*last.content, more)
+    return (*prompt[:-1], replace(last, content=content))
 
 
 def _continued(prompt: Prompt, text: str, delimiter: str) -> Prompt:
@@ -149,7 +152,7 @@ def _continued(prompt: Prompt, text: str, delimiter: str) -> Prompt:
     last = prompt[-1]
     if last.role != "assistant":
         return (*prompt, Message("assistant", text.lstrip()))
-    begun = str(last.content)
+    begun = last.text
     # A chat interface gives the rest of a turn without the space before it.
     gap = "" if begun[-1:].isspace() or text[:1].isspace() else " "
     return (*prompt[:-1], Message("assistant", f"{begun}{gap}{text}"))
