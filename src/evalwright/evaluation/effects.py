@@ -39,8 +39,8 @@ def check_effects(
 
 
 def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a role that no scorer of the tasks asks."""
-    used = {role for task in tasks for scorer in task.scorers for role in scorer.roles}
+    """Raise ConfigurationError for a role that no scorer or strategy of the tasks asks."""
+    used = {role for task in tasks for role in task.roles}
     for role in roles:
         if role not in used:
             known = f"their roles are: {', '.join(sorted(used))}" if used else "they use none"

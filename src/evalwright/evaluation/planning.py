@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.private import home_folder
+from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -290,6 +291,13 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
         )
+    for role, able in task.strategy_roles.items():
+        if role not in roles and role != TARGET:
+            raise ConfigurationError(
+                f"The strategy of the task '{task.name}' uses a model in the role '{role}': name it with "
+                f"--role {role}=provider/name."
+            )
+        _check_able("strategy of the task", task.name, able, roles.get(role, model))
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
@@ -302,9 +310,13 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
 
 def check_able(scorer: Scorer, model: Model) -> None:
     """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
-    if scorer.able and not scorer.able & model.abilities:
+    _check_able("scorer", scorer.name, scorer.able, model)
+
+
+def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) -> None:
+    if able and not able & model.abilities:
         raise AbilityError(
-            f"The scorer '{scorer.name}' needs a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"The {kind} '{name}' needs a model that can do one of {', '.join(sorted(able))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
         )
 

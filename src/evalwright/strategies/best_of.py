@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +21,11 @@ from evalwright.strategies.several import (
     rewarded,
     scored,
     summary,
+    together,
     with_tokens,
 )
 
+_RATING = {"scorer": "judge-rating", "question": "How good is the answer to the question?", "scale": [0, 10]}
 _WAYS = ("reward", "judge", "log-probability")
 
 
@@ -50,7 +51,7 @@ class BestOfN:
         elif by == "log-probability":
             self._worth, setup = _probable, with_tokens(setup)
         else:
-            use = {"scorer": "rating", "role": role or by} if by == "judge" else by
+            use = {**_RATING, "judges": [role or by]} if by == "judge" else by
             self._worth, self.roles = scored(setup, use)
         self._draws = Draws(name, setup, n, of)
         self.inner = self._draws.inner
@@ -64,12 +65,7 @@ class BestOfN:
         for one in made:
             if isinstance(one, Failure):
                 raise RequestFailed(one)
-        found = await asyncio.gather(*(self._of(sample, one, ask) for one in made), return_exceptions=True)
-        worths = []
-        for worth in found:
-            if isinstance(worth, BaseException):
-                raise worth
-            worths.append(worth)
+        worths = await together(self._of(sample, one, ask) for one in made)
         known = [place for place, worth in enumerate(worths) if not math.isnan(worth)]
         if not known and any(map(answered, made)):
             raise RequestFailed(Failure("bad verdict", "judge", "No draw of the sample has a score to choose by."))

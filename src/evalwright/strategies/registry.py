@@ -146,12 +146,6 @@ def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: given.get(key, one.default) for key, one in registry.options(name).items()}
 
 
-def roles_of(strategy: Strategy) -> Mapping[str, frozenset[Ability]]:
-    """The other models that a strategy asks, by role, each with what it must be able to do one of (nothing: whatever it is asked)."""
-    found: Mapping[str, frozenset[Ability]] = getattr(strategy, "roles", {})
-    return found
-
-
 class _Function:
     """A strategy that is a function, with its options bound."""
 

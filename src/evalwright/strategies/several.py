@@ -9,12 +9,12 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED
-from evalwright.core.requests import Ability, Reward
+from evalwright.core.requests import Ability, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET
@@ -23,6 +23,7 @@ from evalwright.strategies.registry import Setup, inner
 SHOWN = 160
 """Characters of a draw that its summary shows; the whole text is in the response."""
 
+Made = TypeVar("Made")
 Drawn = Answer | Failure
 Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
 """What a draw is worth to a vote or a choice."""
@@ -110,7 +111,7 @@ def rewarded(setup: Setup, role: str) -> Worth:
     """The reward that the model in a role gives to an answer to the task's prompt."""
 
     async def reward(sample: Sample, answer: Answer, ask: Ask) -> float:
-        response = await _of_others(ask, role)(role, Reward(setup.render(sample), answer.text))
+        response = await _Others(ask)(role, Reward(setup.render(sample), answer.text))
         if len(response.values) != 1:
             message = f"The reply of '{role}' has {len(response.values)} rewards, not one."
             raise RequestFailed(Failure("bad reply", "judge", message))
@@ -126,7 +127,7 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:
         blind = replace(sample, targets=(), gold=())
         made = (
-            scorer.function(blind, answer, _of_others(ask, *scorer.roles))
+            scorer.function(blind, answer, _Others(ask))
             if scorer.asks
             else scorer.function(blind, answer)
         )
@@ -136,16 +137,29 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
     return score, dict.fromkeys(scorer.roles, scorer.able)
 
 
-def _of_others(ask: Ask, *roles: str) -> Ask:
+async def together(work: Iterable[Awaitable[Made]]) -> list[Made]:
+    """All of them side by side. All end, also where one failed; then the first failure is raised."""
+    found = await asyncio.gather(*work, return_exceptions=True)
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in found if not isinstance(one, BaseException)]
+
+
+class _Others(Ask):
     """The door, behind which what fails of another model is no failure of the one under test."""
 
-    async def asked(role: str, request: Any) -> Response:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ask, name)  # what the door tells of its models
+
+    async def __call__(self, role: str, request: Request) -> Response:
         try:
-            return await ask(role, request)
+            return await self._ask(role, request)
         except RequestFailed as error:
             failure = error.failure
             if role != TARGET and failure.party in ("provider", "model"):
                 failure = replace(failure, party="judge")
             raise RequestFailed(failure) from None
-
-    return asked

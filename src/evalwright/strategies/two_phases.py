@@ -50,8 +50,10 @@ class ReasonThenChoose:
             raise ConfigurationError(f"The option 'tag' of '{name}' is the text before the answer, not {tag!r}.")
         self.render = setup.render
         self.sampling = setup.sampling
-        self.chooses = then != "generate"
-        self.needs: frozenset[Ability] = frozenset({"generate", "log-likelihood"} if self.chooses else {"generate"})
+        self._choose = {"likelihood": ChooseByLikelihood, "letter": ChooseByLetter}.get(then)
+        self.needs: frozenset[Ability] = frozenset(
+            {"generate", "log-likelihood"} if self._choose else {"generate"}
+        )
         self._tag = tag.rstrip()
         self._trigger = trigger.rstrip()
         self._keeps = at_limit == "keep"
@@ -60,7 +62,6 @@ class ReasonThenChoose:
             setup.sampling, max_tokens=reasoning_tokens or setup.sampling.max_tokens, stop=(self._tag,)
         )
         self._delimiter = setup.delimiter or " "
-        self._choose = {"likelihood": ChooseByLikelihood, "letter": ChooseByLetter}.get(then)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer behind the tag; its reasoning is what stands before it."""
@@ -84,9 +85,11 @@ class ReasonThenChoose:
         whole = self.sampling.max_tokens
         return max(1, whole - first.usage.output_tokens) if self._shared and whole is not None else whole
 
-    def check(self, sample: Sample) -> str:
+    def lacks(self, sample: Sample) -> str:
         """Why a sample cannot be answered, "" where it can."""
-        return "the row has no choices to choose from (`sample.choices`)" if self.chooses and not sample.choices else ""
+        if self._choose is None or sample.choices:
+            return ""
+        return "the row has no choices, which the strategy chooses from (`sample.choices`)"
 
 
 class ChainOfThought:

@@ -27,6 +27,7 @@ from evalwright.strategies.several import (
     mean_log_prob,
     rewarded,
     summary,
+    together,
     with_tokens,
 )
 
@@ -76,7 +77,7 @@ class SelfConsistency:
             votes = count(ballots)
             more = n - len(made) if self._confidence is None else self._round(votes, n - len(made))
             new = await self._draws(sample, ask, draw, range(len(made), len(made) + more))
-            ballots += [await self._ballot(sample, one, ask) for one in new]
+            ballots += await together(self._ballot(sample, one, ask) for one in new)
             made += new
             if self._decided(count(ballots), n - len(made) + _failed(made)):
                 break

@@ -162,6 +162,25 @@ class Answer(Drawing):
     chat: Drawing | None = None
 
 
+class StrategyUse(Part):
+    """A strategy with its options."""
+
+    name: Text
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if not isinstance(value, Mapping) or "name" not in value:
+            raise ValueError(
+                f"a strategy is a name, or a mapping with `name` and its options, not {kind_of(value)}"
+            )
+        rest = {key: item for key, item in value.items() if key not in ("name", "options")}
+        return {"name": value["name"], "options": {**dict(value.get("options") or {}), **rest}}
+
+
 class ScorerUse(Part):
     """A scorer with its options, under the name of its column."""
 
@@ -225,6 +244,7 @@ class TaskFile(Part):
     sample: Sample = Field(default_factory=Sample)
     prompt: Prompt = Field(default_factory=Prompt)
     answer: Answer = Field(default_factory=Answer)
+    strategy: StrategyUse | None = None
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
     score_as_empty: list[Literal["cut", "filtered", "refused"]] | None = None

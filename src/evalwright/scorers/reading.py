@@ -1,0 +1,124 @@
+"""What an answer says, as the scorer of a task reads it, in one writing for all answers that are alike: "B", "42", "1/2", "paris".
+
+Votes over several draws count these. Nothing is compared with a target here, so a vote never sees what is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
+from string import ascii_uppercase
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.samples import Answer, Sample
+from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.exact_match import normalised
+from evalwright.scorers.number import Number, find_numbers
+from evalwright.scorers.registry import registry
+from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.locate import Said, said
+from evalwright.scorers.text.mathematics import spelling, stated
+from evalwright.scorers.text.tokens import fold
+from evalwright.scorers.units import parse_unit
+
+Read = Callable[[Sample, Answer], str]
+_MOST_CHARACTERS = 400
+_MOST_UNMARKED = 120
+"""Characters of a sentence whose formula is looked for without a mark."""
+_EDGES = " .,;:!?\"'`*“”‘’()[]{}"
+
+
+def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
+    """How the scorer `kind` reads an answer; "" is an answer in which it reads nothing.
+
+    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample, answer and its options. Raises
+    ConfigurationError for one that reads no answer, UnknownName for one that there is not.
+    """
+    given = {name: value for name, value in (options or {}).items() if name != "undecided"}
+    registry.check_options(kind, given)
+    own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
+    if own is None:
+        raise ConfigurationError(
+            f"The scorer '{kind}' reads no answers that could be alike. Name one that does: {', '.join(sorted(_READERS))}."
+        )
+    return partial(own, **given)
+
+
+def _option(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The letter of the option."""
+    place = answer.choice
+    if place is None:
+        language = str(sample.metadata.get("language") or "en")
+        place, _how = extract(answer.text, sample.choices, language, sample.input)
+    if place == NOT_EXTRACTED:
+        return ""
+    return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
+
+
+def _number(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
+    found = said(answer.text, sample.input)
+    region = found.last or found.text
+    language = str(sample.metadata.get("language") or "en")
+    numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)
+    if not numbers:
+        return ""
+    one = numbers[0] if found.marked else numbers[-1]
+    return str(Fraction(_in_unit(one, str(sample.metadata.get("unit") or ""))))
+
+
+def _in_unit(one: Number, unit: str) -> Any:
+    asked = parse_unit(unit) if unit else None
+    converted = one.unit.of(one.value, asked) if asked is not None and one.unit is not None else None
+    return one.value if converted is None else converted
+
+
+def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
+    """A number as above, another formula in one spelling."""
+    found = said(answer.text, sample.input)
+    raw = found.raw if found.marked else found.last or found.raw
+    if not found.marked:
+        raw = (stated(raw) or [""])[-1] if len(raw) <= _MOST_UNMARKED else ""
+    text = spelling(raw)
+    for part in (text, text.rpartition("=")[2]):
+        try:
+            return str(Fraction("".join(part.strip(" ()").split()).strip("()").replace(")/(", "/")))
+        except (ValueError, ZeroDivisionError):
+            continue
+    return "".join(text.split()).casefold()[:_MOST_CHARACTERS]
+
+
+def _text(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The words, without case, marks and the space around them; "" for an answer that declines."""
+    found = said(answer.text, sample.input)
+    return "" if declines(found.text) else _words(found)
+
+
+def _words(found: Said) -> str:
+    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[:_MOST_CHARACTERS]
+
+
+def _short(sample: Sample, answer: Answer, **_: Any) -> str:
+    """By the kind of answer that the sample wants."""
+    return (_number if sample.metadata.get("answer_type") == "number" else _text)(sample, answer)
+
+
+def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> str:
+    read = {"choice": _option, "number": _number, "math": _formula}.get(kind, _text)
+    return read(sample, answer)
+
+
+def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
+    return normalised(answer.text, **options)[:_MOST_CHARACTERS]
+
+
+_READERS: Mapping[str, Callable[..., str]] = {
+    "choice": _option,
+    "exact-match": _whole,
+    "final-answer": _final,
+    "numeric": _number,
+    "short-answer": _short,
+    "token-f1": _text,
+}
