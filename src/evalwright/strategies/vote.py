@@ -79,11 +79,11 @@ class SelfConsistency:
             new = await self._draws(sample, ask, draw, range(len(made), len(made) + more))
             ballots += await together(self._ballot(sample, one, ask) for one in new)
             made += new
-            if self._decided(count(ballots), n - len(made) + _failed(made)):
+            failures = [one for one in made if isinstance(one, Failure)]
+            if self._decided(count(ballots), n - len(made), len(failures)):
                 break
         votes = count(ballots)
-        failures = [one for one in made if isinstance(one, Failure)]
-        if failures and (self._reward is not None or not certain(votes, n - len(made) + len(failures))):
+        if failures and (self._reward is not None or not certain(votes, n - len(made), len(failures))):
             raise RequestFailed(failures[0])
         return chosen_of(made, _winner(made, ballots, votes), self._record(made, ballots, votes))
 
@@ -103,17 +103,17 @@ class SelfConsistency:
             raise RequestFailed(Failure("bad reply", "judge", message))
         return read, weight
 
-    def _decided(self, votes: Votes, left: int) -> bool:
-        """Whether the vote stops here, with so many draws that are not made or failed."""
+    def _decided(self, votes: Votes, left: int, failed: int = 0) -> bool:
+        """Whether the vote stops here, with so many draws not made, and so many that failed."""
         if self._confidence is None:
             return False
-        return certain(votes, left) or (
-            self._confidence < 1 and 1 - chance_of_turning(votes, left) >= self._confidence
+        return certain(votes, left, failed) or (
+            self._confidence < 1 and 1 - chance_of_turning(votes, left + failed) >= self._confidence
         )
 
     def _round(self, votes: Votes, left: int) -> int:
         """The fewest draws that may decide the vote: fewer never could, so asking them at once wastes none."""
-        first = leader(votes)
+        first = leader(votes) or "any"
         for more in range(1, left):
             if self._decided({**votes, first: votes.get(first, 0) + more}, left - more):
                 return more
@@ -148,17 +148,17 @@ def leader(votes: Votes) -> str:
     return max(votes, key=votes.__getitem__, default="")
 
 
-def certain(votes: Votes, left: int) -> bool:
-    """Whether the answer in front stays there whatever `left` further votes of at most 1 each are for."""
-    if not left:
+def certain(votes: Votes, left: int, failed: int = 0) -> bool:
+    """Whether the answer in front stays there whatever `left` further votes, and `failed` lost ones, of at most 1 each are for."""
+    if not left + failed:
         return True
-    if not votes:
-        return False
     first = leader(votes)
-    # All for one other answer is the most that can be against it. One that is not among them would be drawn later, and lose a tie.
-    rivals = [*votes, ""] if first else []
-    return all(
-        leader({**votes, rival: votes.get(rival, 0) + left}) == first for rival in rivals if rival != first
+    # All for one other answer is the most that can be against it. A new one would be drawn later, and lose a tie; but a lost vote may
+    # have been the first of its answer, so that no tie is safe.
+    more = left + failed + (0.5 if failed else 0)
+    rivals = [answer for answer in (*votes, "") if answer != first]
+    return first != "" and all(
+        leader({**votes, rival: votes.get(rival, 0) + more}) == first for rival in rivals
     )
 
 
@@ -202,10 +202,6 @@ def _confidence_of(stop: Any, weight: str) -> float | None:
     return 1.0 if stop == "certain" else float(stop)
 
 
-def _failed(made: Sequence[Drawn]) -> int:
-    return sum(isinstance(one, Failure) for one in made)
-
-
 def _winner(made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes) -> int:
     """The first draw of the answer in front; without any vote, the first that has an answer, or else the first that did not fail."""
     first = leader(votes)
@@ -216,4 +212,5 @@ def _winner(made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: 
 
 
 def _short(weight: float) -> float:
-    return float(f"{weight:.6g}")
+    """As few digits as people read; whole votes stay whole."""
+    return weight if isinstance(weight, int) else float(f"{weight:.6g}")
