@@ -452,6 +452,12 @@ class _Judges(Ask):
         """As the door's."""
         return abilities_of(self._ask, role)
 
+    def carries(self, role: str) -> frozenset[str]:
+        """As the door's."""
+        tell = getattr(self._ask, "carries", None)
+        found: frozenset[str] = tell(role) if tell is not None else frozenset()
+        return found
+
     async def __call__(self, role: str, request: Request) -> Response:
         try:
             response = await self._ask(role, request)
