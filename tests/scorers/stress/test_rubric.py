@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.scorers.judge.forms import BadVerdict, mark_of
 from evalwright.scorers.stress.rubric import MEANINGS, asked_about
 from evalwright.scorers.stress.rules import CLASSES
-from evalwright.scorers.judge.forms import BadVerdict, mark_of
 
 QUESTION, NOTE = "Which king of Switzerland opened the tunnel?", "Switzerland has never had a king."
 ANSWER = "It was opened by King Louis II."

@@ -106,7 +106,9 @@ async def opinion(
     pieces = chunks(premise, judge.chunk_words, how.overlap)
     if way == "verdict":
         # Without a schema, as it was always sent.
-        asked = [verdict(judge.role, question(piece, parts), ask, how.max_tokens, schema=False) for piece in pieces]
+        asked = [
+            verdict(judge.role, question(piece, parts), ask, how.max_tokens, schema=False) for piece in pieces
+        ]
         return _of_verdicts(judge.role, parts, await together(asked))
     wanted = list(parts) if how.by_sentence else [text]
     extra = list(parts) if how.reasons and not how.by_sentence else []

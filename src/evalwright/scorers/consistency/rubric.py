@@ -77,7 +77,12 @@ def _form(count: int) -> Form:
     each = '{"n": 1, "supported": true or false, "reason": "a few words"}'
     return Form(
         (
-            Field("sentences", f"[{each}, ... one for each of the {count}]", {}, lambda value: _listed(value, count)),
+            Field(
+                "sentences",
+                f"[{each}, ... one for each of the {count}]",
+                {},
+                lambda value: _listed(value, count),
+            ),
             Field("grade", " or ".join(map(str, GRADES)), {}, _grade),
         )
     )

@@ -67,7 +67,9 @@ def question(
     return Question(f"{task}\n\n{MATERIAL}", material, body, form, mark_of(list(material)), made)
 
 
-async def verdict(role: str, asked: Question[Read], ask: Ask, max_tokens: int, *, schema: bool = True) -> Read:
+async def verdict(
+    role: str, asked: Question[Read], ask: Ask, max_tokens: int, *, schema: bool = True
+) -> Read:
     """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces one.
 
     Raises RequestFailed where the request failed or the verdict cannot be used, ConfigurationError for a model that does not write.

@@ -79,7 +79,9 @@ def whole_number(name: str, values: Sequence[int]) -> Field:
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float) or value not in values:
-            raise BadVerdict(f"the {name} is {shown(value)}, not a whole number from {values[0]} to {values[-1]}")
+            raise BadVerdict(
+                f"the {name} is {shown(value)}, not a whole number from {values[0]} to {values[-1]}"
+            )
         return int(value)
 
     form = f"a whole number from {values[0]} to {values[-1]}"

@@ -38,7 +38,9 @@ def one_of(value: Any, name: str, known: Sequence[str]) -> str:
 def roles_of(given: Any, taken: Collection[str] = ()) -> tuple[str, ...]:
     """The option `judges`: roles, each once. taken: names of parts of the score, which no role can have. Raises ConfigurationError."""
     several = [given] if isinstance(given, str) else given
-    good = isinstance(several, list | tuple) and several and all(isinstance(one, str) and one for one in several)
+    good = (
+        isinstance(several, list | tuple) and several and all(isinstance(one, str) and one for one in several)
+    )
     if not good:
         raise ConfigurationError("The option 'judges' is a list of roles, such as [judge] or [gpt, claude].")
     for role in several:
