@@ -171,6 +171,8 @@ class Engine:
         try:
             if request.ability not in lane.abilities:
                 raise RequestFailed(_unable(lane.model, request.ability))
+            if (why := lane.model.refuses(request)) is not None:
+                raise RequestFailed(Failure("request rejected", "configuration", why))
             payload = canonical(request.payload())
             key = lane.key(payload)
             while (same := self._in_flight.get(key)) is not None:
@@ -338,7 +340,7 @@ class Door(Ask):
 
     def carries(self, role: str) -> frozenset[str]:
         """Which further options the requests to this model may use."""
-        return getattr(self._lane(role).model, "carries", frozenset())
+        return self._lane(role).model.carries
 
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever sent the requests."""

@@ -67,7 +67,7 @@ def _asked(sample: Sample, answer: Answer) -> str:
         return sample.input
     if isinstance(answer.prompt, str):
         return answer.prompt
-    return next((turn.content for turn in reversed(answer.prompt) if turn.role == "user"), "")
+    return next((turn.text for turn in reversed(answer.prompt) if turn.role == "user"), "")
 
 
 def _conversation(answer: Answer) -> list[tuple[str, str]]:
@@ -81,7 +81,7 @@ def _conversation(answer: Answer) -> list[tuple[str, str]]:
     if not earlier or len(prompt) < 2 * len(earlier) + 1:
         return []
     asked, replied = turns[::2], turns[1::2]
-    same = [turn.content for turn in replied] == earlier
+    same = [turn.text for turn in replied] == earlier
     if not same or any(turn.role != "user" for turn in asked):
         return []
-    return list(zip((turn.content for turn in asked), (*earlier, answer.text), strict=True))
+    return list(zip((turn.text for turn in asked), (*earlier, answer.text), strict=True))

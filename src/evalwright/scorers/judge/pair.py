@@ -11,7 +11,7 @@ from evalwright.bounded import from_json
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.private import ordinary
-from evalwright.core.requests import Message
+from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verdict
@@ -158,9 +158,8 @@ def _read_answers(file: Path, changed: int, size: int) -> Mapping[tuple[str, str
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:
-    prompt = row["prompt"]
     return Answer(
         row["answer"],
-        prompt=prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt),
+        prompt=prompt_from(row["prompt"]),
         responses=tuple(Response.from_dict(one) for one in row.get("responses", ())),
     )

@@ -44,7 +44,7 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": told.max_tokens or MAX_TOKENS,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in talk],
+        "messages": [{"role": turn.role, "content": turn.text} for turn in talk],
         "system": system or None,
         "temperature": told.temperature,
         "top_p": told.top_p,

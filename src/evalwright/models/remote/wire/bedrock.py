@@ -66,7 +66,7 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in talk:
-        block = {"text": turn.content}
+        block = {"text": turn.text}
         if messages and messages[-1]["role"] == turn.role:
             messages[-1]["content"].append(block)
         else:

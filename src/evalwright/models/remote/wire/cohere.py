@@ -41,7 +41,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body = {
         "model": settings.model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+        "messages": [{"role": turn.role, "content": turn.text} for turn in messages],
         **form.given(fields),
     }
     return form.merged(body, settings.extra_body)

@@ -246,7 +246,7 @@ def turns(prompt: Prompt) -> tuple[Message, ...]:
 def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
     """The system messages as one text, and the other messages, for formats that keep them apart."""
     messages = turns(prompt)
-    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
     return system, tuple(message for message in messages if message.role != "system")
 
 

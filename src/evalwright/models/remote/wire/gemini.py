@@ -51,7 +51,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "contents": [
-            {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.content}]}
+            {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.text}]}
             for turn in talk
         ],
         "generationConfig": form.given(config),

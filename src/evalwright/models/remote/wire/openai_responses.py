@@ -41,7 +41,7 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "model": settings.model,
-        "input": [{"role": turn.role, "content": turn.content} for turn in turns],
+        "input": [{"role": turn.role, "content": turn.text} for turn in turns],
         # The provider keeps nothing of a request for a next turn.
         "store": False,
         **form.given(fields),

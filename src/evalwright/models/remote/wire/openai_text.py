@@ -15,7 +15,7 @@ from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    messages = [{"role": turn.role, "content": turn.content} for turn in form.turns(request.prompt)]
+    messages = [{"role": turn.role, "content": turn.text} for turn in form.turns(request.prompt)]
     return with_sampling({"model": settings.model, "messages": messages}, request, settings)
 
 

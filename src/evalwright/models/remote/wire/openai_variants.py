@@ -93,7 +93,7 @@ def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
     last = turns(request.prompt)[-1:]
     if last and last[0].role == "assistant":
         # An answer may repeat the prefix that it was begun with.
-        found = replace(found, text=found.text.removeprefix(last[0].content))
+        found = replace(found, text=found.text.removeprefix(last[0].text))
     return found
 
 
