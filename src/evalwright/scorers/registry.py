@@ -62,6 +62,11 @@ BUNDLED = {
 RUN_PROGRAMS = frozenset({"unit-tests"})
 """Those of them that run programs of models."""
 
+BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
+"""Those that compare with a reference by rules, and leave undecided what a second scorer may decide by the same reference."""
+JUDGE = "judge"
+"""The role of a judge, where a task names no other."""
+
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 

@@ -77,8 +77,13 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
 def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
     """Raise TaskError at settings that contradict the mode."""
     answer, prompt, mode = file.answer, file.prompt, file.answer.mode
+    if (mode == "given") != (answer.column is not None):
+        raise document.error(
+            ("answer", "column"),
+            "the mode given needs `answer.column`, the column of the answers, and no other mode takes it.",
+        )
     if mode != "generate":
-        for name in sorted(answer.model_fields_set - {"mode"}):
+        for name in sorted(answer.model_fields_set - {"mode", "column"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
                 raise document.error(
                     ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
@@ -105,10 +110,14 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
                 )
 
 
-def check_sample(mode: schema.Mode, sample: Sample) -> None:
+def check_sample(answer: schema.Answer, sample: Sample) -> None:
     """Raise RowError where a sample lacks what the mode needs."""
+    mode, column = answer.mode, answer.column or ""
     if mode == "classify":
         _check_pair(sample)
+    elif mode == "given":
+        if not isinstance(sample.row.get(column), str | int | float):
+            raise RowError(f"the row has no answer in the column '{column}' (`answer.column`)")
     elif mode in ("likelihood", "letter"):
         if not sample.choices:
             raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
@@ -136,6 +145,7 @@ def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, rend
     from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
     from evalwright.strategies.classify import ClassifyPair
     from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
+    from evalwright.strategies.given import Given
     from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
 
     mode, prompt = file.answer.mode, file.prompt
@@ -149,6 +159,8 @@ def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, rend
         strategy = (
             Conversation(renderer, renderer.turns, sampling) if several else SingleDraw(renderer, sampling)
         )
+    elif mode == "given":
+        strategy = Given(renderer, file.answer.column or "")
     elif mode in ("perplexity", "classify"):
         strategy = (TextLikelihood if mode == "perplexity" else ClassifyPair)(renderer)
     else:

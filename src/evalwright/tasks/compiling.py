@@ -125,7 +125,7 @@ class _Data:
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
     def _check(self, sample: Sample) -> None:
-        check_sample(self.file.answer.mode, sample)
+        check_sample(self.file.answer, sample)
         check_scorers(self.scorers, sample)
         self.renderer.check(sample)
         if self.renderer.shots is not None:
@@ -209,6 +209,8 @@ def _resolved(
     else:
         prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
     out["answer"] = {"mode": file.answer.mode}
+    if file.answer.column is not None:
+        out["answer"]["column"] = file.answer.column
     if file.answer.mode == "generate":
         out["answer"] |= {"draws": file.answer.draws, **drawing.model_dump(exclude_none=True)}
     out["scorers"] = [

@@ -51,8 +51,13 @@ def _criterion(given: Any, where: str) -> Criterion:
     text = " ".join(str(given.get("text") or "").split())
     if not text:
         raise ConfigurationError(f"{where}, has no `text`.")
-    name = str(given.get("name") or (text if len(text) <= _MOST_NAME else f"{text[: _MOST_NAME - 3]}..."))
+    name = str(given.get("name") or short_name(text))
     return Criterion(name, text, _points(given, where), _classes(given.get("classes"), where))
+
+
+def short_name(text: str) -> str:
+    """What a criterion is called that has no name: its text, or the beginning of it."""
+    return text if len(text) <= _MOST_NAME else f"{text[: _MOST_NAME - 3]}..."
 
 
 def _points(given: Mapping[str, Any], where: str) -> float:
