@@ -30,10 +30,10 @@ from evalwright.strategies.generate import TARGET
 from evalwright.strategies.given import Given
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.data_files import as_data_file
-from evalwright.tasks.dialects import check_used
+from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
-from evalwright.tasks.scoring import with_second
+from evalwright.tasks.scoring import decided_by
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model
@@ -290,7 +290,10 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
             )
     check_used(configuration.dialect, tasks, used)
     if configuration.undecided:
-        tasks = [with_second(task, configuration.undecided) for task in tasks]
+        tasks = [
+            decided_by(task, configuration.undecided) if dialect_of(task.definition) is None else task
+            for task in tasks
+        ]
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
@@ -356,7 +359,10 @@ def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str
             if len(configuration.models) == 1
             else f"{slug(configuration.name)}-{model}"
         )
-    names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
+    names = [
+        Path(name).stem if name.endswith((".yaml", ".yml")) or as_data_file(name) else name
+        for name in configuration.tasks
+    ]
     tasks = slug("+".join(names))
     shots = "" if configuration.num_fewshot is None else f"-{configuration.num_fewshot}-shot"
     return f"{tasks[:60]}{shots}--{model[:60]}--{identity[:8]}"

@@ -116,6 +116,9 @@ async def evaluate_configuration(
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
+    for task in plans[0].tasks if say else ():
+        if columns := task.metadata.get("columns"):
+            say(f"Columns of '{task.name}': {columns}.")
     for model in {plan.model.name: plan.model for plan in plans}.values():
         if say and not model.is_known:
             say(

@@ -80,6 +80,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         "sample": sample,
         "prompt": {"user": prompt},
         "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
+        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in found.items())},
         "scorers": _scorers(path, found, wanted, known),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,21 +58,21 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     return tuple(bound.values())
 
 
-def with_second(task: Task, second: Mapping[str, Any]) -> Task:
-    """The task with a second scorer for what its rules leave undecided, unless it names one itself. Raises ConfigurationError."""
+def with_second(scorers: Sequence[Scorer], second: Mapping[str, Any]) -> tuple[Scorer, ...]:
+    """Scorers with a second one for what their rules leave undecided, where they name none themselves. Raises ConfigurationError."""
     from evalwright.scorers.registry import BY_RULES, bind
 
-    def changed(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        return {"undecided": dict(second), **options} if kind in BY_RULES else dict(options)
-
-    scorers = tuple(
-        bind(one.kind, changed(one.options, one.kind), one.name) if one.kind in BY_RULES else one
-        for one in task.scorers
+    return tuple(
+        bind(one.kind, {"undecided": dict(second), **one.options}, one.name) if one.kind in BY_RULES else one
+        for one in scorers
     )
-    recorded = [
-        {**one, "options": changed(one.get("options") or {}, one["use"])}
-        for one in task.definition.get("scorers", ())
-    ]
+
+
+def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
+    """The task with a second scorer (see `with_second`), in its definition too."""
+    scorers = with_second(task.scorers, second)
+    options = {one.name: dict(one.options) for one in scorers}
+    recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
     definition = {**task.definition, "scorers": recorded} if recorded else task.definition
     return replace(task, scorers=scorers, definition=definition)
 
