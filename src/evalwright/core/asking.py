@@ -25,3 +25,9 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
     tell = getattr(ask, "abilities", None)
     found: frozenset[Ability] | None = tell(role) if tell is not None else None
     return found
+
+
+def carries(ask: Ask, role: str, option: str) -> bool:
+    """Whether requests to the model that plays `role` may use an option that not every model carries; False where the door does not tell."""
+    tell = getattr(ask, "carries", None)
+    return tell is not None and option in tell(role)

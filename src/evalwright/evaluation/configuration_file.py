@@ -41,6 +41,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
+    "undecided": (Mapping, "the scorer that decides what rules cannot, such as {scorer: judge-correct}"),
     "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
 }
 """What the value of a key must be, as a type and in words."""

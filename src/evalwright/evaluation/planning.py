@@ -19,17 +19,22 @@ from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.grouping import check_tree
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
+from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
+from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
+from evalwright.strategies.given import Given
 from evalwright.strategies.simulate import Simulated
-from evalwright.tasks.dialects import check_used
+from evalwright.tasks.data_files import as_data_file
+from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
+from evalwright.tasks.scoring import decided_by
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model
@@ -126,12 +131,14 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         raise ConfigurationError(
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
         )
+    objects.providers(configuration)
+    if not configuration.models:
+        configuration = _with_recorded(configuration, objects)
     if not configuration.models:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
     check_run_name(configuration.name)
-    objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
@@ -152,6 +159,15 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     for plan in plans:
         _check_folder(plan, configuration.replace)
     return plans
+
+
+def _with_recorded(configuration: Configuration, objects: Objects) -> Configuration:
+    """The configuration with the author of given answers as its model, where the data of all tasks hold the answers."""
+    tasks = load_all(configuration, False, objects)
+    if not all(isinstance(task.strategy, Given) for task in tasks):
+        return configuration
+    name = "+".join(task.name for task in tasks)
+    return replace(configuration, models=(ModelSpec(f"answers/{name}"),))
 
 
 def _make_plan(
@@ -247,6 +263,8 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     """The tasks as a model gets them. chat: whether it takes messages. Raises UsageError."""
     tasks: list[Task] = []
     used: set[str] = set()
+    # A model under test writes new answers to the questions of a data file, even where the file has some.
+    new = any(not spec.model.startswith(RECORDED) for spec in configuration.models)
     for name in configuration.tasks:
         if name in objects.tasks:
             for key in ("overrides", "num_fewshot"):
@@ -261,13 +279,22 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                     name,
                     prompt_format=configuration.format,
                     chat=chat,
-                    overrides=configuration.overrides or None,
+                    overrides={
+                        **configuration.overrides,
+                        **({"answer.mode": "generate"} if new and as_data_file(name) else {}),
+                    }
+                    or None,
                     dialect=dict(configuration.dialect),
                     num_fewshot=configuration.num_fewshot,
                     used=used,
                 )
             )
     check_used(configuration.dialect, tasks, used)
+    if configuration.undecided:
+        tasks = [
+            decided_by(task, configuration.undecided) if dialect_of(task.definition) is None else task
+            for task in tasks
+        ]
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
@@ -285,6 +312,13 @@ def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequen
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
+    if isinstance(task.strategy, Given) != isinstance(model, RecordedAnswers):
+        given = (
+            "its data hold the answers" if isinstance(task.strategy, Given) else "its data hold no answers"
+        )
+        raise ConfigurationError(
+            f"The task '{task.name}' cannot be used with '{model.name}': {given}. Leave out --model, or run it by itself."
+        )
     missing = task.strategy.needs - model.abilities
     if missing:
         raise AbilityError(
@@ -303,7 +337,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             if role not in roles and role != TARGET:
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with --role {role}=provider/name."
+                    f"name it with {'--judge provider/name' if role == JUDGE else f'--role {role}=provider/name'}."
                 )
             check_able(scorer, roles.get(role, model))
 
@@ -337,7 +371,10 @@ def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str
             if len(configuration.models) == 1
             else f"{slug(configuration.name)}-{model}"
         )
-    names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
+    names = [
+        Path(name).stem if name.endswith((".yaml", ".yml")) or as_data_file(name) else name
+        for name in configuration.tasks
+    ]
     tasks = slug("+".join(names))
     shots = "" if configuration.num_fewshot is None else f"-{configuration.num_fewshot}-shot"
     return f"{tasks[:60]}{shots}--{model[:60]}--{identity[:8]}"

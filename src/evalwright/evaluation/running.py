@@ -116,6 +116,9 @@ async def evaluate_configuration(
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
+    for task in plans[0].tasks if say else ():
+        if columns := task.metadata.get("columns"):
+            say(f"Columns of '{task.name}': {columns}.")
     for model in {plan.model.name: plan.model for plan in plans}.values():
         if say and not model.is_known:
             say(
@@ -451,6 +454,12 @@ class _Judges(Ask):
     def abilities(self, role: str) -> frozenset[Ability] | None:
         """As the door's."""
         return abilities_of(self._ask, role)
+
+    def carries(self, role: str) -> frozenset[str]:
+        """As the door's."""
+        tell = getattr(self._ask, "carries", None)
+        found: frozenset[str] = tell(role) if tell is not None else frozenset()
+        return found
 
     async def __call__(self, role: str, request: Request) -> Response:
         try:

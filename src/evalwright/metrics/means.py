@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -27,6 +27,30 @@ def accuracy(column: Column, *, level: float = 0.95) -> Estimate:
 def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that equal a target; the same number as accuracy, under the name that benchmarks use."""
     return _mean(column, _UNIT_RANGE, level)
+
+
+def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
+    """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say. Scores without it are not in it."""
+    import numpy as np
+
+    from evalwright.metrics.perplexities import nothing_scored
+    from evalwright.statistics import mean_interval
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    values = (column.parts if column.draws is None else column.part_draws).get(part)
+    if values is None:
+        raise UnknownName(
+            "part of the scores", part, column.parts, f"There are: {', '.join(column.parts) or 'none'}."
+        )
+    there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    clusters = None if column.clusters is None else column.clusters[there]
+    try:
+        return mean_interval(
+            values[there], clusters=clusters, n_failed=column.n_failed, value_range=_UNIT_RANGE, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The mean of the part '{part}' cannot be computed: {error}.") from error
 
 
 def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:

@@ -26,7 +26,7 @@ LOWER_IS_BETTER = frozenset({
 BOUNDED = frozenset({
     "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "citation-f1",
     "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
-    "macro-f1", "outcome-share", "stress-share",
+    "macro-f1", "outcome-share", "part-mean", "stress-share",
 })  # fmt: skip
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
@@ -113,6 +113,7 @@ registry: Registry[MetricFunction] = Registry(
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
         "outcome-share": "evalwright.metrics.rates:outcome_share",
+        "part-mean": "evalwright.metrics.means:part_mean",
         "rater-agreement": "evalwright.metrics.stress:rater_agreement",
         "stress-share": "evalwright.metrics.stress:stress_share",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",

@@ -78,6 +78,7 @@ MODES = {
     "continuation": "continuation",
     "perplexity": "perplexity",
     "classify": "classify",
+    "given": "given",
 }
 """The strategies that are a task's mode by themselves. All others are of the mode "generate"."""
 
@@ -90,6 +91,7 @@ registry: Registry[Maker] = Registry(
         "classify": "evalwright.strategies.classify:classify",
         "continuation": "evalwright.strategies.likelihood:continuation",
         "conversation": "evalwright.strategies.generate:conversation",
+        "given": "evalwright.strategies.given:given",
         "letter": "evalwright.strategies.choose:letter",
         "likelihood": "evalwright.strategies.choose:likelihood",
         "perplexity": "evalwright.strategies.likelihood:perplexity",

@@ -83,8 +83,13 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
 def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
     """Raise TaskError at settings that contradict the mode."""
     answer, prompt, mode = file.answer, file.prompt, file.answer.mode
+    if (mode == "given") != (answer.column is not None):
+        raise document.error(
+            ("answer", "column"),
+            "the mode given needs `answer.column`, the column of the answers, and no other mode takes it.",
+        )
     if mode != "generate":
-        for name in sorted(answer.model_fields_set - {"mode"}):
+        for name in sorted(answer.model_fields_set - {"mode", "column"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
                 raise document.error(
                     ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
@@ -111,12 +116,16 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
                 )
 
 
-def check_sample(mode: schema.Mode, sample: Sample, strategy: Strategy) -> None:
+def check_sample(answer: schema.Answer, sample: Sample, strategy: Strategy) -> None:
     """Raise RowError where a sample lacks what the mode or the strategy needs."""
+    mode, column = answer.mode, answer.column or ""
     if problem := getattr(strategy, "lacks", _nothing)(sample):
         raise RowError(problem)
     if mode == "classify":
         _check_pair(sample)
+    elif mode == "given":
+        if not isinstance(sample.row.get(column), str | int | float):
+            raise RowError(f"the row has no answer in the column '{column}' (`answer.column`)")
     elif mode in ("likelihood", "letter"):
         if not sample.choices:
             raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
@@ -154,7 +163,8 @@ def with_mode_of_strategy(file: schema.TaskFile, document: Document) -> schema.T
             ("strategy",),
             f"the strategy '{file.strategy.name}' is of the mode {mode}, and `answer.mode` is {answer.mode}: leave one out.",
         )
-    return file.model_copy(update={"answer": answer.model_copy(update={"mode": mode})})
+    column = file.strategy.options.get("column") if mode == "given" else answer.column
+    return file.model_copy(update={"answer": answer.model_copy(update={"mode": mode, "column": column})})
 
 
 def strategy_of(
@@ -169,7 +179,7 @@ def strategy_of(
     mode, prompt, several = file.answer.mode, file.prompt, is_conversation(file)
     setup = Setup(
         renderer,
-        Sampling(**{**drawing.model_dump(), "stop": tuple(drawing.stop or ())}),
+        _sampling(drawing),
         renderer.turns if several else None,
         # After a chat template's own opening of the answer there is nothing to set apart from.
         delimiter=prompt.delimiter if form == "text" or prompt.prefill else "",
@@ -180,7 +190,7 @@ def strategy_of(
     name = "conversation" if several else "single-draw"
     if mode != "generate":
         name = next(known for known, own in MODES.items() if own == mode)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if file.answer.column is None else {"column": file.answer.column}
     if file.strategy is not None:
         name, options = file.strategy.name, plain(file.strategy.options)
     try:
@@ -190,6 +200,11 @@ def strategy_of(
     if form == "chat":
         made.needs = made.needs | {"chat"}
     return made
+
+
+def _sampling(drawing: schema.Drawing) -> Sampling:
+    told = {name: getattr(drawing, name) for name in schema.Drawing.model_fields}
+    return Sampling(**{**told, "stop": tuple(drawing.stop or ()), "temperature": drawing.temperature or 0.0})
 
 
 def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class _Data:
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
     def _check(self, sample: Sample) -> None:
-        check_sample(self.file.answer.mode, sample, self.strategy)
+        check_sample(self.file.answer, sample, self.strategy)
         check_scorers(self.scorers, sample)
         self.renderer.check(sample)
         if self.renderer.shots is not None:
@@ -214,6 +214,8 @@ def _resolved(
     else:
         prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
     out["answer"] = {"mode": file.answer.mode}
+    if file.answer.column is not None:
+        out["answer"]["column"] = file.answer.column
     if file.answer.mode == "generate":
         out["answer"] |= {"draws": file.answer.draws, **drawing.model_dump(exclude_none=True)}
     out.pop("strategy", None)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.yaml_files import kind_of
 
-Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify"]
+Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify", "given"]
 Format = Literal["auto", "chat", "text"]
 
 
@@ -154,9 +154,10 @@ class Drawing(Part):
 
 
 class Answer(Drawing):
-    """How an answer is formed. `text` and `chat` hold settings for one form of prompt only."""
+    """How an answer is formed. column: of the answers, where the mode is `given`. `text` and `chat` hold settings for one form of prompt only."""
 
     mode: Mode = "generate"
+    column: Text | None = None
     draws: int = Field(default=1, ge=1)
     text: Drawing | None = None
     chat: Drawing | None = None

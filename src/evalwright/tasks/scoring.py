@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 from evalwright.core.errors import UsageError, closest
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
@@ -16,6 +20,7 @@ DEFAULT_SCORER = {
     "continuation": "likelihood",
     "perplexity": "perplexity",
     "classify": "classification",
+    "given": "exact-match",
 }
 """The scorer of a mode, where a task names none."""
 
@@ -26,6 +31,7 @@ DEFAULT_METRICS = {
     "continuation": ("accuracy", "token-perplexity"),
     "perplexity": ("word-perplexity", "byte-perplexity", "bits-per-byte"),
     "classify": ("accuracy", "balanced-accuracy", "auroc"),
+    "given": ("accuracy",),
 }
 """The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, accuracy."""
 
@@ -50,6 +56,25 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     if not bound:
         raise document.error(("scorers",), "a task needs at least one scorer.")
     return tuple(bound.values())
+
+
+def with_second(scorers: Sequence[Scorer], second: Mapping[str, Any]) -> tuple[Scorer, ...]:
+    """Scorers with a second one for what their rules leave undecided, where they name none themselves. Raises ConfigurationError."""
+    from evalwright.scorers.registry import BY_RULES, bind
+
+    return tuple(
+        bind(one.kind, {"undecided": dict(second), **one.options}, one.name) if one.kind in BY_RULES else one
+        for one in scorers
+    )
+
+
+def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
+    """The task with a second scorer (see `with_second`), in its definition too."""
+    scorers = with_second(task.scorers, second)
+    options = {one.name: dict(one.options) for one in scorers}
+    recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
+    definition = {**task.definition, "scorers": recorded} if recorded else task.definition
+    return replace(task, scorers=scorers, definition=definition)
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
