@@ -72,7 +72,9 @@ def test_the_chance_of_turning_is_the_beta_binomial_one() -> None:
     for front, behind, left in itertools.product(range(1, 6), range(4), range(9)):
         if front >= behind:
             votes = {"x": front, **({"y": behind} if behind else {})}
-            assert chance_of_turning(votes, left) == pytest.approx(turned_from(front, behind, left), abs=1e-12)
+            assert chance_of_turning(votes, left) == pytest.approx(
+                turned_from(front, behind, left), abs=1e-12
+            )
 
 
 KINDS: dict[str, list[float] | int] = {
@@ -100,7 +102,10 @@ def test_a_confidence_keeps_the_vote_and_saves_draws() -> None:
         drawn, whole = drawn + made, whole + n
     every = [one for kept in agreed.values() for one in kept]
     assert sum(every) / len(every) >= 0.99
-    for kind, kept in agreed.items():  # at an even split the promise is an average that such questions fall below
+    for (
+        kind,
+        kept,
+    ) in agreed.items():  # at an even split the promise is an average that such questions fall below
         assert sum(kept) / len(kept) >= (0.98 if kind == "split" else 0.99), kind
     assert 1 - drawn / whole > 0.35
 
@@ -196,7 +201,9 @@ def test_a_vote_stands_over_failed_draws_only_where_none_could_have_turned_it(st
         stood += "!" in said
         if stop == "never" and "!" in said:
             assert answer.strategy["draws"][said.index("!")] == {"failure": "timeout"}
-    assert stood == {"never": 8, "certain": 16}[stop]  # three alike and one lost; two alike settle it before one is lost
+    assert (
+        stood == {"never": 8, "certain": 16}[stop]
+    )  # three alike and one lost; two alike settle it before one is lost
 
 
 def test_a_draw_that_was_cut_has_no_vote_and_all_of_them_are_a_sample_without_an_answer() -> None:

@@ -34,7 +34,7 @@ from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
-from evalwright.tasks.scoring import decided_by
+from evalwright.tasks.scoring import decided_by, with_votes
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model
@@ -299,7 +299,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
-    return tasks
+    return [with_votes(task) for task in tasks]
 
 
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:

@@ -28,7 +28,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import bind, registry
 from evalwright.tasks.dialects import Rules, dialect_of
-from evalwright.tasks.scoring import with_second
+from evalwright.tasks.scoring import with_second, with_votes
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -137,7 +137,7 @@ def _bound(
                 own = tuple(one for one in rules.scorers if one.name not in rules.kept)
                 again = {one.name: one for one in with_second(own, undecided)}
                 rules = replace(rules, scorers=[again.get(one.name, one) for one in rules.scorers])
-            bound[name] = rules
+            bound[name] = with_votes(rules, rules.kept)
     return bound
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from evalwright.core.errors import ConfigurationError, UnknownName
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
@@ -54,11 +57,20 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
 
 
 def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:
+    return over_items(column, column.values if column.draws is None else column.draws, value_range, level)
+
+
+def over_items(
+    column: Column, values: NDArray[np.float64], value_range: tuple[float, float] | None, level: float
+) -> Estimate:
+    """The mean of values of the column's items, (n,) or (n, draws), with its interval and the bounds of what failed.
+
+    Raises ConfigurationError where it cannot be computed.
+    """
     import numpy as np
 
     from evalwright.statistics import mean_interval
 
-    values = column.values if column.draws is None else column.draws
     clusters, n_failed = column.clusters, column.n_failed
     if clusters is not None and column.missing_clusters is not None:
         values = np.concatenate([values, np.full((n_failed, *values.shape[1:]), np.nan)])

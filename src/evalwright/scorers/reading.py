@@ -5,14 +5,17 @@ Votes over several draws count these. Nothing is compared with a target here, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from hashlib import blake2b
 from string import ascii_uppercase
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Scored, Scorer
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.exact_match import normalised
 from evalwright.scorers.number import Number, find_numbers
@@ -44,6 +47,32 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
             f"The scorer '{kind}' reads no answers that could be alike. Name one that does: {', '.join(sorted(_READERS))}."
         )
     return partial(own, **given)
+
+
+def saying(scorer: Scorer, part: str) -> Scorer:
+    """The scorer whose scores have a part more, the code of what the answer says: equal for answers that are read alike, -1 for nothing.
+
+    Raises as `reader`.
+    """
+    read = reader(scorer.kind, scorer.options)
+
+    def said(score: Scored, sample: Sample, answer: Answer) -> Scored:
+        if not isinstance(score, Score):
+            return score
+        text = read(sample, answer).encode("utf-8", "surrogatepass")
+        # Six bytes are a whole number that a float holds exactly.
+        code = float(int.from_bytes(blake2b(text, digest_size=6).digest())) if text else -1.0
+        return replace(score, parts={**score.parts, part: code})
+
+    async def asked(sample: Sample, answer: Answer, ask: Any) -> Scored:
+        made = scorer.function(sample, answer, ask)
+        return said(await made if isinstance(made, Awaitable) else made, sample, answer)
+
+    def scored(sample: Sample, answer: Answer) -> Scored:
+        found: Any = scorer.function(sample, answer)
+        return said(found, sample, answer)
+
+    return replace(scorer, function=asked if scorer.asks else scored)
 
 
 def _option(sample: Sample, answer: Answer, **_: Any) -> str:

@@ -43,7 +43,9 @@ class BestOfN:
                 f"The option 'by' of '{name}' is one of {', '.join(_WAYS)}, or a scorer such as {{scorer: instructions}}, not {by!r}."
             )
         if role is not None and by not in ("reward", "judge"):
-            raise ConfigurationError(f"The option 'role' of '{name}' has an effect with reward and judge only. Leave it out.")
+            raise ConfigurationError(
+                f"The option 'role' of '{name}' has an effect with reward and judge only. Leave it out."
+            )
         self._worth: Worth
         self.roles: Mapping[str, frozenset[Ability]] = {}
         if by == "reward":
@@ -68,7 +70,9 @@ class BestOfN:
         worths = await together(self._of(sample, one, ask) for one in made)
         known = [place for place, worth in enumerate(worths) if not math.isnan(worth)]
         if not known and any(map(answered, made)):
-            raise RequestFailed(Failure("bad verdict", "judge", "No draw of the sample has a score to choose by."))
+            raise RequestFailed(
+                Failure("bad verdict", "judge", "No draw of the sample has a score to choose by.")
+            )
         best = max(known, key=worths.__getitem__, default=0)
         draws = [
             summary(one, worth=None if math.isnan(worth) else float(f"{worth:.6g}"))
@@ -78,7 +82,11 @@ class BestOfN:
 
     async def _of(self, sample: Sample, drawn: Drawn, ask: Ask) -> float:
         """What a draw is worth, nan for one without an answer."""
-        return await self._worth(sample, drawn, ask) if isinstance(drawn, Answer) and answered(drawn) else math.nan
+        return (
+            await self._worth(sample, drawn, ask)
+            if isinstance(drawn, Answer) and answered(drawn)
+            else math.nan
+        )
 
 
 async def _probable(sample: Sample, answer: Answer, ask: Ask) -> float:

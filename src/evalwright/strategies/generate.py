@@ -115,7 +115,9 @@ def conversation(setup: Setup) -> Conversation:
 def beam_search(setup: Setup, *, beams: int = 4) -> SingleDraw:
     """The model's own beam search, in one request. Raises ConfigurationError for fewer than 2 beams, or a temperature."""
     if not isinstance(beams, int) or beams < 2:
-        raise ConfigurationError(f"The option 'beams' of 'beam-search' is a whole number from 2 on, not {beams!r}.")
+        raise ConfigurationError(
+            f"The option 'beams' of 'beam-search' is a whole number from 2 on, not {beams!r}."
+        )
     if setup.sampling.temperature != 0:
         raise ConfigurationError(
             "'beam-search' keeps the most probable answers and draws none: leave `answer.temperature` at 0."

@@ -34,7 +34,7 @@ class Setup:
     """
 
     render: Callable[[Sample], Prompt]
-    sampling: Sampling = Sampling()
+    sampling: Sampling
     turns: Callable[[Sample], tuple[str, ...]] | None = None
     delimiter: str = " "
     separator: str = "\n\n"
@@ -151,7 +151,9 @@ def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 class _Function:
     """A strategy that is a function, with its options bound."""
 
-    def __init__(self, function: Callable[..., Awaitable[Answer]], setup: Setup, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Awaitable[Answer]], setup: Setup, options: Mapping[str, Any]
+    ) -> None:
         self.needs: frozenset[Ability] = getattr(function, "needs", frozenset({"generate"}))
         self.roles = {options["role"]: frozenset[Ability]()} if isinstance(options.get("role"), str) else {}
         self.render = setup.render
@@ -168,4 +170,6 @@ class _Function:
 def check_one_of(strategy: str, option: str, value: object, known: Collection[str]) -> None:
     """Raise UnknownName for an option's value that there is not."""
     if value not in known:
-        raise UnknownName(f"{option} of the strategy '{strategy}'", str(value), known, f"Known: {', '.join(known)}.")
+        raise UnknownName(
+            f"{option} of the strategy '{strategy}'", str(value), known, f"Known: {', '.join(known)}."
+        )

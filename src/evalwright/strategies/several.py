@@ -37,7 +37,9 @@ class Draws:
 
     def __init__(self, strategy: str, setup: Setup, n: int, of: Any) -> None:
         if not isinstance(n, int) or isinstance(n, bool) or n < 2:
-            raise ConfigurationError(f"The option 'n' of '{strategy}' is a whole number from 2 on, not {n!r}.")
+            raise ConfigurationError(
+                f"The option 'n' of '{strategy}' is a whole number from 2 on, not {n!r}."
+            )
         self.n = n
         self.inner = inner(of, setup)
         sampling = getattr(self.inner, "sampling", None)
@@ -126,11 +128,7 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:
         blind = replace(sample, targets=(), gold=())
-        made = (
-            scorer.function(blind, answer, _Others(ask))
-            if scorer.asks
-            else scorer.function(blind, answer)
-        )
+        made = scorer.function(blind, answer, _Others(ask)) if scorer.asks else scorer.function(blind, answer)
         found = await made if isinstance(made, Awaitable) else made
         return getattr(found, "value", math.nan)
 

@@ -47,7 +47,9 @@ class ReasonThenChoose:
         check_one_of(name, "at_limit", at_limit, ("answer", "keep"))
         check_one_of(name, "then", then, ("generate", "likelihood", "letter"))
         if not isinstance(tag, str) or not tag.strip():
-            raise ConfigurationError(f"The option 'tag' of '{name}' is the text before the answer, not {tag!r}.")
+            raise ConfigurationError(
+                f"The option 'tag' of '{name}' is the text before the answer, not {tag!r}."
+            )
         self.render = setup.render
         self.sampling = setup.sampling
         self._choose = {"likelihood": ChooseByLikelihood, "letter": ChooseByLetter}.get(then)
@@ -68,13 +70,17 @@ class ReasonThenChoose:
         opened = _continued(self.render(sample), self._trigger, self._delimiter)
         first = await ask(TARGET, self._reasoning.request(opened, draw))
         unfinished = first.finish_reason == LENGTH
-        if outcome_of(first) in (FILTERED, REFUSED) or (unfinished and (self._keeps or not first.text.strip())):
+        if outcome_of(first) in (FILTERED, REFUSED) or (
+            unfinished and (self._keeps or not first.text.strip())
+        ):
             return answer_from(opened, (first,))
         behind = _continued(opened, _with_tag(first.text, self._tag), "")
         if self._choose is not None:
             found = await self._choose(lambda _: behind, self._delimiter)(sample, ask, draw)
         else:
-            second = await ask(TARGET, replace(self.sampling, max_tokens=self._left(first)).request(behind, draw))
+            second = await ask(
+                TARGET, replace(self.sampling, max_tokens=self._left(first)).request(behind, draw)
+            )
             found = answer_from(behind, (second,))
         thoughts = (first.reasoning, self._trigger, first.text, found.reasoning)
         reasoning = "\n\n".join(part.strip() for part in thoughts if part.strip())

@@ -57,7 +57,9 @@ class SelfConsistency:
         check_one_of(name, "weight", weight, ("none", "log-probability", "reward"))
         self._confidence = _confidence_of(stop, weight)
         if weight != "reward" and role != "reward":
-            raise ConfigurationError(f"The option 'role' of '{name}' has an effect with `weight: reward` only. Leave it out.")
+            raise ConfigurationError(
+                f"The option 'role' of '{name}' has an effect with `weight: reward` only. Leave it out."
+            )
         self._draws = Draws(name, with_tokens(setup) if weight == "log-probability" else setup, n, of)
         self._read: Read = setup.reader(parser)
         self._weight = weight
@@ -97,9 +99,7 @@ class SelfConsistency:
             return read, math.exp(mean_log_prob(drawn.responses[-1]))
         weight = await self._reward(sample, drawn, ask)
         if not weight >= 0:
-            message = (
-                f"A reward of {weight:g} cannot be the weight of a vote: use a reward model whose rewards are not negative."
-            )
+            message = f"A reward of {weight:g} cannot be the weight of a vote: use a reward model whose rewards are not negative."
             raise RequestFailed(Failure("bad reply", "judge", message))
         return read, weight
 
@@ -166,7 +166,9 @@ def chance_of_turning(votes: Votes, left: int) -> float:
     """The chance that `left` further votes put the second answer before the first: a sum of beta-binomial probabilities."""
     if not votes:
         return 1.0
-    first, *others = sorted(votes, key=votes.__getitem__, reverse=True)  # a stable order: the first drawn of equals is in front
+    first, *others = sorted(
+        votes, key=votes.__getitem__, reverse=True
+    )  # a stable order: the first drawn of equals is in front
     second = others[0] if others else ""
     a, b = votes[first], votes.get(second, 0)
     wins_ties = second != "" and list(votes).index(second) < list(votes).index(first)
@@ -196,9 +198,13 @@ def _confidence_of(stop: Any, weight: str) -> float | None:
             f"The option 'stop' of 'self-consistency' is never, certain, or a confidence between 0.5 and 1, not {stop!r}."
         )
     if weight == "reward":
-        raise ConfigurationError("A reward has no greatest value, so a vote weighted by it cannot be stopped: leave out `stop`.")
+        raise ConfigurationError(
+            "A reward has no greatest value, so a vote weighted by it cannot be stopped: leave out `stop`."
+        )
     if number and weight != "none":
-        raise ConfigurationError("A confidence is of votes that all count the same: use `stop: certain`, or leave out `weight`.")
+        raise ConfigurationError(
+            "A confidence is of votes that all count the same: use `stop: certain`, or leave out `weight`."
+        )
     return 1.0 if stop == "certain" else float(stop)
 
 
