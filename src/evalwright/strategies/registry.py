@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability, Generate, Message, Prompt
 from evalwright.core.responses import Response
@@ -45,11 +46,12 @@ class Setup:
         """The task's request for one draw of an answer to `prompt`."""
         return self.sampling.request(prompt, draw)
 
-    def followed(self, prompt: Prompt, reply: str, question: str) -> Prompt:
-        """The prompt with the model's reply and a further question: two more turns, or more of the text."""
+    def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
+        """The prompt with the model's reply and a further question: two more turns (without its reasoning), or more of the text."""
         if isinstance(prompt, str):
-            return f"{prompt}{reply.rstrip()}{self.separator}{question}"
-        return (*prompt, Message("assistant", reply), Message("user", question))
+            return f"{prompt}{reply.text.rstrip()}{self.separator}{question}"
+        said = separate_reasoning(reply).answer
+        return (*prompt, Message("assistant", said), Message("user", question))
 
     def answer(self, prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
         """The Answer of the last response."""

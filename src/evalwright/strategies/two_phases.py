@@ -135,7 +135,7 @@ class ChainOfThought:
             asked: Prompt = f"{prompt}{first.text.rstrip()}\n{extractor}"
         else:
             extractor = self._extractor or "Give the answer alone, without the reasoning."
-            asked = self._setup.followed(prompt, separate_reasoning(first).answer, extractor)
+            asked = self._setup.followed(prompt, first, extractor)
         found = answer_from(asked, (first, await ask(TARGET, self.sampling.request(asked, draw))))
         before = separate_reasoning(first)
         parts = (before.reasoning, before.answer, found.reasoning)
