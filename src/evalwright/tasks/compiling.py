@@ -15,6 +15,7 @@ from evalwright.tasks.answering import (
     check_sample,
     drawing_of,
     form_of,
+    recorded_drawing,
     recorded_strategy,
     shot_template,
     strategy_of,
@@ -217,7 +218,7 @@ def _resolved(
     if file.answer.column is not None:
         out["answer"]["column"] = file.answer.column
     if file.answer.mode == "generate":
-        out["answer"] |= {"draws": file.answer.draws, **drawing.model_dump(exclude_none=True)}
+        out["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
     out.pop("strategy", None)
     out |= recorded_strategy(file)
     out["scorers"] = [

@@ -32,6 +32,7 @@ class TransformersAnswering(Answering):
     def __init__(self, loaded: Loaded, options: HfOptions, name: str) -> None:
         super().__init__(
             loaded.reader,
+            own_sampling=loaded.own_sampling,
             start_tokens=loaded.start_tokens,
             max_tokens=options.max_tokens,
             prepare=loaded.encoder.prepare,

@@ -22,7 +22,7 @@ from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader, pad
-from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number
+from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number, values_of
 from evalwright.models.local.writing import Pieces
 
 
@@ -45,15 +45,20 @@ class Generator:
     def generate(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
         decoder, own = self.decoder, list[int]()
+        beams = [place for place, job in enumerate(jobs) if job.request.num_beams > 1]
+        for place in beams:
+            yield place, write_beams(self._loaded, jobs[place])
         if decoder is not None:
             own = [
-                place for place, job in enumerate(jobs) if decoder.refusal is None and decoder.is_short(job)
+                place
+                for place, job in enumerate(jobs)
+                if job.request.num_beams == 1 and decoder.refusal is None and decoder.is_short(job)
             ]
             if own and not decoder.ready(jobs[own[0]].tokens):
                 own = []
             for family in families([jobs[place].tokens for place in own]):
                 yield from self._together(decoder, jobs, family.shared, [own[i] for i in family.members])
-        taken = set(own)
+        taken = {*own, *beams}
         others = [place for place in range(len(jobs)) if place not in taken]
         if others:
             if decoder is not None:
@@ -133,3 +138,35 @@ def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
             **(given if start else {}),
         )
     return [answer for answer in found if answer is not None]
+
+
+def write_beams(loaded: Loaded, job: Job) -> Response | Failure:
+    """The best answer of transformers' own beam search, cut at the first stop string."""
+    request, start = job.request, loaded.start_tokens
+    ids = torch.tensor([job.tokens], device=loaded.device)
+    given: dict[str, Any] = (
+        {"decoder_input_ids": torch.tensor([start], device=loaded.device)} if start else {}
+    )
+    config = GenerationConfig(
+        max_new_tokens=job.room,
+        num_beams=request.num_beams,
+        do_sample=False,
+        eos_token_id=sorted(loaded.end_tokens) or None,
+        pad_token_id=loaded.pad_token,
+        decoder_start_token_id=start[0] if start else None,
+        return_dict_in_generate=True,
+        output_scores=request.top_logprobs is not None,
+    )
+    with torch.inference_mode(), quiet():
+        found = loaded.model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), generation_config=config, **given
+        )
+    writer = RowWriter(loaded, job, Pieces(loaded.encoder))
+    written = found.sequences[0, len(start) or len(job.tokens) :].tolist()
+    for place, token in enumerate(written):
+        if request.top_logprobs is not None:
+            logs = found.scores[place][found.beam_indices[0, place]].float()
+            writer.values.append(values_of(logs, token, request.top_logprobs))
+        if (answer := writer.add(token)) is not None:
+            return answer
+    return not_a_number()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -116,7 +116,7 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
 class Loaded:
     """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the generation config, else
     from the tokenizer. start_tokens: what a decoder with an encoder starts from; empty for a decoder-only model. spread:
-    parts of the model lie on other devices.
+    parts of the model lie on other devices. own_sampling: what the checkpoint's generation config says.
     """
 
     model: Any
@@ -127,6 +127,7 @@ class Loaded:
     pad_token: int
     start_tokens: tuple[int, ...] = ()
     spread: bool = False
+    own_sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load(
@@ -149,6 +150,7 @@ def load(
     length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
     reader = _reader(encoder, length, options)
     ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
+    own_sampling = model.generation_config.to_dict()
     # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
     model.generation_config = GenerationConfig()
     return Loaded(
@@ -160,6 +162,7 @@ def load(
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
         start_tokens=starts,
         spread=is_spread(model),
+        own_sampling=own_sampling,
     )
 
 
