@@ -293,7 +293,7 @@ def conversation_task(turns: int) -> Any:
             "task": f"turns-{turns}",
             "dataset": {"rows": [row for row in CONVERSATIONS if len(row["turns"]) == turns]},
             "sample": {"id": "{{ id }}", "input": "{{ turns[0].user }}"},
-            "prompt": {"user": [f"{{{{ turns[{place}].user }}}}" for place in range(turns)]},
+            "prompt": {"user": [f"{{{{ id }}}}: {{{{ turns[{place}].user }}}}" for place in range(turns)]},
             "scorers": [
                 {"judge-rubric": {"criteria": ["Does what the last message asks for."], "turns": "each"}}
             ],
@@ -302,45 +302,39 @@ def conversation_task(turns: int) -> Any:
 
 
 def test_every_turn_is_judged_with_what_was_said_before() -> None:
-    every = [turn for row in CONVERSATIONS for turn in row["turns"]]
-    replies = {turn["user"]: turn["reply"] for turn in every}
-    known = {
-        (row["turns"][n]["user"], turn["reply"]): (row, n)
+    turns = {
+        f"{row['id']}: {turn['user']}": (row, n)
         for row in CONVERSATIONS
         for n, turn in enumerate(row["turns"])
     }
-    ambiguous = len(replies) < len(every)
+
+    def reply(question: str) -> str:
+        row, place = turns[question]
+        return str(row["turns"][place]["reply"])
 
     def turn_judge(asked: Asked) -> Mapping[str, Any]:
-        row, place = known[asked.material["question"], asked.material["answer"]]
-        before = row["turns"][:place]
-        names = [name for name in asked.material if name.startswith(("user-turn", "assistant-turn"))]
-        assert len(names) == 2 * place
-        for number, turn in enumerate(before, 1):
-            assert asked.material[f"user-turn-{number}"] == turn["user"]
-        fits = [
-            turn["met"]
-            for one in CONVERSATIONS
-            for turn in one["turns"]
-            if (turn["user"], turn["reply"]) == (asked.material["question"], asked.material["answer"])
-        ]
-        return {"c1": {"reason": "r", "class": "met" if fits[0] else "not met"}}
+        row, place = turns[asked.material["question"]]
+        assert asked.material["answer"] == row["turns"][place]["reply"]
+        before = {name: text for name, text in asked.material.items() if "-turn-" in name}
+        said: dict[str, str] = {}
+        for number, turn in enumerate(row["turns"][:place], 1):
+            said |= {
+                f"user-turn-{number}": f"{row['id']}: {turn['user']}",
+                f"assistant-turn-{number}": turn["reply"],
+            }
+        assert before == said
+        return {"c1": {"reason": "r", "class": "met" if row["turns"][place]["met"] else "not met"}}
 
-    with serving(lambda prompt: replies[prompt]) as model, serving(judge(turn_judge)) as server:
+    with serving(reply) as model, serving(judge(turn_judge)) as server:
+        roles = {"judge": role(server, "openai/judge")}
         tasks = [conversation_task(turns) for turns in (2, 3)]
-        (run,) = evaluate(
-            tasks, role(model, "openai/model"), roles={"judge": role(server, "openai/judge")}, name="turns"
-        )
-        sent = sum(server.received.values())
+        (run,) = evaluate(tasks, role(model, "openai/model"), roles=roles, name="turns")
+        assert sum(server.received.values()) == len(turns)
     found = rows_of(run)
     assert len(found) == len(CONVERSATIONS)
-    assert sent <= len(every)
     for row in CONVERSATIONS:
         score = found[row["id"]]["scores"]["judge-rubric"]
-        # A question that two conversations ask has the reply of the later one.
-        said = [known[turn["user"], replies[turn["user"]]] for turn in row["turns"]]
-        values = [float(one["turns"][place]["met"]) for one, place in said]
-        assert ambiguous or [one["id"] for one, _ in said] == [row["id"]] * len(values)
+        values = [float(turn["met"]) for turn in row["turns"]]
         assert [score["parts"][f"turn {n}"] for n in range(1, len(values) + 1)] == values
         assert score["value"] == pytest.approx(sum(values) / len(values))
 
@@ -454,7 +448,8 @@ def test_a_kill_pays_for_no_verdict_twice() -> None:
         assert done.code == 0, done.text
         final = asked_for(server)
     assert not {question for question, before in known.items() if final[question] > before}
-    assert sum(final.values()) <= len(JUDGED) + 3 * 20
+    # At a kill 20 may be in flight, and as many have been answered and not yet stored.
+    assert sum(final.values()) <= len(JUDGED) + 3 * 40
     assert records(here / "runs" / "killed") == records(here / "runs" / "calm")
     used = record(here / "runs" / "killed")["usage"]
     assert used["stored"] >= len(known)
