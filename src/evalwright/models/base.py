@@ -68,8 +68,12 @@ class Model(ABC):
         images = images_of(request)
         if not all(image.data for image in images):
             return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
+        prompt = getattr(request, "prompt", "")
+        if images and any(turn.images for turn in prompt if turn.role != "user"):
+            return "Images stand in the user's turns only: move them out of the other turns."
         used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
-        missing = [name for name in used if name not in self.carries]
+        carried = self.carries if isinstance(request, Generate) else frozenset()
+        missing = [name for name in used if name not in carried]
         return self.cannot_carry(missing[0]) if missing else None
 
     def cannot_carry(self, option: str) -> str:
