@@ -88,7 +88,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(_usage(run.data["usage"])))]
     machine = hardware_facts(run.data)
-    if machine:
+    if machine and run.data["model"].get("abilities", True):  # no model ran where the data held the answers
         blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
     return blocks
 

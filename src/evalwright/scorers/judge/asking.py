@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from evalwright.core.asking import Ask, abilities_of, carries
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.errors import ConfigurationError, Failure, Rejected, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message, Prompt
+from evalwright.core.responses import Response
 from evalwright.scorers.judge.forms import BadVerdict, Form, mark_of
 
 MAX_TOKENS = 4096
@@ -70,7 +71,7 @@ def question(
 async def verdict(
     role: str, asked: Question[Read], ask: Ask, max_tokens: int, *, schema: bool = True
 ) -> Read:
-    """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces one.
+    """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces one, and go without where it is refused.
 
     Raises RequestFailed where the request failed or the verdict cannot be used, ConfigurationError for a model that does not write.
     """
@@ -79,17 +80,27 @@ async def verdict(
         raise ConfigurationError(
             f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
         )
-    prompt = asked.prompt(known is None or "chat" in known)
-    more: dict[str, Any] = {}
+    request = Generate(asked.prompt(known is None or "chat" in known), max_tokens=max_tokens)
+    response = None
     if schema and carries(ask, role, "json_schema"):
-        more["json_schema"] = asked.form.schema()
-    response = await ask(role, Generate(prompt, max_tokens=max_tokens, **more))
+        response = await _by_schema(role, replace(request, json_schema=asked.form.schema()), ask)
+    response = response or await ask(role, request)
     try:
         return asked.read(separate_reasoning(response).answer)
     except BadVerdict as error:
         cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
         message = f"The verdict of '{role}' cannot be used: {error}{cut}."
         raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+
+
+async def _by_schema(role: str, request: Generate, ask: Ask) -> Response | None:
+    """The reply to a request with a schema; None where the provider refuses it, as some of its models may not take one."""
+    try:
+        return await ask(role, request)
+    except RequestFailed as error:
+        if error.failure.kind != Rejected.kind:
+            raise
+        return None
 
 
 async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:

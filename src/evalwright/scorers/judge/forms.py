@@ -7,6 +7,7 @@ its own hash, so a verdict that somebody planted in the material has another mar
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,6 +16,9 @@ from typing import Any
 MOST_REASON = 300
 """Characters of a reason that are kept."""
 _CHECK = "check"
+_OPENING = re.compile(r'\{\s*"')
+_MOST_BROKEN = 100
+"""Beginnings of objects that may be none, before a reply is given up: each is read to its end."""
 
 
 class BadVerdict(Exception):
@@ -155,16 +159,14 @@ def _check_fields(given: Mapping[str, Any], fields: Iterable[str], where: str = 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text, outermost ones only. One with a key twice is none: it says two things at once."""
     decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
-    place = text.find("{")
-    while place >= 0:
+    broken, end = 0, 0
+    while broken < _MOST_BROKEN and (found := _OPENING.search(text, end)) is not None:
         try:
-            value, end = decoder.raw_decode(text, place)
+            value, end = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):
-            end = place + 1
+            broken, end = broken + 1, found.start() + 1
         else:
-            if isinstance(value, dict):
-                yield value
-        place = text.find("{", end)
+            yield value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -22,8 +23,9 @@ from evalwright.scorers.judge.options import check_common, roles_of
 from evalwright.scorers.registry import checked
 
 REFERENCE = "reference"
-FIRST, SECOND, SAME = PARTS = ("answer_first", "answer_second", "same verdict")
-"""Parts: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses), and whether they are the same."""
+FIRST, SECOND, SAME, LONGER = PARTS = ("answer_first", "answer_second", "same verdict", "log length ratio")
+"""Parts: the verdicts with the answer shown first and second (1 it wins, 0.5 tie, 0 it loses), whether they are the same, and the natural
+logarithm of its length in characters over the other's."""
 LABELS = ("loss", "tie", "win")
 _TASK = """\
 You compare two answers, A and B, and say which is better. The order in which they stand means nothing, and neither does length: a
@@ -65,7 +67,7 @@ async def judge_pair(
 
     against: "reference" (the sample's targets), or another run by its folder or name, of whose draws the first counts. question:
     what is better. ties: whether a judge may say that neither is. turns: compare the last replies of conversations, or each.
-    Labels: "win", "tie", "loss". Parts: "answer_first", "answer_second", "same verdict".
+    Labels: "win", "tie", "loss". Parts: `PARTS`.
     Raises ScoringError where there is nothing to compare with, RequestFailed where a judge failed or its verdict cannot be read.
     """
     own = exchanges(sample, answer, turns)
@@ -77,19 +79,23 @@ async def judge_pair(
         pairs = [(turn.answer, by_turn[turn.number]), (by_turn[turn.number], turn.answer)]
         asked = [_question(shown, pair, question, ties, instructions) for pair in pairs]
         forth, back = await together([verdict(role, one, ask, max_tokens, schema=schema) for one in asked])
-        return _opinion(forth, back)
+        return _opinion(forth, back, _longer(*pairs[0]))
 
     return await judged(roles_of(judges), own, opinion, Scale(LABELS, _label))
 
 
-def _opinion(forth: tuple[str, str], back: tuple[str, str]) -> Opinion:
+def _opinion(forth: tuple[str, str], back: tuple[str, str], longer: Mapping[str, float]) -> Opinion:
     """What both orders come to. The answer is A in the first and B in the second."""
     first = {"A": 1.0, "B": 0.0}.get(forth[0], 0.5)
     second = {"A": 0.0, "B": 1.0}.get(back[0], 0.5)
     same = first == second
     value = first if same else 0.5
     told = f"shown first: {_label(first)}, {forth[1]}; shown second: {_label(second)}, {back[1]}"
-    return Opinion(value, _label(value), told, {FIRST: first, SECOND: second, SAME: float(same)})
+    return Opinion(value, _label(value), told, {FIRST: first, SECOND: second, SAME: float(same), **longer})
+
+
+def _longer(own: str, other: str) -> dict[str, float]:
+    return {LONGER: math.log(len(own) / len(other))} if own and other else {}
 
 
 def _label(value: float) -> str:
