@@ -141,7 +141,9 @@ def test_killed_in_the_middle_no_draw_is_paid_twice(stop: str, tmp_path: Path) -
             for content in paid(home):
                 known.setdefault(content, times.count(content))
         assert 0 < len(known) < len(whole)
-        done = typed(*command(server, "killed", strategy), folder=tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
+        done = typed(
+            *command(server, "killed", strategy), folder=tmp_path, extra={"EVALWRIGHT_HOME": "killed"}
+        )
         assert done.code == 0, done.text
         final = sendings(server)
     assert {one: final.count(one) for one in known} == known
@@ -163,7 +165,9 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
             assert done.code == 0, done.text
         drawn = sendings(server)
         assert len(drawn) == len(set(drawn)) == COUNT * 12  # the first 4 of the 12 draws were there already
-    found = {one["label"]: one["value"] for one in record(tmp_path / "runs" / "single")["tasks"][0]["metrics"]}
+    found = {
+        one["label"]: one["value"] for one in record(tmp_path / "runs" / "single")["tasks"][0]["metrics"]
+    }
     rows = records(tmp_path / "runs" / "single")
     right: dict[str, int] = {}
     for row in rows:
@@ -184,7 +188,10 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["strategy=self-consistency", "answer.temperature=0"], "at temperature 0 they would all be the same"),
+        (
+            ["strategy=self-consistency", "answer.temperature=0"],
+            "at temperature 0 they would all be the same",
+        ),
         (["strategy=self-consistensy"], "Did you mean 'self-consistency'"),
         (["strategy.name=best-of-n"], "needs the option 'by'"),
         (["strategy.name=best-of-n", "strategy.by=reward"], "name it with --role reward="),

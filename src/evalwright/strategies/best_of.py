@@ -13,7 +13,7 @@ from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.several import (
     Drawn,
-    Draws,
+    OfDraws,
     Worth,
     answered,
     chosen_of,
@@ -22,48 +22,42 @@ from evalwright.strategies.several import (
     scored,
     summary,
     together,
-    with_tokens,
 )
 
 _RATING = {"scorer": "judge-rating", "question": "How good is the answer to the question?", "scale": [0, 10]}
 _WAYS = ("reward", "judge", "log-probability")
 
 
-class BestOfN:
+class BestOfN(OfDraws):
     """The best of n draws, the first of equals. A draw without an answer is never the best.
 
     by: "reward", "judge", "log-probability" (the mean of its tokens', so that short answers are not preferred), or a use of a scorer,
     which sees no targets. role: whom "reward" or "judge" asks, default the role of that name. of: the strategy of each draw.
     """
 
+    name = "best-of-n"
+
     def __init__(self, setup: Setup, *, by: Any, n: int = 5, role: str | None = None, of: Any = None) -> None:
-        name = "best-of-n"
         if by not in _WAYS and not isinstance(by, Mapping):
             raise ConfigurationError(
-                f"The option 'by' of '{name}' is one of {', '.join(_WAYS)}, or a scorer such as {{scorer: instructions}}, not {by!r}."
+                f"The option 'by' of '{self.name}' is one of {', '.join(_WAYS)}, or a scorer such as {{scorer: instructions}}, not {by!r}."
             )
         if role is not None and by not in ("reward", "judge"):
             raise ConfigurationError(
-                f"The option 'role' of '{name}' has an effect with reward and judge only. Leave it out."
+                f"The option 'role' of '{self.name}' has an effect with reward and judge only. Leave it out."
             )
-        self._worth: Worth
-        self.roles: Mapping[str, frozenset[Ability]] = {}
+        roles: Mapping[str, frozenset[Ability]] = {}
+        self._worth: Worth = _probable
         if by == "reward":
-            self._worth, self.roles = rewarded(setup, role or by), {role or by: frozenset({"reward"})}
-        elif by == "log-probability":
-            self._worth, setup = _probable, with_tokens(setup)
-        else:
+            self._worth, roles = rewarded(setup, role or by), {role or by: frozenset({"reward"})}
+        elif by != "log-probability":
             use = {**_RATING, "judges": [role or by]} if by == "judge" else by
-            self._worth, self.roles = scored(setup, use)
-        self._draws = Draws(name, setup, n, of)
-        self.inner = self._draws.inner
-        self.needs = self.inner.needs
-        self.render = setup.render
-        self.sampling = getattr(self.inner, "sampling", setup.sampling)
+            self._worth, roles = scored(setup, use)
+        super().__init__(setup, n, of, roles, tokens=by == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The best draw, and in `strategy` what each is worth. Raises RequestFailed where a draw or its worth is not known."""
-        made = await self._draws(sample, ask, draw, range(self._draws.n))
+        made = await self.drawn(sample, ask, draw, range(self.n))
         for one in made:
             if isinstance(one, Failure):
                 raise RequestFailed(one)
@@ -78,7 +72,7 @@ class BestOfN:
             summary(one, worth=None if math.isnan(worth) else float(f"{worth:.6g}"))
             for one, worth in zip(made, worths, strict=True)
         ]
-        return chosen_of(made, best, {"name": "best-of-n", "draws": draws})
+        return chosen_of(made, best, {"name": self.name, "draws": draws})
 
     async def _of(self, sample: Sample, drawn: Drawn, ask: Ask) -> float:
         """What a draw is worth, nan for one without an answer."""

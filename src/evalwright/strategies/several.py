@@ -17,7 +17,7 @@ from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Ability, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET
+from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.strategies.registry import Setup, inner
 
 SHOWN = 160
@@ -29,27 +29,47 @@ Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
 """What a draw is worth to a vote or a choice."""
 
 
-class Draws:
-    """n draws of a task's answer, each formed by the strategy `of`.
+class OfDraws:
+    """What strategies of n draws have in common. of: the strategy of each draw. tokens: ask for the tokens' log-probabilities too.
 
     Raises ConfigurationError for fewer than 2 draws, or where all of them would be the same.
     """
 
-    def __init__(self, strategy: str, setup: Setup, n: int, of: Any) -> None:
+    name: str
+
+    def __init__(
+        self, setup: Setup, n: int, of: Any, roles: Mapping[str, frozenset[Ability]], *, tokens: bool
+    ) -> None:
         if not isinstance(n, int) or isinstance(n, bool) or n < 2:
             raise ConfigurationError(
-                f"The option 'n' of '{strategy}' is a whole number from 2 on, not {n!r}."
+                f"The option 'n' of '{self.name}' is a whole number from 2 on, not {n!r}."
             )
+        if tokens:
+            wanted = setup.sampling.top_logprobs
+            sampling = replace(setup.sampling, top_logprobs=0 if wanted is None else wanted)
+            setup = replace(setup, sampling=sampling)
         self.n = n
         self.inner = inner(of, setup)
-        sampling = getattr(self.inner, "sampling", None)
-        if sampling is not None and sampling.temperature == 0:
+        self.needs = self.inner.needs
+        self.roles = {**getattr(self.inner, "roles", {}), **roles}
+        self.render = setup.render
+        self.sampling: Sampling = getattr(self.inner, "sampling", setup.sampling)
+        if self.sampling.temperature == 0:
             raise ConfigurationError(
-                f"'{strategy}' draws {n} answers to each sample, and at temperature 0 they would all be the same: set "
+                f"'{self.name}' draws {n} answers to each sample, and at temperature 0 they would all be the same: set "
                 f"`answer.temperature` above 0, such as 0.7."
             )
+        if tokens and "log-likelihood" in self.needs:
+            raise ConfigurationError(
+                f"'{self.name}' cannot go by log-probabilities of answers that are chosen by likelihood, which have no tokens."
+            )
 
-    async def __call__(self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]) -> list[Drawn]:
+    def lacks(self, sample: Sample) -> str:
+        """Why a sample cannot be answered, "" where it can."""
+        check = getattr(self.inner, "lacks", None)
+        return "" if check is None else str(check(sample))
+
+    async def drawn(self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]) -> list[Drawn]:
         """Some of the draws, at once. One that failed is its Failure; the others are finished, so that they are stored."""
         numbers = [repeat * self.n + place for place in places]
         found = await asyncio.gather(
@@ -92,12 +112,6 @@ def summary(drawn: Drawn, **more: Any) -> dict[str, Any]:
     short = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
     outcome = {} if drawn.outcome == ANSWERED else {"outcome": drawn.outcome}
     return {"text": short, **outcome, **{name: value for name, value in more.items() if value is not None}}
-
-
-def with_tokens(setup: Setup) -> Setup:
-    """The setup whose requests ask for the log-probabilities of the answer's tokens too."""
-    wanted = setup.sampling.top_logprobs
-    return replace(setup, sampling=replace(setup.sampling, top_logprobs=0 if wanted is None else wanted))
 
 
 def mean_log_prob(response: Response) -> float:

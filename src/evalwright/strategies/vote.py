@@ -21,26 +21,27 @@ from evalwright.strategies.registry import Read, Setup, check_one_of
 from evalwright.strategies.several import (
     SHOWN,
     Drawn,
-    Draws,
+    OfDraws,
     answered,
     chosen_of,
     mean_log_prob,
     rewarded,
     summary,
     together,
-    with_tokens,
 )
 
 Votes = Mapping[str, float]
 """Answers and their votes, in the order in which they were first drawn."""
 
 
-class SelfConsistency:
+class SelfConsistency(OfDraws):
     """The answer with the most votes among n draws; ties go to the one that was drawn first.
 
     parser: the scorer (or use of one) that reads the answer out of a draw, default the task's first; answers that it reads alike are
     one. weight: what a vote counts. stop: "never", "certain" or a confidence. of: the strategy of each draw.
     """
+
+    name = "self-consistency"
 
     def __init__(
         self,
@@ -53,39 +54,33 @@ class SelfConsistency:
         stop: Any = "never",
         of: Any = None,
     ) -> None:
-        name = "self-consistency"
-        check_one_of(name, "weight", weight, ("none", "log-probability", "reward"))
-        self._confidence = _confidence_of(stop, weight)
+        check_one_of(self.name, "weight", weight, ("none", "log-probability", "reward"))
         if weight != "reward" and role != "reward":
             raise ConfigurationError(
-                f"The option 'role' of '{name}' has an effect with `weight: reward` only. Leave it out."
+                f"The option 'role' of '{self.name}' has an effect with `weight: reward` only. Leave it out."
             )
-        self._draws = Draws(name, with_tokens(setup) if weight == "log-probability" else setup, n, of)
+        self._confidence = _confidence_of(stop, weight)
         self._read: Read = setup.reader(parser)
         self._weight = weight
         self._reward = rewarded(setup, role) if weight == "reward" else None
-        self.roles: Mapping[str, frozenset[Ability]] = (
-            {role: frozenset({"reward"})} if weight == "reward" else {}
-        )
-        self.inner = self._draws.inner
-        self.needs = self.inner.needs
-        self.render = setup.render
-        self.sampling = getattr(self.inner, "sampling", setup.sampling)
+        roles = {role: frozenset[Ability]({"reward"})} if weight == "reward" else {}
+        super().__init__(setup, n, of, roles, tokens=weight == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The draw that first gave the answer with the most votes, and in `strategy` what was drawn and voted."""
-        n, made, ballots = self._draws.n, list[Drawn](), list[tuple[str, float]]()
+        n, made, ballots = self.n, list[Drawn](), list[tuple[str, float]]()
         while len(made) < n:
             votes = count(ballots)
             more = n - len(made) if self._confidence is None else self._round(votes, n - len(made))
-            new = await self._draws(sample, ask, draw, range(len(made), len(made) + more))
+            new = await self.drawn(sample, ask, draw, range(len(made), len(made) + more))
             ballots += await together(self._ballot(sample, one, ask) for one in new)
             made += new
             failures = [one for one in made if isinstance(one, Failure)]
             if self._decided(count(ballots), n - len(made), len(failures)):
                 break
         votes = count(ballots)
-        if failures and (self._reward is not None or not certain(votes, n - len(made), len(failures))):
+        ended = n - len(made), len(failures)
+        if failures and (self._reward or not (certain(votes, *ended) or self._decided(votes, *ended))):
             raise RequestFailed(failures[0])
         return chosen_of(made, _winner(made, ballots, votes), self._record(made, ballots, votes))
 
@@ -124,13 +119,13 @@ class SelfConsistency:
     ) -> dict[str, Any]:
         weighted = self._weight != "none"
         return {
-            "name": "self-consistency",
+            "name": self.name,
             "draws": [
                 summary(one, answer=read[:SHOWN], weight=_short(weight) if weighted and read else None)
                 for one, (read, weight) in zip(made, ballots, strict=True)
             ],
             "votes": [[answer[:SHOWN], _short(weight)] for answer, weight in votes.items()],
-            "saved_draws": self._draws.n - len(made),
+            "saved_draws": self.n - len(made),
         }
 
 
