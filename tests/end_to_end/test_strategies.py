@@ -14,6 +14,7 @@ import pytest
 from support.command import record, records, start, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
+from support.written_judge import Asked, judge
 
 COUNT = 12
 TASK = """\
@@ -183,6 +184,59 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
     compared = typed("compare", "single", "voted", "--metric", "pass@3", folder=tmp_path)
     assert compared.code == 0, compared.text
     assert "pass@3" in compared.text
+
+
+def test_the_best_draw_by_a_judge_that_never_sees_the_target(tmp_path: Path) -> None:
+    write_task(tmp_path)
+
+    def grade(asked: Asked) -> dict[str, Any]:
+        assert "reference" not in asked.material
+        return {"reason": "parity", "grade": 9 if asked.material["answer"].rstrip(".")[-1] in "02468" else 2}
+
+    strategy = {"name": "best-of-n", "n": 4, "by": "judge", "role": "critic"}
+    with serving(edit=varied) as server, serving(judge(grade)) as critic:
+        more = ["--role", "critic=openai/judge", "-R", f"critic.base_url={critic.url}"]
+        done = typed(*command(server, "judged", strategy, *more), folder=tmp_path)
+        assert done.code == 0, done.text
+        graded = sum(critic.received.values())
+        again = typed(*command(server, "again", strategy, *more), folder=tmp_path)
+        assert again.code == 0 and sum(critic.received.values()) == graded
+    rows = records(tmp_path / "runs" / "judged")
+    for row in rows:
+        even = [place for place, one in enumerate(row["strategy"]["draws"]) if int(one["text"][-2]) % 2 == 0]
+        assert row["strategy"]["chosen"] == (even[0] if even else 0)
+        assert [one["worth"] for one in row["strategy"]["draws"]] == [
+            0.9 if place in even else 0.2 for place in range(4)
+        ]
+
+
+def test_an_unreadable_verdict_is_the_judges_failure_and_is_bounded(tmp_path: Path) -> None:
+    write_task(tmp_path)
+    strategy = {"name": "best-of-n", "n": 2, "by": "judge"}
+    with serving(edit=varied) as server, serving(lambda prompt: "I like both.") as critic:
+        more = ["--role", "judge=openai/judge", "-R", f"judge.base_url={critic.url}"]
+        done = typed(*command(server, "judged", strategy, *more), folder=tmp_path)
+    assert done.code == 1, done.text
+    task = record(tmp_path / "runs" / "judged")["tasks"][0]
+    assert task["failures"] == {"judge: bad verdict": COUNT} or set(task["failures"]) == {"bad verdict"}
+    assert task["n_failed"] == COUNT
+
+
+@pytest.mark.parametrize("named", ["self-consistency", "best-of-n", "best-of-n probable", "chain-of-thought", "reason-then-choose"])
+def test_simulations_previews_checks_and_plans_take_every_strategy(named: str, tmp_path: Path) -> None:
+    write_task(tmp_path)
+    settings = [f"-Tstrategy.{key}={json.dumps(value)}" for key, value in STRATEGIES[named][0].items()]
+    settings.append(f"-Tstrategy.name={named.split()[0]}")
+    more = STRATEGIES[named][1]
+    for words in (
+        ["run", "sums.yaml", "--model", "oracle/gold", "--name", "oracle", *more],
+        ["tasks", "preview", "sums.yaml"],
+        ["tasks", "check", "sums.yaml"],
+        ["plan", "sums.yaml", "--model", "oracle/gold", *more],
+    ):
+        done = typed(*words, *settings, folder=tmp_path)
+        assert done.code in ((0, 1) if words[:2] == ["tasks", "check"] else (0,)), done.text
+        assert "strategy fails" not in done.text and "strategy error" not in done.text
 
 
 @pytest.mark.parametrize(

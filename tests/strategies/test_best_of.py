@@ -71,7 +71,7 @@ def test_a_scorer_chooses_without_the_targets() -> None:
 
 def test_a_failed_draw_or_reward_is_a_failure_of_the_sample_and_the_others_are_finished() -> None:
     made = strategy("best-of-n", {"n": 3, "by": "reward"})
-    ended = []
+    ended: list[int] = []
 
     def reply(role: str, request: Any) -> Response | str:
         if isinstance(request, Reward) or request.draw == lost:

@@ -184,9 +184,9 @@ def test_a_vote_stands_over_failed_draws_only_where_none_could_have_turned_it(st
     for said in itertools.product("ab!", repeat=4):
 
         def reply(role: str, request: Any, said: tuple[str, ...] = said) -> str:
-            if said[request.draw] == "!":
+            if (text := said[request.draw]) == "!":
                 raise LOST
-            return said[request.draw]
+            return text
 
         fillings = [
             tuple(next(lost) if one == "!" else one for one in said)

@@ -45,7 +45,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
         if role not in used:
             known = f"their roles are: {', '.join(sorted(used))}" if used else "they use none"
             raise ConfigurationError(
-                f"No scorer of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
+                f"No scorer or strategy of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
                 f"Leave out --role {role}=... (`roles` in a file), or add a scorer that uses it."
             )
 

@@ -106,7 +106,10 @@ registry: Registry[Maker] = Registry(
 )
 
 
-def strategy(name: str, *, needs: Collection[Ability] = ("generate",)) -> Callable[[Function], Function]:
+_GENERATES: frozenset[Ability] = frozenset({"generate"})
+
+
+def strategy(name: str, *, needs: Collection[Ability] = _GENERATES) -> Callable[[Function], Function]:
     """Register a strategy under `name`: an async function of sample, ask, draw and setup whose keyword-only parameters are its options.
 
     needs: what the model under test must be able to do. A parameter named `role` names another model that it asks. Raises
@@ -156,7 +159,7 @@ class _Function:
     def __init__(
         self, function: Callable[..., Awaitable[Answer]], setup: Setup, options: Mapping[str, Any]
     ) -> None:
-        self.needs: frozenset[Ability] = getattr(function, "needs", frozenset({"generate"}))
+        self.needs: frozenset[Ability] = getattr(function, "needs", _GENERATES)
         self.roles = {options["role"]: frozenset[Ability]()} if isinstance(options.get("role"), str) else {}
         self.render = setup.render
         self.sampling = setup.sampling
