@@ -199,22 +199,18 @@ class _Reader:
         if len(given) == 1 and (not letters or given[0] in letters):
             return given[0], "the option's text in the answer"
         whole = read(region).tokens
-        if len(whole) <= 8 and not given and not self.names[0].cues.denies(whole, region):
-            own = [{token for token in option.tokens if len(token) > 3} for option in self.options]
-            sharing = [
-                index
-                for index, tokens in enumerate(own)
-                if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
-            ]
-            if (
-                len(sharing) == 1
-                and not letters
-                and "?" not in region
-                and verdicts[sharing[0]].label == "undecided"
-            ):
-                return sharing[0], "a word that only one option has"
-            if len(letters) == 1 and not sharing:
+        own = [{token for token in option.tokens if len(token) > 3} for option in self.options]
+        sharing = [
+            index
+            for index, tokens in enumerate(own)
+            if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
+        ]
+        if len(whole) <= 8 and not given:
+            if len(letters) == 1 and not sharing and "?" not in region:
                 return letters.pop(), "the only letter that stands alone"
+            denied = self.names[0].cues.denies(whole, region) or "?" in region
+            if len(sharing) == 1 and not letters and not denied and verdicts[sharing[0]].label == "undecided":
+                return sharing[0], "a word that only one option has"
         return NOT_EXTRACTED, "no single option's letter or text in the answer"
 
     def _beside(self, chosen: int, reading: Reading) -> bool:

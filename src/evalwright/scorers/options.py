@@ -64,7 +64,9 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[.,;:!?\n。，；：]")
+_CLAUSE = re.compile(r"[.,;:!?\n。，；：、]")
+_POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
+"""Scripts of languages whose negation stands behind what it denies."""
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
@@ -160,7 +162,7 @@ class Options:
         behind = _BECAUSE.split(text[one.end : min(following, one.end + 40)], maxsplit=1)[0]
         tokens, after = read(before).tokens[-4:], read(behind).tokens[:5]
         return (
-            self.cues.denies(tokens, before[-10:])
+            (not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:]))
             or self.cues.denies(after, behind[:14])
             or not words("false").isdisjoint(after)
         )

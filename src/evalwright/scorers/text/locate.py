@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.text.cues import labels, last_revision, opening, words
+from evalwright.scorers.text.cues import anywhere, labels, last_revision, opening, words
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
@@ -35,8 +35,8 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _HASHES = re.compile(r"(?m)^[^\S\n]*####[ \t]*(?=\S)")
-_TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d{1,40}(?![^\W_])))"
-"""What may follow without a word between: a letter, something in brackets, a number."""
+_TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d{1,2}번))"
+"""What may follow without a word between: a letter, something in brackets, a numbered option."""
 _END = r"[*_\"”'’)」』】\]]{0,4}"
 _WORD = r"[^\s:：,.;()*=|]{1,20}"
 _COLON = r"\s?[:：៖]|\s?(?:->|=>|→|⇒|=)"
@@ -73,6 +73,7 @@ _JUDGED = re.compile(
     re.IGNORECASE,
 )
 """What a sentence about an answer goes on with, where it does not give it: "the answer is correct"."""
+_DENIED = words("false") | words("negation") - {"a", "la", "na", "ne", "n", "o", "si", "sio"}
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
@@ -178,7 +179,10 @@ def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
     before = text[max(line, mark.start() - 24) : mark.start()]
     if "\n" in (groups.get("link") or "") and not _OPENS_LINE.fullmatch(text[line : mark.start()]):
         return None
-    if not words("false").isdisjoint(fold(before.casefold()).split()[-2:]):
+    clause = re.split(r"[.,;:!?]", before)[-1].split()[-2:] + (groups.get("mid") or "").split()
+    if not _DENIED.isdisjoint(fold(" ".join(clause).casefold()).split()) or anywhere(
+        "negation", groups.get("mid") or ""
+    ):
         return None
     start = mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))
     end = text.find("\n", start)
