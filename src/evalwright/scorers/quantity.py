@@ -171,7 +171,8 @@ class Numbers:
         self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
-        self.nouns = {token for token in self.words if len(token) > 3} - {token[:5] for token in FUNCTION}
+        long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
+        self.nouns = long - {token[:5] for token in FUNCTION}
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
