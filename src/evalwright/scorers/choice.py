@@ -25,7 +25,7 @@ NOT_EXTRACTED = -1
 
 _NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
 _BOTH = re.compile(
-    r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
+    r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 _LISTED = re.compile(r"(?m)^[\s(*-]{0,4}([A-Z1-9])\s?[).:、]")
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
@@ -85,6 +85,8 @@ class _Reader:
     def choice(self, text: str) -> tuple[int, str]:
         """The option that a reply chooses, and how it was found."""
         found = said(text, self.question, self._holds)
+        if found.rule == "after 'A:'" and self._whole(found.text) is not None:
+            return NOT_EXTRACTED, "'A:' may be the answer or the first option"
         region = found.text
         bare = region.strip(" .()\"'*。")
         if not any(map(str.isalnum, bare)):

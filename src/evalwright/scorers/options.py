@@ -51,7 +51,7 @@ def _nouns(spaced: bool) -> str:
 _IS = rf"(?:{alternatives('is')})"
 _SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
 _BEFORE = re.compile(
-    rf"(?:(?<![^\W_])(?:{_nouns(True)}|I (?:would )?(?:say|think)|it is|it['’]s)|{_nouns(False)}){_SMALL}{{0,8}}$",
+    rf"(?:(?<![^\W_])(?:{_nouns(True)})|{_nouns(False)}){_SMALL}{{0,8}}$",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(

@@ -230,13 +230,14 @@ def _same_question(one: str, other: str) -> bool:
 
 def lines(text: str) -> list[str]:
     """The sentences of a plain text; a line's end ends one too."""
-    parts = (part for line in text.splitlines() for part in sentences(line) if any(map(str.isalnum, part)))
     out: list[str] = []
-    for part in parts:
-        if out and _INITIAL.search(out[-1]):
-            out[-1] = f"{out[-1]} {part}"
-        else:
-            out.append(part)
+    for line in text.splitlines():
+        begun = len(out)
+        for part in sentences(line):
+            if len(out) > begun and _INITIAL.search(out[-1]):
+                out[-1] = f"{out[-1]} {part}"
+            elif any(map(str.isalnum, part)):
+                out.append(part)
     return out
 
 
