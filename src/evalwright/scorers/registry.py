@@ -43,6 +43,7 @@ BUNDLED = {
     "grounding": "evalwright.scorers.grounding.scorer:grounding",
     "grounding-judged": "evalwright.scorers.grounding.scorer:grounding_judged",
     "instructions": "evalwright.scorers.instructions.scorer:instructions",
+    "language": "evalwright.scorers.language:language",
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
