@@ -34,7 +34,7 @@ _NATIVE = "|".join(
 )
 _ITEM = re.compile(
     r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t)\b)"
-    rf"|(?<![\d.,:/^-])(?P<number>[1-9])(?![\d/:^]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
+    rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
 _OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
@@ -133,7 +133,12 @@ class Options:
             )
             after = _BEHIND.match(behind)
             right = after is not None and (match.group() not in "AEIOY" or after["tie"].strip() != "")
-            sure = opening or bracketed or right or _BEFORE.search(before) is not None
+            sure = (
+                opening
+                or bracketed
+                or right
+                or (any(map(str.isalpha, before)) and _BEFORE.search(before) is not None)
+            )
             if match["number"]:
                 sure = bracketed or _COUNTED.match(behind) is not None or (sure and not self.numeric)
             if sure or start in two or (match["latin"] or "A") in "BCDEFGHJ":

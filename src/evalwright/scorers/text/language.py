@@ -77,7 +77,8 @@ def _scores(text: str) -> dict[str, float]:
         for code in having:
             out[code] = out.get(code, 0.0) + often / len(having)
     if (model := _model()) is not None:
-        for row in model.detect(" ".join(text.split()), model="lite", k=8):
+        written = " ".join(text.encode("utf-8", "replace").decode().split())
+        for row in model.detect(written, model="lite", k=8):
             code = base(row["lang"])
             if _SCRIPTS.get(code, "LATIN") == script or code not in (*_SCRIPTS, *_COMMON):
                 alike = _ALIKE if code in _ALIKE else (code,)

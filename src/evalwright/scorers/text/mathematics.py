@@ -7,24 +7,28 @@ is no verdict. Nothing of a text is run.
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 import unicodedata
 from decimal import Decimal
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import pairwise
 
 from evalwright import bounded
 from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said, last_box
+from evalwright.scorers.text.marks import SPACELESS, alternatives
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-SECONDS = 3.0
-"""Processor time that one comparison may take."""
+SECONDS = 1.0
+"""Processor time that one comparison may take, and the library's start twenty times of it."""
 _MOST_CHARACTERS = 300
 _FRACTION = re.compile(r"\\[dt]?frac\s*(\d)\s*\{?(\d)\}?(?!\d*\})")
 _RANGE = re.compile(r"\d+(?:\s?-\s?\d+)+")
@@ -39,12 +43,10 @@ _SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re
 _ASSIGNED = re.compile(
     r"^\s*(?:[a-zA-Z](?:_?\{?\d\}?)?(?:\([a-z]\))?|[A-Z]\([^()]{1,12}\))\s*(?:=|\\in|은|는|は|等于)\s*(?=[^=])"
 )
-_SEVERAL = re.compile(
-    r"\s*(?:[,;、]|\b(?:or|and|oder|und|et|ou|y|o|e|atau|dan|hoặc|và|или|и|หรือ|และ)\b|或|和|または|と|또는|과|와)\s*",
-    re.IGNORECASE,
-)
+_OR = "|".join(one for one in alternatives("or").split("|") if len(one) > 1)
+_SEVERAL = re.compile(rf"\s*(?:[,;、]|\b(?:{_OR})\b|(?<=\d)\s[yoe]\s(?=-?\d)|[或和と와과])\s*", re.IGNORECASE)
 _PROSE = re.compile(
-    r"(?<![\\a-zA-Z])(?!(?:sqrt|frac|sin|cos|tan|log|pi|and|or|und|oder|et|ln)\b)(?:(?!π)[^\W\d_]){2,}[,:]?(?= |$)|[^\W\d_a-zA-Zπ]{2,}",
+    rf"(?<![\\a-zA-Z])(?!(?:sqrt|frac|sin|cos|tan|log|pi|ln|{_OR})\b)(?:(?!π)[^\W\d_]){{2,}}[,:]?(?= |$)|(?!(?:{_OR})(?:\s|$))[^\W\d_a-zA-Zπ]{{2,}}|(?:(?!\d)[\u0900-\u0dff{SPACELESS}])+",
     re.IGNORECASE,
 )
 _KNOWN = word_set(
@@ -91,7 +93,16 @@ def same(one: str, other: str, language: str = "en") -> bool | None:
         return _equal(first, second)
     if not all(any(map(str.isalnum, text)) and not _RANGE.fullmatch(text) for text in (left, right)):
         return None  # "1939-1945" is no difference
+    if _has_words(one) or _has_words(other):
+        return None
     return _verified(latex(one), latex(other))
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text has words that no formula has."""
+    written = re.sub(r"\\(?:begin|end)\{\w+\*?\}|_\{\w+\}|\\[a-zA-Z]+", " ", latex(text))
+    words = re.findall(r"(?<![^\W\d_])[^\W\d_]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]", written)
+    return any(word.casefold() not in _KNOWN for word in words)
 
 
 def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
@@ -101,7 +112,7 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
         return undecided("a denial beside a formula")
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
-    parts = stated(raw)
+    parts, alone = stated(raw)
     for part in parts if _plain_number(parts[0], language) is None else parts[:1]:
         for target in targets:
             found.append(same(part, last_box(target) or target, language))
@@ -109,13 +120,16 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
                 if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
                     return undecided(f"'{part[:60]}' is equal to the target, in another form")
                 return correct(f"'{part[:60]}' is the target formula")
-    if found and False in found and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
+    if False in found and alone and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
         return incorrect(f"'{raw.strip()[:60]}' is another formula")
     return undecided("a formula in another form")
 
 
-def stated(text: str) -> list[str]:
-    """What of a sentence may be its formula: what stands between dollar signs, else what stands after words; what an equation comes to."""
+def stated(text: str) -> tuple[list[str], bool]:
+    """What of a sentence may be its formula, and whether it has no other beside it.
+
+    What stands between dollar signs, else all of it or what stands after its words; what an equation comes to.
+    """
     segments = [
         (one.start(), one.end(), next(filter(None, one.groups()))) for one in _SEGMENT.finditer(text[:4000])
     ]
@@ -137,7 +151,8 @@ def stated(text: str) -> list[str]:
         out += [pieces[-1].rpartition("=")[2], line.rpartition("=")[2]]
     if head := re.search(r"[(（](?=\D|$)", pieces[0]):
         out.append(pieces[0][: head.start()])
-    return list(dict.fromkeys(part.strip(" $:,") for part in out if part.strip(" $:,")))
+    alone = bool(segments) or sum(any(map(str.isdigit, piece)) for piece in pieces) <= 1
+    return list(dict.fromkeys(part.strip(" $:,") for part in out if part.strip(" $:,"))), alone
 
 
 def latex(text: str) -> str:
@@ -218,20 +233,27 @@ def _close(one: Decimal, other: Decimal) -> bool:
 def _verified(one: str, other: str) -> bool | None:
     """What math-verify says; None where it is not installed, reads one of them not, or takes too long."""
     try:
+        if not bounded.call(_is_ready, seconds=20 * SECONDS):
+            return None
         found = bounded.call(_compare, one, other, seconds=SECONDS)
     except (bounded.LimitExceeded, bounded.Raised):
         return None
     return found if isinstance(found, bool) else None
 
 
+def _is_ready() -> bool:
+    """Load the library where it is installed, in the process with limits; what it loads at its first comparison too."""
+    if not find_spec("math_verify"):
+        return False
+    if "math_verify" not in sys.modules:
+        _compare("\\sqrt{2}", "(1, 2]")
+    return True
+
+
 def _compare(one: str, other: str) -> bool | None:
     """Run in the process with limits. Both orders must agree that the two are the same."""
-    import logging
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
-    try:
-        from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
-    except ImportError:
-        return None
     logging.disable(logging.CRITICAL)
     configs = [LatexExtractionConfig(), ExprExtractionConfig()]
     read = [parse(f"${text}$", configs, parsing_timeout=None) for text in (_region(one), _region(other))]
