@@ -222,7 +222,9 @@ def test_an_unreadable_verdict_is_the_judges_failure_and_is_bounded(tmp_path: Pa
     assert task["n_failed"] == COUNT
 
 
-@pytest.mark.parametrize("named", ["self-consistency", "best-of-n", "best-of-n probable", "chain-of-thought", "reason-then-choose"])
+@pytest.mark.parametrize(
+    "named", ["self-consistency", "best-of-n", "best-of-n probable", "chain-of-thought", "reason-then-choose"]
+)
 def test_simulations_previews_checks_and_plans_take_every_strategy(named: str, tmp_path: Path) -> None:
     write_task(tmp_path)
     settings = [f"-Tstrategy.{key}={json.dumps(value)}" for key, value in STRATEGIES[named][0].items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ ALIKE: list[tuple[str, dict[str, Any], Sample, str, list[str]]] = [
     ("numeric", {}, Sample("1"), "", ["", "None of them."]),
     ("final-answer", {"kind": "number"}, Sample("1"), "1/2", ["Answer: 1/2", "So it is 0.5."]),
     ("final-answer", {"kind": "math"}, Sample("1"), "1/2", ["\\boxed{\\frac{1}{2}}", "Answer: 0.5", "\\boxed{x = 1/2}"]),
-    ("final-answer", {"kind": "math"}, Sample("1"), "2sqrt(3)", ["\\boxed{2\\sqrt{3}}", "Answer: $2\\sqrt{3}$"]),
+    ("final-answer", {"kind": "math"}, Sample("1"), "2\\sqrt{3}", ["\\boxed{2\\sqrt{3}}", "Answer: $2\\sqrt{3}$"]),
     ("final-answer", {}, Sample("1"), "paris", ["Answer: Paris.", "The answer is: paris", "\\boxed{Paris}"]),
     ("short-answer", {}, Sample("1"), "paris", ["Paris", "**Answer:** Paris", "\"paris\""]),
     ("short-answer", {}, Sample("1", metadata={"answer_type": "number"}), "7", ["seven", "It is 7."]),
@@ -36,9 +37,22 @@ ALIKE: list[tuple[str, dict[str, Any], Sample, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("kind", "options", "sample", "read", "texts"), ALIKE)
-def test_what_is_alike(kind: str, options: dict[str, Any], sample: Sample, read: str, texts: list[str]) -> None:
+def test_what_is_alike(
+    kind: str, options: dict[str, Any], sample: Sample, read: str, texts: list[str]
+) -> None:
     own = reader(kind, options)
     assert {text: own(sample, Answer(text)) for text in texts} == dict.fromkeys(texts, read)
+
+
+@pytest.mark.parametrize("kind", ["choice", "numeric", "math", "final-answer", "short-answer", "exact-match"])
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "9" * 100_000, "a = " * 25_000, "\\boxed{" * 14_000, "1/" * 50_000, "10^99999999"]
+)
+def test_reading_ends_soon_whatever_was_written(kind: str, text: str) -> None:
+    own = reader("final-answer", {"kind": "math"}) if kind == "math" else reader(kind)
+    began = time.process_time()
+    assert len(own(OPTIONS, Answer(text))) <= 500
+    assert time.process_time() - began < 1.0
 
 
 def test_a_choice_of_the_strategy_is_read_as_it_is() -> None:

@@ -16,7 +16,7 @@ from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, ha
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
@@ -171,7 +171,8 @@ class Numbers:
         self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
-        self.nouns = {token for token in self.words if len(token) > 3} - {token[:5] for token in FUNCTION}
+        long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
+        self.nouns = long - {token[:5] for token in FUNCTION}
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
@@ -272,14 +273,10 @@ class Numbers:
             return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        before = re.findall(
-            r"\w+", fold(text[max(start, one.start - 30) : one.start].replace("'", "").casefold())
-        )
-        after = re.sub(r'"[^"]*"?', " ", text[one.end : one.end + 32].replace("'", "").casefold())
+        before = read(text[max(start, one.start - 30) : one.start]).tokens
+        after = re.sub(r'"[^"]*"?', " ", re.split(r"[,;(（]", text[one.end : one.end + 32])[0].casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
-        if self.cues.denies(before, signs[0]) or self.cues.denies(
-            re.findall(r"\w+", fold(after))[:3], signs[1]
-        ):
+        if self.cues.denies(before, signs[0]) or self.cues.denies(read(after).tokens[:3], signs[1]):
             alone = (
                 self.cues.denies(before[-2:], "")
                 and state == "right"

@@ -5,8 +5,10 @@ Votes over several draws count these. Nothing is compared with a target here, so
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
@@ -22,7 +24,7 @@ from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
-from evalwright.scorers.text.mathematics import spelling, stated
+from evalwright.scorers.text.mathematics import bare, stated
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.units import parse_unit
 
@@ -30,6 +32,9 @@ Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400
 _MOST_UNMARKED = 120
 """Characters of a sentence whose formula is looked for without a mark."""
+_FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
+_PLAIN = re.compile(r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}")
+_MOST_DIGITS = 400
 _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
@@ -88,17 +93,19 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
-    found = said(answer.text, sample.input)
-    region = found.last or found.text
     language = str(sample.metadata.get("language") or "en")
+    found = said(answer.text, sample.input, lambda text: bool(find_numbers(text, language)))
+    region = found.last or found.text
     numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)
     if not numbers:
         return ""
     one = numbers[0] if found.marked else numbers[-1]
-    return str(Fraction(_in_unit(one, str(sample.metadata.get("unit") or ""))))
+    value = _in_unit(one, str(sample.metadata.get("unit") or ""))
+    # A fraction of "1e999999" would have a million digits.
+    return str(Fraction(value)) if abs(value.adjusted()) <= _MOST_DIGITS else str(value.normalize())
 
 
-def _in_unit(one: Number, unit: str) -> Any:
+def _in_unit(one: Number, unit: str) -> Decimal:
     asked = parse_unit(unit) if unit else None
     converted = one.unit.of(one.value, asked) if asked is not None and one.unit is not None else None
     return one.value if converted is None else converted
@@ -108,15 +115,15 @@ def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
     found = said(answer.text, sample.input)
     raw = found.raw if found.marked else found.last or found.raw
-    if not found.marked:
-        raw = (stated(raw) or [""])[-1] if len(raw) <= _MOST_UNMARKED else ""
-    text = spelling(raw)
-    for part in (text, text.rpartition("=")[2]):
-        try:
-            return str(Fraction("".join(part.strip(" ()").split()).strip("()").replace(")/(", "/")))
-        except (ValueError, ZeroDivisionError):
-            continue
-    return "".join(text.split()).casefold()[:_MOST_CHARACTERS]
+    if not found.marked and len(raw) > _MOST_UNMARKED:
+        return ""
+    parts, _alone = stated(raw)
+    text = bare(parts[-1]) if parts else ""
+    plainly = _FRACTION.sub(r"\1/\2", text).replace(",", "")
+    try:
+        return str(Fraction(plainly)) if _PLAIN.fullmatch(plainly) else text[:_MOST_CHARACTERS]
+    except ZeroDivisionError:
+        return text[:_MOST_CHARACTERS]
 
 
 def _text(sample: Sample, answer: Answer, **_: Any) -> str:

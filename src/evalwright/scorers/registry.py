@@ -47,6 +47,7 @@ BUNDLED = {
     "judge-pair": "evalwright.scorers.judge.pair:judge_pair",
     "judge-rating": "evalwright.scorers.judge.rating:judge_rating",
     "judge-rubric": "evalwright.scorers.judge.rubric:judge_rubric",
+    "language": "evalwright.scorers.language:language",
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",

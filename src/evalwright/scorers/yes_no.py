@@ -28,6 +28,11 @@ _UNSURE = word_set(
 _NOBODY = word_set("nobody none nothing anything neither nor without except instead doubt rather no never")
 _DESPITE = word_set("si doch")
 """Words that affirm against a question that denies."""
+_WHETHER = re.compile(
+    r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以",
+    re.IGNORECASE,
+)
+"""A negation that only makes a question of a sentence."""
 _PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다")
 
 
@@ -46,7 +51,8 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     parts = lines(text)
     if not parts or "?" in parts[0]:
         return undecided("no answer, or a question")
-    asked = read(plain(question[:600])).tokens
+    question = _WHETHER.sub(" ", question[:600])
+    asked = read(plain(question)).tokens
     first = _explicit(parts[0], language) or _echo(_clause(parts[0]), language)
     if first and cues(language).denies(asked, question):
         affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])

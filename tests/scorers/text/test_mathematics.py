@@ -31,7 +31,7 @@ from support.bounds import ends
         (r"60\text{ km/h}", "60", True),
         ("1939-1945", "1940-1946", None),
         ("10 m^2", "10", True),
-        ("9^9^9^9", "1", None),
+        ("9^9^9^9", "1", False),
         ("__import__('os')", "1", None),
     ],
 )

@@ -1,0 +1,173 @@
+"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct", in the forms of `marks.toml`.
+
+A letter counts where it opens the text, stands behind a word such as "option" or "answer", before one such as "correct", or in brackets;
+elsewhere "A" is a word. A letter that is denied ("not B", "B is wrong") is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from evalwright.scorers.match import read
+from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.marks import alphabets, alternatives
+
+_CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
+    ord(char): f"({other})"
+    for chars, others in (("ⒶⒷⒸⒹⒺ", "ABCDE"), ("ⓐⓑⓒⓓⓔ", "ABCDE"), ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"), ("㉮㉯㉰㉱㉲", "가나다라마"))
+    for char, other in zip(chars, others, strict=True)
+}  # fmt: skip
+_ALIKE = str.maketrans("إآا", "أأأ")
+_ROWS = [row for name, row in alphabets().items() if name != "latin"]
+_BLOCKS = [
+    "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
+    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+]  # fmt: skip
+"""Scripts: a letter of one that stands in a word of it is no option."""
+_ENDING = rf"(?:{alternatives('ending')})"
+_NATIVE = "|".join(
+    rf"(?<![{block}])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
+    for block in _BLOCKS
+    if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
+)
+_ITEM = re.compile(
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t)\b)"
+    rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
+)
+_LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
+_OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
+_BRACKETED, _CLOSED = re.compile(r"[(（\[【]\s?$"), re.compile(r"\s?[)）\]】]")
+_DELIMITED = re.compile(
+    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(])|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
+)
+
+
+def _nouns(spaced: bool) -> str:
+    return "|".join(alternatives(table, spaced) for table in ("option", "label", "right"))
+
+
+_IS = rf"(?:{alternatives('is')})"
+_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_BEFORE = re.compile(
+    rf"(?:(?<![^\W_])(?:{_nouns(True)})|{_nouns(False)}){_SMALL}{{0,8}}$",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
+    rf"(?:(?:{_nouns(True)})(?![^\W_])|{_nouns(False)}|맞|옳|정답)",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
+_BECAUSE = re.compile(
+    r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[.,;:!?\n。，；：、]")
+_POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
+"""Scripts of languages whose negation stands behind what it denies."""
+_BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
+_TOGETHER = re.compile(_BESIDE)
+_TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
+_MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
+
+
+class Item(NamedTuple):
+    """An option named by its letter: its index and place; sure: by its form, and not only because no word is one such letter."""
+
+    index: int
+    start: int
+    end: int
+    sure: bool
+
+
+def spelled(text: str) -> str:
+    """A text with circled letters and numbers as "(2)"."""
+    return text.translate(_CIRCLED)
+
+
+def joined(text: str, one: Item, two: Item) -> bool:
+    """Whether two letters are offered together ("A or B")."""
+    return _TOGETHER.fullmatch(text[one.end : two.start]) is not None
+
+
+class Options:
+    """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
+
+    def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
+        self.count = len(choices)
+        self.numeric = any(any(map(str.isdigit, one)) for one in choices)
+        self.cues, self.question = cues(language), question
+        self.latin = language.split("-")[0] not in ("ru", "uk")
+
+    def items(self, text: str) -> list[Item]:
+        """What a plain text names, in order, but what it denies."""
+        text = text[:_MOST_CHARACTERS]
+        if (lower := _LOWER.match(text)) is not None:
+            text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
+        found = list(self._found(text))
+        ends = [0, *(one.end for one in found)]
+        starts = [*(one.start for one in found[1:]), len(text)]
+        return [
+            one
+            for one, last, following in zip(found, ends, starts, strict=False)
+            if not self._denied(text, one, last, following)
+        ]
+
+    def _found(self, text: str) -> Iterator[Item]:
+        two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
+        for match in _ITEM.finditer(text):
+            index = self._index(match)
+            if index is None or index >= self.count:
+                continue
+            start, end = match.span()
+            line = text.rfind("\n", 0, start) + 1
+            before, behind = text[max(line, start - 40) : start], text[end : end + 40]
+            bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
+            opening = (
+                not count
+                and not line
+                and _OPEN.fullmatch(before) is not None
+                and _DELIMITED.match(behind) is not None
+            )
+            after = _BEHIND.match(behind)
+            right = after is not None and (match.group() not in "AEIOY" or after["tie"].strip() != "")
+            sure = (
+                opening
+                or bracketed
+                or right
+                or (any(map(str.isalpha, before)) and _BEFORE.search(before) is not None)
+            )
+            if match["number"]:
+                sure = bracketed or _COUNTED.match(behind) is not None or (sure and not self.numeric)
+            if sure or start in two or (match["latin"] or "A") in "BCDEFGHJ":
+                count += 1
+                yield Item(index, start, end, sure)
+            if count == _MOST_ITEMS:
+                return
+
+    def _index(self, match: re.Match[str]) -> int | None:
+        """The place of a letter; None where it has two ("В", the second Latin and the third Cyrillic one)."""
+        if match["number"]:
+            return int(match["number"]) - 1
+        if match["latin"]:
+            return ord(match["latin"].upper()) - ord("A")
+        char = match["native"][0].translate(_ALIKE)
+        if char in "СЕ":
+            return "ABCDE".index({"С": "C", "Е": "E"}[char])
+        if char == "В":
+            shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
+            return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
+        return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
+
+    def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
+        """Whether a negation stands before a letter, or right behind it, in its clause."""
+        before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
+        behind = _BECAUSE.split(text[one.end : min(following, one.end + 40)], maxsplit=1)[0]
+        tokens, after = read(before).tokens[-4:], read(behind).tokens[:5]
+        return (
+            (not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:]))
+            or self.cues.denies(after, behind[:14])
+            or not words("false").isdisjoint(after)
+        )
