@@ -186,6 +186,22 @@ def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
     assert "pass@3" in compared.text
 
 
+def test_a_vote_is_replayed_from_its_record(tmp_path: Path) -> None:
+    write_task(tmp_path)
+    strategy = ["-Tstrategy.name=self-consistency", "-Tstrategy.stop=certain", "-Tanswer.draws=2"]
+    with serving(edit=varied) as server:
+        done = typed(*command(server, "voted", {}), *strategy, folder=tmp_path)
+    assert done.code == 0, done.text
+    again = ["run", "sums.yaml", "--model", "replay/runs/voted", "--format", "chat", "--name", "again"]
+    done = typed(*again, *strategy, folder=tmp_path)
+    assert done.code == 0, done.text
+    first, second = (records(tmp_path / "runs" / name) for name in ("voted", "again"))
+    assert sum(row["strategy"]["saved_draws"] for row in first) > 0
+    assert [(row["answer"], row["strategy"]) for row in first] == [
+        (row["answer"], row["strategy"]) for row in second
+    ]
+
+
 def test_the_best_draw_by_a_judge_that_never_sees_the_target(tmp_path: Path) -> None:
     write_task(tmp_path)
 

@@ -241,7 +241,7 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
     elif measure == "bytes":
         lengths = [len(option.encode("utf-8", "surrogatepass")) for option in sample.choices]
     else:
-        counted = [response.tokens_scored for response in answer.responses]
+        counted = [response.tokens_scored for response in answer.responses[-len(values) :]]
         if len(counted) != len(values) or None in counted:
             raise ScoringError(
                 "To normalise by tokens, the model must say how many tokens it scored; this one does not."
