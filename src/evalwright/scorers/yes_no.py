@@ -115,7 +115,12 @@ def _echo(text: str, language: str) -> str:
     tokens = [token for token in read(text).tokens if token]
     sides = words("yes", language) | words("no", language)
     known = (true | false | negations | _ECHO) - sides
-    if tokens[-1:] and tokens[-1] in sides and tokens[:-1] and (_ECHO - sides).issuperset(tokens[:-1]):
+    if (
+        tokens[-1:]
+        and tokens[-1] in sides
+        and tokens[:-1]
+        and ((_ECHO | true) - sides).issuperset(tokens[:-1])
+    ):
         return "yes" if tokens[-1] in words("yes", language) else "no"
     if not tokens or len(tokens) > 6 or not known.issuperset(tokens) or not _UNSURE.isdisjoint(tokens):
         return ""
