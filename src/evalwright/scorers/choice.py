@@ -102,10 +102,10 @@ class _Reader:
             tries = [(region, f"the letter {found.rule}")]
         else:
             last = found.last or ("" if _LISTED.match(parts[-1]) else parts[-1])
-            tries = [
-                (last, "the letter in the conclusion"),
-                ("" if listed else region, "the letter in the reply"),
-            ]
+            claims = any(one.how == CLAIMED for one in self.letters.items(region))
+            reply = ("" if listed and not claims else region, "the letter in the reply")
+            tries = [(last, "the letter in the conclusion"), reply]
+            tries = tries[::-1] if claims and not found.last else tries
         for part, how in tries:
             if (index := self._by_letter(part)) is not None:
                 if (
@@ -157,21 +157,27 @@ class _Reader:
         if len({one.index for one in items}) == 1:
             asked = "?" in text[named[0].end : named[0].end + 3]
             return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].index
-        pairs = [(one, two) for one, two in pairwise(items) if one.index != two.index]
-        claimed = {one.index for one in items if one.how == CLAIMED}
-        if any(joined(text, one, two) for one, two in pairs):
-            return NOT_EXTRACTED
-        if items[0].how == OPENS and not claimed - {items[0].index} and last_revision(text) is None:
-            return NOT_EXTRACTED if self._clashes(text, items[0]) else items[0].index
-        end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 else []
-        for found in (
-            claimed,
-            {one.index for one in end if one.how == CLAIMED},
-            {one.index for one in end if one.how > LONE},
-        ):
-            if len(found) == 1:
-                return found.pop()
-        return NOT_EXTRACTED
+        pairs = [
+            (one, two) for one, two in pairwise(items) if one.index != two.index and joined(text, one, two)
+        ]
+        claimed = {
+            one.index for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
+        }
+        opens = (
+            items[0].how == OPENS
+            and items[0] not in {one for pair in pairs for one in pair}
+            and last_revision(text) is None
+        )
+        if len(claimed) == 1 or opens:
+            found = claimed | {items[0].index} if opens else claimed
+            return (
+                found.pop()
+                if len(found) == 1 and not (opens and self._clashes(text, items[0]))
+                else NOT_EXTRACTED
+            )
+        end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
+        last = {one.index for one in end if one.how > LONE}
+        return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
 
     def _clashes(self, text: str, one: Item) -> bool:
         """Whether another option's text follows a letter directly, and not its own."""

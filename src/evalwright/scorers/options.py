@@ -49,12 +49,13 @@ def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
     return "|".join(alternatives(table, spaced) for table in tables)
 
 
-_CLAIMS = ("label", "right", "so")
+_CLAIMS = ("label", "right", "so", "choose")
 _IS = rf"(?:{alternatives('is')})"
 _SMALL = rf"(?:[\s:：=—–,，\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
 _BEFORE, _CLAIMED = (
     re.compile(
-        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_SMALL}{{0,8}}$", re.IGNORECASE
+        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)})(?:{_SMALL}|{alternatives('option')}){{0,8}}$",
+        re.IGNORECASE,
     )
     for tables in (("option",), _CLAIMS)
 )
@@ -71,6 +72,7 @@ _WRONG = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
+_GOES_ON = re.compile(r"[)\]]\s+[a-z]")
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
@@ -111,7 +113,7 @@ class Options:
     """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
-        self.count = len(choices)
+        self.count, self.texts = len(choices), [one.strip().casefold()[:12] for one in choices]
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.cues, self.question = cues(language), question
         self.latin = language.split("-")[0] not in ("ru", "uk")
@@ -140,6 +142,12 @@ class Options:
             line = text.rfind("\n", 0, start) + 1
             before, behind = text[max(line, start - 40) : start], text[end : end + 40]
             how = self._how(match, before, behind, first=not count and not line)
+            if (
+                not how
+                and behind[:1] in (".", ")", ":", " ")
+                and behind.lstrip(" .):").casefold().startswith(self.texts[index] or "\0")
+            ):
+                how = NAMED
             letter = match["latin"] or (
                 match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
             )
@@ -159,10 +167,11 @@ class Options:
             after = pattern.match(behind)
             return after is not None and (not word or after["tie"].strip() != "")
 
-        if first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None:
-            how = OPENS
-        elif tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+        opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
+        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
             how = CLAIMED
+        elif opens and not (bracketed and _GOES_ON.match(behind)):
+            how = OPENS
         else:
             named = bracketed or tied(_BEHIND_NAMED) or (spelt and _BEFORE.search(before) is not None)
             how = NAMED if named else LONE
@@ -187,7 +196,8 @@ class Options:
     def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause."""
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
-        behind = _BECAUSE.split(text[one.end : min(following, one.end + 40)], maxsplit=1)[0]
+        rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
+        behind = _BECAUSE.split(rest, maxsplit=1)[0]
         tokens = read(before).tokens[-4:]
         prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
         near = " ".join(behind.split()[:5])[:24]

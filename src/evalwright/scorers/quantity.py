@@ -285,7 +285,8 @@ class Numbers:
         beyond = text[
             one.end : min([one.end + 32, *(other.start for other in others if other.start >= one.end)])
         ]
-        before = read(text[max(start, one.start - 30) : one.start]).tokens
+        against = any(self._refused(text, other) for other in others if other.end <= one.start)
+        before = [] if against else read(text[max(start, one.start - 30) : one.start]).tokens
         after = re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0]
         after = re.sub(r'"[^"]*"?', " ", after.casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]

@@ -20,7 +20,7 @@ _OPENINGS = word_set(
 _NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
 _BOTH = word_set("and or but und et y e ou oder o aber mais pero ma и или")
 _ECHO = (FUNCTION - word_set("know perhaps maybe likely who what which if sure well")) | word_set(
-    "at all really so öyle vậy das"
+    "at all really so öyle vậy das statement claim assertion sentence"
 )
 _UNSURE = word_set(
     "doubt if only unless myth maybe perhaps likely unlikely vielleicht peut quiza forse talvez"
@@ -29,7 +29,8 @@ _NOBODY = word_set("nobody none nothing anything neither nor without except inst
 _DESPITE = word_set("si doch")
 """Words that affirm against a question that denies."""
 _WHETHER = re.compile(
-    r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以",
+    r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
+    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가",
     re.IGNORECASE,
 )
 """A negation that only makes a question of a sentence."""
