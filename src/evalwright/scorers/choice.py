@@ -15,17 +15,18 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.match import Reading, mentions, read, targets_of
 from evalwright.scorers.names import Names
-from evalwright.scorers.options import Item, Options, joined, spelled
+from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, lines, said
+from evalwright.scorers.text.marks import alternatives
 
 NOT_EXTRACTED = -1
 """The part "predicted" of an answer from which no single option could be read."""
 
-_NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
+_NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
-    r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
+    r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 _LISTED = re.compile(r"(?m)^[\s(*-]{0,4}([A-Z1-9])\s?[).:、]")
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
@@ -101,12 +102,18 @@ class _Reader:
             tries = [(region, f"the letter {found.rule}")]
         else:
             last = found.last or ("" if _LISTED.match(parts[-1]) else parts[-1])
-            tries = [
-                (last, "the letter in the conclusion"),
-                ("" if listed else region, "the letter in the reply"),
-            ]
+            claims = any(one.how == CLAIMED for one in self.letters.items(region))
+            reply = ("" if listed and not claims else region, "the letter in the reply")
+            tries = [(last, "the letter in the conclusion"), reply]
+            tries = tries[::-1] if claims and not found.last else tries
         for part, how in tries:
             if (index := self._by_letter(part)) is not None:
+                if (
+                    index >= 0
+                    and found.marked
+                    and {one.index for one in self.letters.items(found.after) if one.how == CLAIMED} - {index}
+                ):
+                    return NOT_EXTRACTED, "another option is called right after the answer"
                 return (
                     (index, how) if index >= 0 else (index, "letters that differ, or another option's text")
                 )
@@ -144,28 +151,33 @@ class _Reader:
     def _by_letter(self, text: str) -> int | None:
         """The option whose letter a text gives; NOT_EXTRACTED where letters differ, None where there is none."""
         items = self.letters.items(text)
-        sure = [one for one in items if one.sure]
-        if not sure:
+        named = [one for one in items if one.how > LONE]
+        if not named:
             return None
-        chosen, others = sure[0].index, {one.index for one in items}
-        if len(others) > 1:
-            pairs = ((one, two) for one, two in pairwise(items) if one.index != two.index)
-            together = any(joined(text, one, two) for one, two in pairs)
-            ends = lines(text)[-1:]
-            final = (
-                {one.index for one in self.letters.items(ends[0]) if one.sure}
-                if ends and not together
-                else set()
-            )
-            opens = sure[0].start <= 3 and not together and last_revision(text) is None
-            if opens:
-                return chosen if not self._clashes(text, sure[0]) else NOT_EXTRACTED
-            return final.pop() if len(final) == 1 else NOT_EXTRACTED
-        return (
-            NOT_EXTRACTED
-            if "?" in text[sure[0].end : sure[0].end + 3] or self._clashes(text, sure[0])
-            else chosen
+        if len({one.index for one in items}) == 1:
+            asked = "?" in text[named[0].end : named[0].end + 3]
+            return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].index
+        pairs = [
+            (one, two) for one, two in pairwise(items) if one.index != two.index and joined(text, one, two)
+        ]
+        claimed = {
+            one.index for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
+        }
+        opens = (
+            items[0].how == OPENS
+            and items[0] not in {one for pair in pairs for one in pair}
+            and last_revision(text) is None
         )
+        if len(claimed) == 1 or opens:
+            found = claimed | {items[0].index} if opens else claimed
+            return (
+                found.pop()
+                if len(found) == 1 and not (opens and self._clashes(text, items[0]))
+                else NOT_EXTRACTED
+            )
+        end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
+        last = {one.index for one in end if one.how > LONE}
+        return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
 
     def _clashes(self, text: str, one: Item) -> bool:
         """Whether another option's text follows a letter directly, and not its own."""
@@ -207,9 +219,9 @@ class _Reader:
             for index, tokens in enumerate(own)
             if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
         ]
+        if not given and len(region) <= 60 and len(letters) == 1 and not sharing and "?" not in region:
+            return letters.pop(), "the only letter that stands alone"
         if len(whole) <= 8 and not given:
-            if len(letters) == 1 and not sharing and "?" not in region:
-                return letters.pop(), "the only letter that stands alone"
             denied = self.names[0].cues.denies(whole, region) or "?" in region
             if len(sharing) == 1 and not letters and not denied and verdicts[sharing[0]].label == "undecided":
                 return sharing[0], "a word that only one option has"

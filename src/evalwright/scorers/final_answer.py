@@ -9,6 +9,7 @@ from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
+from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, last_box, said
 from evalwright.scorers.text.normalise import plain
 
@@ -41,6 +42,8 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
+    if not found.marked and (declined := declines(answer.text)):
+        return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     if kind == "number":
         return _number(sample, found, language)
     if kind == "math":

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from evalwright.scorers.match import read
-from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.marks import alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
@@ -28,7 +29,7 @@ _BLOCKS = [
 """Scripts: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"
 _NATIVE = "|".join(
-    rf"(?<![{block}])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
+    rf"(?<![{block}A-Za-z0-9)\]])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
     for block in _BLOCKS
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
@@ -44,27 +45,40 @@ _DELIMITED = re.compile(
 )
 
 
-def _nouns(spaced: bool) -> str:
-    return "|".join(alternatives(table, spaced) for table in ("option", "label", "right"))
+def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
+    return "|".join(alternatives(table, spaced) for table in tables)
 
 
+_CLAIMS = ("label", "right", "so", "choose")
 _IS = rf"(?:{alternatives('is')})"
-_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
-_BEFORE = re.compile(
-    rf"(?:(?<![^\W_])(?:{_nouns(True)})|{_nouns(False)}){_SMALL}{{0,8}}$",
+_SMALL = rf"(?:[\s:：=—–,，\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_BEFORE, _CLAIMED = (
+    re.compile(
+        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)})(?:{_SMALL}|{alternatives('option')}){{0,8}}$",
+        re.IGNORECASE,
+    )
+    for tables in (("option",), _CLAIMS)
+)
+_BEHIND, _BEHIND_NAMED = (
+    re.compile(
+        rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
+        rf"(?:(?:{_nouns(tables, True)})(?![^\W_])|{_nouns(tables, False)})",
+        re.IGNORECASE,
+    )
+    for tables in (("label", "right"), ("option",))
+)
+_WRONG = re.compile(
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아니|아닙",
     re.IGNORECASE,
 )
-_BEHIND = re.compile(
-    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_nouns(True)})(?![^\W_])|{_nouns(False)}|맞|옳|정답)",
-    re.IGNORECASE,
-)
+_WORDS = re.compile("[가-힣ぁ-ヿ]")
+_GOES_ON = re.compile(r"[)\]]\s+[a-z]")
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[.,;:!?\n。，；：、]")
+_CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation stands behind what it denies."""
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
@@ -73,13 +87,16 @@ _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
+LONE, NAMED, CLAIMED, OPENS = range(4)
+
+
 class Item(NamedTuple):
-    """An option named by its letter: its index and place; sure: by its form, and not only because no word is one such letter."""
+    """An option named by its letter: its index and place. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
 
     index: int
     start: int
     end: int
-    sure: bool
+    how: int
 
 
 def spelled(text: str) -> str:
@@ -96,7 +113,7 @@ class Options:
     """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
-        self.count = len(choices)
+        self.count, self.texts = len(choices), [one.strip().casefold()[:12] for one in choices]
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.cues, self.question = cues(language), question
         self.latin = language.split("-")[0] not in ("ru", "uk")
@@ -109,11 +126,11 @@ class Options:
         found = list(self._found(text))
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
-        return [
-            one
-            for one, last, following in zip(found, ends, starts, strict=False)
-            if not self._denied(text, one, last, following)
-        ]
+        denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
+        for place, (one, two) in enumerate(pairwise(found)):
+            if joined(text, one, two) and (denied[place] or denied[place + 1]):
+                denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
+        return [one for one, no in zip(found, denied, strict=True) if not no]
 
     def _found(self, text: str) -> Iterator[Item]:
         two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
@@ -124,28 +141,43 @@ class Options:
             start, end = match.span()
             line = text.rfind("\n", 0, start) + 1
             before, behind = text[max(line, start - 40) : start], text[end : end + 40]
-            bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
-            opening = (
-                not count
-                and not line
-                and _OPEN.fullmatch(before) is not None
-                and _DELIMITED.match(behind) is not None
+            how = self._how(match, before, behind, first=not count and not line)
+            if (
+                not how
+                and behind[:1] in (".", ")", ":", " ")
+                and behind.lstrip(" .):").casefold().startswith(self.texts[index] or "\0")
+            ):
+                how = NAMED
+            letter = match["latin"] or (
+                match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
             )
-            after = _BEHIND.match(behind)
-            right = after is not None and (match.group() not in "AEIOY" or after["tie"].strip() != "")
-            sure = (
-                opening
-                or bracketed
-                or right
-                or (any(map(str.isalpha, before)) and _BEFORE.search(before) is not None)
-            )
-            if match["number"]:
-                sure = bracketed or _COUNTED.match(behind) is not None or (sure and not self.numeric)
-            if sure or start in two or (match["latin"] or "A") in "BCDEFGHJ":
+            if how or start in two or letter not in "AI":
                 count += 1
-                yield Item(index, start, end, sure)
+                yield Item(index, start, end, how)
             if count == _MOST_ITEMS:
                 return
+
+    def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
+        """By what form a letter or number is an option."""
+        bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
+        spelt = any(map(str.isalpha, before))
+        word = match.group() in "AEIOY"
+
+        def tied(pattern: re.Pattern[str]) -> bool:
+            after = pattern.match(behind)
+            return after is not None and (not word or after["tie"].strip() != "")
+
+        opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
+        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+            how = CLAIMED
+        elif opens and not (bracketed and _GOES_ON.match(behind)):
+            how = OPENS
+        else:
+            named = bracketed or tied(_BEHIND_NAMED) or (spelt and _BEFORE.search(before) is not None)
+            how = NAMED if named else LONE
+        if match["number"] and (self.numeric or not how) and not bracketed:
+            return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
+        return how
 
     def _index(self, match: re.Match[str]) -> int | None:
         """The place of a letter; None where it has two ("В", the second Latin and the third Cyrillic one)."""
@@ -164,10 +196,9 @@ class Options:
     def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause."""
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
-        behind = _BECAUSE.split(text[one.end : min(following, one.end + 40)], maxsplit=1)[0]
-        tokens, after = read(before).tokens[-4:], read(behind).tokens[:5]
-        return (
-            (not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:]))
-            or self.cues.denies(after, behind[:14])
-            or not words("false").isdisjoint(after)
-        )
+        rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
+        behind = _BECAUSE.split(rest, maxsplit=1)[0]
+        tokens = read(before).tokens[-4:]
+        prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
+        near = " ".join(behind.split()[:5])[:24]
+        return prefixed or _WRONG.search(near) is not None

@@ -30,6 +30,7 @@ _ASKED = pattern("asks_for")
 _SHARE_ASKED = pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _EACH = pattern("each")
+_SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
 _ONCE = pattern("once")
 """What is no longer so, or only said to be."""
 _FORM_ASKED = pattern("asks_for_a_form")
@@ -182,6 +183,7 @@ class Numbers:
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
+        numbers = [one for one in numbers if not self._refused(text, one)] or numbers
         start, stop = self._committed(text, said, numbers)
         numbers = [one for one in numbers if start <= one.start < stop]
         counted = [one for one in numbers if self._counts(text, one) == 1]
@@ -257,6 +259,11 @@ class Numbers:
         alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
         return clauses[0] if alone else (0, len(text))
 
+    def _refused(self, text: str, one: Number) -> bool:
+        """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
+        before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
+        return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
+
     def _counts(self, text: str, one: Number) -> int:
         """Which word after a number is one of the question's, 1 or 2; 0 for none."""
         after = _CLAUSE.split(text[one.end : one.end + 40])[0]
@@ -273,8 +280,15 @@ class Numbers:
             return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        before = read(text[max(start, one.start - 30) : one.start]).tokens
-        after = re.sub(r'"[^"]*"?', " ", re.split(r"[,;(（]", text[one.end : one.end + 32])[0].casefold())
+        others = find_numbers(text, self.language)
+        start = max([start, *(other.end for other in others if other.end <= one.start)])
+        beyond = text[
+            one.end : min([one.end + 32, *(other.start for other in others if other.start >= one.end)])
+        ]
+        against = any(self._refused(text, other) for other in others if other.end <= one.start)
+        before = [] if against else read(text[max(start, one.start - 30) : one.start]).tokens
+        after = re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0]
+        after = re.sub(r'"[^"]*"?', " ", after.casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
         if self.cues.denies(before, signs[0]) or self.cues.denies(read(after).tokens[:3], signs[1]):
             alone = (

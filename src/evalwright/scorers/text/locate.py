@@ -47,7 +47,7 @@ def _spaced(table: str) -> str:
     """A mark of a script with spaces: the noun with its ending, up to four words, and what links it to the answer."""
     return (
         rf"(?:{alternatives(table, True)})(?:(?:{alternatives('suffix')})(?![^\W_]))?{_END}"
-        rf"(?:(?P<mid>(?: {_WORD}){{0,4}}?){_END}(?P<link>{_COLON}|{_IS}|[ \t]{{0,4}}\n)|(?<=\S)(?=[ \t(\[（]){_TOKEN}|(?<=[\u0900-\u0dff])(?= \d))"
+        rf"(?:(?P<mid>(?: (?![A-J](?![^\W_])){_WORD}){{0,4}}?){_END}(?P<link>{_COLON}|{_IS}|[ \t]{{0,4}}\n)|(?<=\S)(?=[ \t(\[（]){_TOKEN}|(?<=[\u0900-\u0dff])(?= \d))"
     )
 
 

@@ -17,7 +17,7 @@ SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 @cache
 def alternatives(table: str, spaced: bool | None = None) -> str:
     """The entries of a table in all languages, the longest first. spaced: those of scripts with, or without, spaces alone."""
-    found = {one for row in _TABLES[table].values() for one in row.split("|")}
+    found = {one for row in _TABLES[table].values() for one in re.split(r"\|(?![^()]*\))", row)}
     kept = (one for one in found if spaced is None or spaced is (re.match(f"[{SPACELESS}]", one) is None))
     return "|".join(sorted(kept, key=lambda one: (-len(one), one)))
 

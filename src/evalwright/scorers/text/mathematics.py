@@ -108,6 +108,11 @@ def _has_words(text: str) -> bool:
 def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
     """Whether a reply gives a target formula, or surely another."""
     raw = said.raw or said.text
+    for clause in re.finditer(r"[,;(，、（]\s*", raw[:_MOST_CHARACTERS]):
+        rest = raw[clause.end() : clause.end() + 40]
+        if cues(language).denies(Words(fold(rest)).folded_tokens[:2], rest[:3]):
+            raw = raw[: clause.start()]  # "5/6, not 6/5"
+            break
     if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
         return undecided("a denial beside a formula")
     found: list[bool | None] = []
@@ -215,9 +220,8 @@ def _equal(one: Number, other: Number) -> bool | None:
     if any(_close(a, b) for a, b in pairs):
         # 10% where 10 is asked for: the sign was left out. A separator that may be of thousands is open.
         return True if PERCENT in [unit and unit.dimensions for unit in (one.unit, other.unit)] else None
-    rounded = any(
-        min(one.figures, other.figures) >= 2 and abs(a - b) <= abs(b) / 100 and a != int(a) for a, b in pairs
-    )
+    decimals = any(0 < number.step < 1 and number.figures >= 2 for number in (one, other))
+    rounded = decimals and any(abs(a - b) <= abs(b) / 100 for a, b in pairs)
     return None if rounded else False
 
 
