@@ -168,7 +168,9 @@ def panel_run(author: str, name: str) -> Run:
 
     scorer = {"judge-rating": {"question": "How good?", "judges": ["a", "b"]}}
     model = ScriptedModel(author_of[author], name=f"{author}-author")
-    (run,) = evaluate(task([scorer], rows=60), model, roles={"a": judges("gpt"), "b": judges("claude")}, name=name)
+    (run,) = evaluate(
+        task([scorer], rows=60), model, roles={"a": judges("gpt"), "b": judges("claude")}, name=name
+    )
     # Judge and author are one model, for which two scripts stand here.
     file = run.folder / "run.json"
     data = json.loads(file.read_text(encoding="utf-8"))

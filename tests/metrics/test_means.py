@@ -59,7 +59,7 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    options = {"label": "correct"} if kind == "label-share" else {}
+    options = {"label-share": {"label": "correct"}, "part-mean": {"part": "polite"}}.get(kind, {})
     found = compute(kind, Column(EMPTY, {}, n_failed=3), options)
     assert math.isnan(found.value)
     assert (found.n, found.n_failed) == (0, 3)
