@@ -334,7 +334,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             if role not in roles and role != TARGET:
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with {'--judge provider/name' if role == JUDGE else f'--role {role}=provider/name'}."
+                    f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
                 )
             check_able(scorer, roles.get(role, model))
 
