@@ -27,7 +27,9 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
     return found
 
 
-def carries(ask: Ask, role: str, option: str) -> bool:
-    """Whether requests to the model that plays `role` may use an option that not every model carries; False where the door does not tell."""
+def options_of(ask: Ask, role: str) -> frozenset[str]:
+    """Which options, of those that not every model carries, requests to the model that plays `role` may use; none where the door
+    does not tell."""
     tell = getattr(ask, "carries", None)
-    return tell is not None and option in tell(role)
+    found: frozenset[str] = tell(role) if tell is not None else frozenset()
+    return found

@@ -58,7 +58,7 @@ class Plan:
     full_run: str = ""
     """The identity of the same run without rules."""
     left_out: str = ""
-    """A sentence about tasks of which the filter keeps nothing."""
+    """Sentences about the columns of data files, and tasks of which the filter keeps nothing."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -303,18 +303,23 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
 
 
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
-    """The tasks with the samples that the filter keeps, and a sentence about tasks that it leaves out."""
+    """The tasks with the samples that the filter keeps, and what to say of columns that were found and tasks that are left out."""
     found = filtered(tasks, read_conditions(configuration.where))
-    if not found.left_out:
-        return found.tasks, ""
-    names = ", ".join(found.left_out)
-    return found.tasks, f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}."
+    said = [
+        f"Columns of '{task.name}': {task.metadata['columns']}."
+        for task in tasks
+        if "columns" in task.metadata
+    ]
+    if found.left_out:
+        names = ", ".join(found.left_out)
+        said.append(f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}.")
+    return found.tasks, " ".join(said)
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
     if isinstance(task.strategy, Given) != isinstance(model, RecordedAnswers):
         given = (
-            "its data hold the answers" if isinstance(task.strategy, Given) else "its data hold no answers"
+            "its data hold the answers" if isinstance(task.strategy, Given) else "its data have no answers"
         )
         raise ConfigurationError(
             f"The task '{task.name}' cannot be used with '{model.name}': {given}. Leave out --model, or run it by itself."
@@ -338,7 +343,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             if role not in roles and role != TARGET:
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with {'--judge provider/name' if role == JUDGE else f'--role {role}=provider/name'}."
+                    f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
                 )
             check_able(scorer, roles.get(role, model))
 

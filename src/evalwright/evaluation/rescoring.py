@@ -134,8 +134,8 @@ def _bound(
         else:
             rules = _rules(task, wanted)
             if undecided and dialect_of(task["definition"]) is None:
-                own = tuple(one for one in rules.scorers if one.name not in rules.kept)
-                again = {one.name: one for one in with_second(own, undecided)}
+                computed = [one for one in rules.scorers if one.name not in rules.kept]
+                again = {one.name: one for one in with_second(computed, undecided)}
                 rules = replace(rules, scorers=[again.get(one.name, one) for one in rules.scorers])
             bound[name] = with_votes(rules, rules.kept)
     return bound

@@ -19,7 +19,7 @@ from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import (
     Cancelled,
     ConfigurationError,
@@ -116,9 +116,6 @@ async def evaluate_configuration(
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
-    for task in plans[0].tasks if say else ():
-        if columns := task.metadata.get("columns"):
-            say(f"Columns of '{task.name}': {columns}.")
     for model in {plan.model.name: plan.model for plan in plans}.values():
         if say and not model.is_known:
             say(
@@ -457,9 +454,7 @@ class _Judges(Ask):
 
     def carries(self, role: str) -> frozenset[str]:
         """As the door's."""
-        tell = getattr(self._ask, "carries", None)
-        found: frozenset[str] = tell(role) if tell is not None else frozenset()
-        return found
+        return options_of(self._ask, role)
 
     async def __call__(self, role: str, request: Request) -> Response:
         try:

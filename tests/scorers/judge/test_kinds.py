@@ -13,7 +13,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
 from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Passage, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Passage, Sample, Score
 from evalwright.scorers.judge.forms import BadVerdict, Form, choice, group, reason, whole_number
 from evalwright.scorers.registry import bind
 from support.written_judge import Asked, judge
@@ -166,8 +166,9 @@ def test_several_judges_of_a_reference_by_majority() -> None:
     found = scored("judge-correct", three, SAMPLE, "Santiago", Door(a=right, b=wrong, c=right))
     assert (found.value, found.label, found.parts["agreement"]) == (1.0, "correct", pytest.approx(1 / 3))
     split = scored("judge-correct", {"judges": ["a", "b"]}, SAMPLE, "Santiago", Door(a=right, b=wrong))
-    assert isinstance(split, Undecided)
-    assert "a: correct (r); b: incorrect (w)" in split.explanation
+    assert (split.value, split.label, split.parts["agreement"]) == (0.5, "split", 0.0)
+    assert split.explanation == "a: correct (r); b: incorrect (w)"
+    assert (split.parts["a class"], split.parts["b class"]) == (2, 0)
     with pytest.raises(RequestFailed) as caught:
         scored("judge-correct", {"judges": ["a", "b"]}, SAMPLE, "x", Door(a=right, b=lambda prompt: "yes"))
     assert caught.value.failure.party == "judge"

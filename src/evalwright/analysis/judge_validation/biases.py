@@ -213,10 +213,15 @@ def _self_preference(
     if not means[True]:
         raise ValueError("no answer of the judge's own model was judged by another judge too")
 
-    def mean(values: Mapping[int, float]) -> Estimate:
+    def mean(values: Mapping[int, float], most: float = 1.0) -> Estimate:
         codes = np.array([clusters[key] for key in values])
         alone = len(np.unique(codes)) == len(codes)
-        return mean_interval(np.array(list(values.values())), clusters=None if alone else codes, level=level)
+        return mean_interval(
+            np.array(list(values.values())),
+            clusters=None if alone else codes,
+            value_range=(-most, most),
+            level=level,
+        )
 
     if own[0][1].pairs:
         return SelfPreference(mean(means[True]), None, mean(means[True]))
@@ -225,4 +230,4 @@ def _self_preference(
         raise ValueError(
             "no answer of another model to the same items was judged, so leniency cannot be told from preference"
         )
-    return SelfPreference(mean(means[True]), mean(means[False]), mean(both))
+    return SelfPreference(mean(means[True]), mean(means[False]), mean(both, 2.0))

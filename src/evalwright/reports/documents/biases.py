@@ -23,6 +23,9 @@ def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
         title = f"{one.judge}, {one.scorer}: {numbers.counted(one.n, 'verdict')}"
         columns = doc.columns("Bias*", "Found~", "~")
         blocks += [doc.Heading(title), doc.Table(columns, list(_rows(one)), "Biases")]
+    if any(one.self_preference for one in found):
+        note = "Self-preference is beside the other judges: with two of them, one that is hard on the other's answers looks the same."
+        blocks.append(doc.Note(note, "quiet"))
     return doc.Document("Biases of judges", blocks)
 
 

@@ -29,11 +29,24 @@ MOST_SLICES = 12
 def run_document(run: Run, *, slices: bool = True) -> doc.Document:
     """What one run found (by slice too, where asked for), what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [*run_blocks(run, MOST_SLICES if slices else 0), doc.Heading("Files"), doc.Facts(files)]
+    blocks = [
+        *run_blocks(run, MOST_SLICES if slices else 0),
+        *_undecided(run),
+        doc.Heading("Files"),
+        doc.Facts(files),
+    ]
     if not slices and any(task.slices for task in run.tasks):
         keys = ", ".join(sorted({key for task in run.tasks for key in task.slices}))
         blocks.append(doc.Note(f"Scores by {keys}: evalwright runs show {run.folder}", "quiet"))
     return doc.Document(f"Run {run.id}", blocks)
+
+
+def _undecided(run: Run) -> Iterator[doc.Block]:
+    """What to do about answers that rules could not decide, where no judge was asked."""
+    n = sum(task.n_undecided for task in run.tasks)
+    if n and not run.data.get("roles"):
+        said = f"A judge can decide {numbers.counted(n, 'undecided answer')}: evalwright score {run.folder} --judge provider/name"
+        yield doc.Note(said, "quiet")
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:

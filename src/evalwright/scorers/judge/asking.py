@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from evalwright.core.asking import Ask, abilities_of, carries
+from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import ConfigurationError, Failure, Rejected, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message, Prompt
@@ -82,7 +82,7 @@ async def verdict(
         )
     request = Generate(asked.prompt(known is None or "chat" in known), max_tokens=max_tokens)
     response = None
-    if schema and carries(ask, role, "json_schema"):
+    if schema and "json_schema" in options_of(ask, role):
         response = await _by_schema(role, replace(request, json_schema=asked.form.schema()), ask)
     response = response or await ask(role, request)
     try:

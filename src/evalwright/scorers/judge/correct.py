@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
@@ -42,10 +42,10 @@ async def judge_correct(
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
-) -> Score | Undecided:
+) -> Score:
     """1 where the answer is correct by the sample's targets, else 0; labels "correct", "incorrect", "not_attempted".
 
-    Several judges decide by majority; without one it is undecided. An answer without text is not attempted, and no request is sent.
+    Several judges decide by majority; without one the label is "split" and the value their mean. An answer without text is not attempted, and no request is sent.
     Raises ScoringError where the sample has no target, RequestFailed where a judge failed or its verdict cannot be read.
     """
     (turn,) = exchanges(sample, answer, "last")

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
-from evalwright.core.samples import Score, Undecided
+from evalwright.core.samples import Score
 from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.material import Exchange
 
+SPLIT = "split"
+"""The label where no class has more than half of the judges; the value is then the mean of theirs."""
 AGREEMENT = "agreement"
 """The part of a score that says which share of the pairs of judges gave the same label."""
 
@@ -45,7 +47,7 @@ async def judged(
     turns: Sequence[Exchange],
     opinion: Callable[[str, Exchange], Awaitable[Opinion]],
     scale: Scale,
-) -> Score | Undecided:
+) -> Score:
     """The score of all judges' opinions of all turns. Raises what the first failed one raised, once all have ended."""
     found = await together([opinion(role, turn) for role in roles for turn in turns])
     several = [found[start : start + len(turns)] for start in range(0, len(found), len(turns))]
@@ -57,27 +59,24 @@ def _of_turns(own: Sequence[Opinion], scale: Scale) -> Opinion:
     if len(own) == 1:
         return own[0]
     value = fmean(one.value for one in own)
-    label = scale.label_of(value) if scale.label_of else _majority([one.label for one in own])
+    label = scale.label_of(value) if scale.label_of else _majority([one.label for one in own]) or SPLIT
     told = "; ".join(f"turn {number}: {one.label} ({one.reason})" for number, one in enumerate(own, 1))
     by_turn = {f"turn {number}": one.value for number, one in enumerate(own, 1)}
     return Opinion(value, label, told, {**_means([one.parts for one in own]), **by_turn})
 
 
-def _of_judges(said: Mapping[str, Opinion], scale: Scale) -> Score | Undecided:
+def _of_judges(said: Mapping[str, Opinion], scale: Scale) -> Score:
     opinions = list(said.values())
     if len(opinions) == 1:
         one = opinions[0]
         return Score(one.value, one.label, one.reason, one.parts)
     told = "; ".join(f"{role}: {one.label} ({one.reason})" for role, one in said.items())
     labels = [one.label for one in opinions]
+    value = fmean(one.value for one in opinions)
     if scale.label_of is not None:
-        value = fmean(one.value for one in opinions)
         label = scale.label_of(value)
-    else:
-        label = _majority(labels)
-        value = next((one.value for one in opinions if one.label == label), 0.0)
-    if not label:
-        return Undecided(f"the judges are split: {told}")
+    elif label := _majority(labels):
+        value = next(one.value for one in opinions if one.label == label)
     pairs = list(combinations(labels, 2))
     parts = {
         **_means([one.parts for one in opinions]),
@@ -87,7 +86,7 @@ def _of_judges(said: Mapping[str, Opinion], scale: Scale) -> Score | Undecided:
         **{f"{role} class": float(scale.labels.index(one.label)) for role, one in said.items()},
         **{f"{role} {name}": value for role, one in said.items() for name, value in one.parts.items()},
     }
-    return Score(value, label, told, parts, {role: one.label for role, one in said.items()})
+    return Score(value, label or SPLIT, told, parts, {role: one.label for role, one in said.items()})
 
 
 def _means(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:

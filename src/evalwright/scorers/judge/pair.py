@@ -14,7 +14,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.private import ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
@@ -62,7 +62,7 @@ async def judge_pair(
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
-) -> Score | Undecided:
+) -> Score:
     """1 where the answer is better than the other one in both orders, 0 where the other one is, 0.5 for a tie or where the orders differ.
 
     against: "reference" (the sample's targets), or another run by its folder or name, of whose draws the first counts. question:

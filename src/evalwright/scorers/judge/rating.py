@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
 from evalwright.scorers.judge.forms import Form, reason, whole_number
 from evalwright.scorers.judge.material import Exchange, exchanges, material
@@ -67,7 +67,7 @@ async def judge_rating(
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
-) -> Score | Undecided:
+) -> Score:
     """The grade, from 0 at the lower end of the scale to 1 at the upper; "pass" from `threshold` on, else "fail".
 
     question: what is graded. scale: its two ends, or whole numbers with what they mean; the others are between. turns: judge the last

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verdict
 from evalwright.scorers.judge.criteria import Criterion, points_of, read_criteria
 from evalwright.scorers.judge.forms import Form, choice, group, reason
@@ -45,7 +45,7 @@ async def judge_rubric(
     instructions: str = "",
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
-) -> Score | Undecided:
+) -> Score:
     """The share of the rubric's points that the answer reaches; "pass" from `threshold` on, else "fail".
 
     criteria: texts, or mappings with text, name, points (below 0 for what is bad) or severity (low 1, medium 5, high 10 points), and
