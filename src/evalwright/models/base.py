@@ -72,8 +72,9 @@ class Model(ABC):
         if images and any(turn.images for turn in turns if turn.role != "user"):
             return "Images stand in the user's turns only: move them out of the other turns."
         used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
-        carried = self.carries if isinstance(request, Generate) else frozenset()
-        missing = [name for name in used if name not in carried]
+        if images and not isinstance(request, Generate):
+            return f"'{self.name}' takes images only in prompts to generate an answer from."
+        missing = [name for name in used if name not in self.carries]
         return self.cannot_carry(missing[0]) if missing else None
 
     def cannot_carry(self, option: str) -> str:

@@ -59,6 +59,10 @@ def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, cha
                 ("prompt", "user"), "several user turns need the chat form of the prompt, not text."
             )
         return "chat"
+    if file.prompt.images is not None:
+        if "text" in (wanted, file.prompt.format):
+            raise document.error(("prompt", "images"), "images need the chat form of the prompt, not text.")
+        return "chat"
     form = wanted if wanted != "auto" else file.prompt.format
     if form != "auto":
         return form
@@ -118,6 +122,11 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
             ("answer", "draws"),
             "several draws need a temperature above 0; otherwise they are all the same.",
         )
+    if prompt.images is not None:
+        if mode != "generate":
+            raise document.error(("prompt", "images"), f"images cannot be used with the mode {mode}.")
+        if prompt.few_shot is not None and prompt.few_shot.count:
+            raise document.error(("prompt", "few_shot"), "`few_shot` cannot be used with images.")
     if is_conversation(file):
         if mode != "generate":
             raise document.error(

@@ -130,12 +130,18 @@ class _Data:
         self._draw_from(pool, shots)
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
+<<<<<<< HEAD
     def _check(self, sample: Sample) -> None:
         check_sample(self.file.answer, sample, self.strategy)
+=======
+    def _check(self, sample: Sample) -> bytes:
+        check_sample(self.file.answer.mode, sample)
+>>>>>>> requests14
         check_scorers(self.scorers, sample)
-        self.renderer.check(sample)
+        more = self.renderer.check(sample)
         if self.renderer.shots is not None:
             self.renderer.shots.check(sample)
+        return more
 
     def _opened(
         self,
@@ -155,6 +161,7 @@ class _Data:
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
+            fresh=self.file.prompt.images is not None,
             recipe=plain(recipe),
             task=lambda: [
                 places,

@@ -115,6 +115,7 @@ class Prompt(Part):
     system: Text = ""
     user: Text | list[Text] | None = None
     assistant: Text | None = None
+    images: Text | list[Text] | None = None
     prefill: Text = ""
     delimiter: Text = " "
     separator: Text = "\n\n"

@@ -9,7 +9,7 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
 from evalwright.models.local.files import context_length, parameter_count, weight_files
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
@@ -156,6 +156,8 @@ class TransformersModel(LocalModel):
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
         self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
+        if self._source.sees_images and self._has_template:
+            self.carries |= {IMAGES}
         self.fingerprint = fingerprint_of(self._identity())
         self._known: dict[str, Any] = {}
         self._engine: TransformersAnswering | None = None
