@@ -14,12 +14,9 @@ from typing import Any
 from evalwright.cli.dialect import dialect_settings
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
-<<<<<<< HEAD
 from evalwright.scorers.judge.criteria import read_criteria
 from evalwright.tasks.data_files import as_data_file, named_columns
-=======
 from evalwright.tasks.images import BY_FLAG, VARIABLE
->>>>>>> requests14
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -130,15 +127,10 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]
-<<<<<<< HEAD
-    if given["roles"] or given["role_arguments"] or given["judges"]:
-        out["roles"] = role_specs(given["roles"], given["role_arguments"], given["judges"])
-=======
     if given.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG
-    if given["roles"] or given["role_arguments"]:
-        out["roles"] = role_specs(given["roles"], given["role_arguments"])
->>>>>>> requests14
+    if given["roles"] or given["role_arguments"] or given["judges"]:
+        out["roles"] = role_specs(given["roles"], given["role_arguments"], given["judges"])
     if given["where"]:
         out["where"] = tuple(given["where"])
     if given["prompt_format"]:

@@ -130,13 +130,8 @@ class _Data:
         self._draw_from(pool, shots)
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
-<<<<<<< HEAD
-    def _check(self, sample: Sample) -> None:
-        check_sample(self.file.answer, sample, self.strategy)
-=======
     def _check(self, sample: Sample) -> bytes:
-        check_sample(self.file.answer.mode, sample)
->>>>>>> requests14
+        check_sample(self.file.answer, sample, self.strategy)
         check_scorers(self.scorers, sample)
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:
