@@ -153,6 +153,8 @@ def test_killed_in_the_middle_no_draw_is_paid_twice(stop: str, tmp_path: Path) -
     assert records(tmp_path / "runs" / "killed") == records(tmp_path / "runs" / "calm")
     saved = sum(row["strategy"]["saved_draws"] for row in records(tmp_path / "runs" / "calm"))
     assert len(whole) == 2 * (5 * 40 - saved)
+    for name in ("calm", "killed"):
+        assert record(tmp_path / "runs" / name)["usage"]["answers"].get("saved_draws", 0) == saved
     assert (saved > 0) == (stop == "certain")
 
 

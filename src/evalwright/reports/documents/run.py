@@ -246,6 +246,8 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(f"{numbers.count(usage[key])} {words}" for key, words in named if usage.get(key)),
     ]
+    if saved := usage.get("answers", {}).get("saved_draws"):
+        parts.append(f"{numbers.counted(saved, 'draw')} saved because votes were decided")
     yield "Requests", ", ".join(parts)
     used: Mapping[str, int] = usage.get("usage", {})
     sides = []
