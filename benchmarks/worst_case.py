@@ -136,6 +136,7 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "grounded-answer": ("grounded-answer", {}, _PASSAGES),
     "grounding": ("grounding", {}, _PASSAGES),
     "instructions": ("instructions", {}, _INSTRUCTED),
+    "language": ("language", {"expected": "id"}, _NAME),
     "numeric": ("numeric", {}, _NUMBER),
     "outcome": ("outcome", {}, _NAME),
     "short-answer of dates": ("short-answer", {}, _DATE),

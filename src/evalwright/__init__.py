@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from evalwright.models.scripted import ScriptedModel
     from evalwright.runs.reader import Run
     from evalwright.scorers.registry import scorer
+    from evalwright.strategies.registry import strategy
     from evalwright.tasks.decorator import task
     from evalwright.tasks.loading import load_task
 
@@ -60,6 +61,7 @@ _NAMES = {
     "models.scripted": "ScriptedModel",
     "runs.reader": "Run",
     "scorers.registry": "scorer",
+    "strategies.registry": "strategy",
     "tasks.decorator": "task",
     "tasks.loading": "load_task",
 }
@@ -69,7 +71,7 @@ __all__ = [
     "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
     "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
     "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "metric", "model",
-    "open_model", "open_run", "plan", "score_run", "scorer", "task",
+    "open_model", "open_run", "plan", "score_run", "scorer", "strategy", "task",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -33,6 +33,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "contamination": [("contamination", "a"), ("contamination", "b", "--rewrites", "a")],
     "leaderboard": [("leaderboard", "a", "b"), ("leaderboard", "b", "a", "--kept", "kept")],
     "judge agreement": [("judge", "agreement", "a", "b", "--scorer", "exact-match")],
+    "judge bias": [("judge", "bias", "a", "b", "--scorer", "exact-match")],
     "judge calibrate": [("judge", "calibrate", "a", "--labels", "labels.csv")],
     "judge sample": [
         ("judge", "sample", "a", "--to", "t.csv"),

@@ -57,10 +57,15 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
+NEEDED: dict[str, dict[str, object]] = {
+    "label-share": {"label": "correct"}, "maj@k": {"k": 2}, "part-mean": {"part": "clear"}, "pass@k": {"k": 2}, "pass^k": {"k": 2},
+}  # fmt: skip
+"""Options that there must be."""
+
+
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    options = {"label": "correct"} if kind == "label-share" else {}
-    found = compute(kind, Column(EMPTY, {}, n_failed=3), options)
+    found = compute(kind, Column(EMPTY, {}, n_failed=3), NEEDED.get(kind, {}))
     assert math.isnan(found.value)
     assert (found.n, found.n_failed) == (0, 3)
     assert "nothing was scored" in found.method

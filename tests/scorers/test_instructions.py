@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.instructions.checks import CHECKS, follows
-from evalwright.scorers.instructions.language import speaks
+from evalwright.scorers.text.language import speaks
 from evalwright.scorers.instructions.scorer import instructions
 
 EXAMPLES: list[tuple[str, dict[str, Any], list[str], list[str]]] = [

@@ -14,6 +14,8 @@ from typing import Any
 from evalwright.cli.dialect import dialect_settings
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.scorers.judge.criteria import read_criteria
+from evalwright.tasks.data_files import as_data_file, named_columns
 from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
@@ -54,14 +56,20 @@ def _no_number(name: str) -> None:
     raise ValueError(name)
 
 
-def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, ModelSpec]:
-    """`--role judge=provider/name` and `-R judge.key=value` as model specifications by role."""
-    named: dict[str, str] = {}
+def role_specs(
+    roles: Sequence[str], arguments: Sequence[str], judges: Sequence[str] = ()
+) -> dict[str, ModelSpec]:
+    """`--role judge=provider/name`, `--judge provider/name` and `-R judge.key=value` as model specifications by role."""
+    named = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
         role, equals, name = pair.partition("=")
         if not equals or not role or not name:
             raise ConfigurationError(
                 f"--role takes role=provider/name, for example judge=openai/gpt-4o, not '{pair}'."
+            )
+        if judges and role in named:
+            raise ConfigurationError(
+                f"--judge and --role {role}=... both name a model for the role '{role}'. Leave one out."
             )
         named[role] = name
     given = key_values(arguments, "-R")
@@ -69,6 +77,46 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
         if role not in named or not isinstance(values, Mapping):
             raise ConfigurationError(f"-R takes role.key=value for a role named by --role, not '{role}'.")
     return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
+
+
+def judge_roles(judges: Sequence[str]) -> list[str]:
+    """The roles that several --judge have: judge, judge-2, ..."""
+    return ["judge" if number == 1 else f"judge-{number}" for number in range(1, len(judges) + 1)]
+
+
+def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and overrides of the tasks.
+
+    overrides: those that are typed, which keep what they name. Raises ConfigurationError where two of them contradict each other.
+    """
+    several = {"judges": judge_roles(given["judges"])} if len(given["judges"]) > 1 else {}
+    out: dict[str, Any] = {}
+    made: dict[str, Any] = {}
+    if given["rubric"]:
+        for key in ("scorers", "metrics"):
+            if any(name.split(".")[0] == key for name in overrides):
+                raise ConfigurationError(
+                    f"--rubric takes the place of the tasks' scorers and metrics, so -T {key}... cannot be used with it. For a rubric "
+                    "with points or classes, write it in a task file."
+                )
+        criteria = list(given["rubric"])
+        metrics = [{"name": "rubric", "use": "accuracy"}]
+        names = [one.name for one in read_criteria(criteria, "--rubric")]
+        metrics += [{"name": name, "use": "part-mean", "part": name} for name in names if len(names) > 1]
+        if several:
+            metrics.append({"name": "judges agree", "use": "part-mean", "part": "agreement"})
+        made = {"scorers": [{"judge-rubric": {"criteria": criteria, **several}}], "metrics": metrics}
+    elif given["judges"]:
+        out["undecided"] = {"scorer": "judge-correct", **several}
+    if given["columns"]:
+        if not any(as_data_file(name) for name in given.get("tasks") or ()):
+            raise ConfigurationError(
+                "--column names the columns of a data file, such as mine.csv, and no task is one."
+            )
+        made |= named_columns(key_values(given["columns"], "--column"))
+    if made:
+        out["overrides"] = made
+    return out
 
 
 def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,14 +129,17 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         os.environ["EVALWRIGHT_HOME"] = given["home"]
     if given.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG
-    if given["roles"] or given["role_arguments"]:
-        out["roles"] = role_specs(given["roles"], given["role_arguments"])
+    if given["roles"] or given["role_arguments"] or given["judges"]:
+        out["roles"] = role_specs(given["roles"], given["role_arguments"], given["judges"])
     if given["where"]:
         out["where"] = tuple(given["where"])
     if given["prompt_format"]:
         out["format"] = given["prompt_format"]
-    if given["overrides"]:
-        out["overrides"] = key_values(given["overrides"], "-T")
+    overrides = key_values(given["overrides"], "-T")
+    judging = judge_settings(given, overrides)
+    if overrides := {**overrides, **judging.pop("overrides", {})}:
+        out["overrides"] = overrides
+    out |= judging
     if dialect := dialect_settings(given):
         out["dialect"] = dialect
     return out

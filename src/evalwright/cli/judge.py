@@ -139,6 +139,32 @@ def agreement(
         write_result(markdown, to_markdown(document))
 
 
+@judge.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--scorer",
+    default="",
+    metavar="NAME",
+    help="The scorer whose judges to look at. Default: every scorer that uses a model.",
+)
+@click.option(
+    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
+)
+@RUNS_FOLDER
+@AS_JSON
+def bias(runs: tuple[str, ...], scorer: str, level: float, runs_folder: str, as_json: bool) -> None:
+    """Measure the biases of the judges of RUNS, for length, position and their own answers, from recorded scores. No request is sent.
+
+    Position needs `judge-pair`; self-preference runs of the judge's own model and of another, scored by several judges.
+    """
+    from evalwright.analysis.judge_validation.biases import judge_biases
+    from evalwright.api import open_run
+    from evalwright.reports.documents.biases import biases_document
+
+    found = judge_biases([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    print_result(as_json, [one.as_dict() for one in found], biases_document(found))
+
+
 def _draw(
     runs_folder: str,
     *,

@@ -120,12 +120,31 @@ def together(*options: Option) -> Option:
     return add
 
 
+JUDGES = several(
+    "--judge",
+    "judges",
+    metavar="M",
+    help="A judge, provider/name: it scores by --rubric, or decides what the rules of tasks leave undecided.",
+)
 MODELS = together(
     several("--model", "models", metavar="M", help="A model, provider/name[@revision]."),
     MODEL_ARGUMENTS,
     ROLES,
     ROLE_ARGUMENTS,
     OVERRIDES,
+    JUDGES,
+    several(
+        "--rubric",
+        "rubric",
+        metavar="TEXT",
+        help="What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
+    ),
+    several(
+        "--column",
+        "columns",
+        metavar="ROLE=NAME",
+        help="A column of a data file (mine.csv): its input, answer, target or passages.",
+    ),
     several(
         "--where",
         metavar="KEY=VALUE",

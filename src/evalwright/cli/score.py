@@ -10,6 +10,7 @@ from evalwright.cli.dialect import dialect_settings, folder_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
+    JUDGES,
     PLUGINS,
     ROLE_ARGUMENTS,
     ROLES,
@@ -29,6 +30,7 @@ from evalwright.cli.output import print_result
     help="One of the run's own scorers, to compute again; or other scorers, to replace them all.",
 )
 @several("-S", "options", metavar="NAME.KEY=VALUE", help="An option of a scorer.")
+@JUDGES
 @ROLES
 @ROLE_ARGUMENTS
 @click.option(
@@ -44,7 +46,7 @@ def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.cli.arguments import key_values, load_plugins, role_specs
+    from evalwright.cli.arguments import judge_settings, key_values, load_plugins, role_specs
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.run import run_document
@@ -58,7 +60,8 @@ def score(run: str, **given: Any) -> int:
     made = score_run(
         open_run(run, given["runs_folder"]),
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
-        roles=role_specs(given["roles"], given["role_arguments"]),
+        roles=role_specs(given["roles"], given["role_arguments"], given["judges"]),
+        undecided=judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
         name=given["name"],
         home=given["home"],
         dialect=dialect_settings(given),

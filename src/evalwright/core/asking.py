@@ -25,3 +25,11 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
     tell = getattr(ask, "abilities", None)
     found: frozenset[Ability] | None = tell(role) if tell is not None else None
     return found
+
+
+def options_of(ask: Ask, role: str) -> frozenset[str]:
+    """Which options, of those that not every model carries, requests to the model that plays `role` may use; none where the door
+    does not tell."""
+    tell = getattr(ask, "carries", None)
+    found: frozenset[str] = tell(role) if tell is not None else frozenset()
+    return found

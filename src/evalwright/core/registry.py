@@ -20,13 +20,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Registry(Generic[Function]):
     """Names of one kind ("scorer"). `built_in` maps names to "module:function", imported when first asked for.
 
-    Functions may also come from the entry point group `evalwright.<kind>s`.
+    Functions may also come from the entry point group `evalwright.<plural>` (default: the kind with an "s").
     """
 
     def __init__(
-        self, kind: str, built_in: Mapping[str, str], check: Callable[[str, Function], None]
+        self,
+        kind: str,
+        built_in: Mapping[str, str],
+        check: Callable[[str, Function], None],
+        plural: str = "",
     ) -> None:
         self.kind = kind
+        self._plural = plural or f"{kind}s"
         self._built_in = dict(built_in)
         self._check = check
         self._found: dict[str, Function] = {}
@@ -83,7 +88,7 @@ class Registry(Generic[Function]):
         return function
 
     def _points(self) -> Any:
-        return entry_points(group=f"evalwright.{self.kind}s")
+        return entry_points(group=f"evalwright.{self._plural}")
 
 
 def positional_count(function: Callable[..., Any]) -> int:

@@ -53,6 +53,7 @@ class Answer:
     text: the answer with reasoning removed; the raw text stays in `responses`.
     reasoning: what was removed. choice: index of the chosen option, where the task has options.
     log_likelihoods: one per choice (or one), natural log. prompt: what was sent (without the continuation).
+    strategy: how the answer was formed of several draws (what each said, what was voted), as plain JSON for the record.
     """
 
     text: str = ""
@@ -61,6 +62,7 @@ class Answer:
     log_likelihoods: tuple[float, ...] = ()
     prompt: Prompt = ""
     responses: tuple[Response, ...] = ()
+    strategy: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def usage(self) -> Usage:

@@ -29,7 +29,10 @@ class SampleSource(Protocol):
 
 
 class Strategy(Protocol):
-    """How one sample becomes one answer. needs: what the model under test must be able to do."""
+    """How one sample becomes one answer. needs: what the model under test must be able to do.
+
+    Some also say `roles`, the other models that they ask, by role, each with what it must be able to do one of.
+    """
 
     needs: frozenset[Ability]
 
@@ -104,6 +107,17 @@ class Task:
     order: Literal["shuffled", "file"] = "shuffled"
     score_as_empty: tuple[Outcome, ...] = ()
     found_metrics: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None = None
+
+    @property
+    def strategy_roles(self) -> Mapping[str, frozenset[Ability]]:
+        """The other models that the strategy asks, by role, each with what it must be able to do one of."""
+        found: Mapping[str, frozenset[Ability]] = getattr(self.strategy, "roles", {})
+        return found
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """All other models that are asked: by the strategy and by the scorers."""
+        return frozenset((*self.strategy_roles, *(role for one in self.scorers for role in one.roles)))
 
     @property
     def main_metric(self) -> str:

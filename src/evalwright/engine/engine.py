@@ -338,6 +338,10 @@ class Door(Ask):
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
         return self._lane(role).abilities
 
+    def carries(self, role: str) -> frozenset[str]:
+        """Which further options the requests to this model may use."""
+        return self._lane(role).model.carries
+
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever sent the requests."""
         return self._lane(role).speed
@@ -373,6 +377,10 @@ class _ReservedDoor(Ask):
     def abilities(self, role: str) -> frozenset[Ability]:
         """As the door's."""
         return self._door.abilities(role)
+
+    def carries(self, role: str) -> frozenset[str]:
+        """As the door's."""
+        return self._door.carries(role)
 
 
 class _Abandoned(Exception):

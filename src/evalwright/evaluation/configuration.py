@@ -46,6 +46,7 @@ class Configuration:
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
+    undecided: the scorer that decides what the rules of tasks leave undecided ({"scorer": "judge-correct"}).
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
 
@@ -72,6 +73,7 @@ class Configuration:
     batch: bool = False
     plugins: tuple[str, ...] = ()
     hardware: str = ""
+    undecided: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -89,6 +91,8 @@ class Configuration:
             out["dialect"] = dict(self.dialect)
         if self.tree:
             out["tree"] = dict(self.tree)
+        if self.undecided:
+            out["undecided"] = dict(self.undecided)
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)

@@ -29,7 +29,9 @@ from evalwright.core.private import ordinary
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.origins import FILES, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
+from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
+from evalwright.tasks.files import is_within
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
@@ -41,6 +43,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
+    "undecided": (Mapping, "the scorer that decides what rules cannot, such as {scorer: judge-correct}"),
     "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
 }
 """What the value of a key must be, as a type and in words."""
@@ -223,6 +226,12 @@ class _Reader:
         file = beside
         if beside.name and not beside.is_file():
             file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        data = file if self.relative and file.is_file() else Path(entry)
+        if as_data_file(str(data)) and not is_within(data, self.folder, Path.cwd()):
+            raise ConfigurationError(
+                f"{self.at(where)}: the data file '{entry}' is outside of this file's folder and the working folder, or hidden there. "
+                "Name it on the command line instead."
+            )
         return str(beside) if self.relative and file.is_file() else str(entry)
 
     def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:

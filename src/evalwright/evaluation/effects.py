@@ -52,13 +52,13 @@ def check_image_urls(tasks: Sequence[Task]) -> None:
 
 
 def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a role that no scorer of the tasks asks."""
-    used = {role for task in tasks for scorer in task.scorers for role in scorer.roles}
+    """Raise ConfigurationError for a role that no scorer or strategy of the tasks asks."""
+    used = {role for task in tasks for role in task.roles}
     for role in roles:
         if role not in used:
             known = f"their roles are: {', '.join(sorted(used))}" if used else "they use none"
             raise ConfigurationError(
-                f"No scorer of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
+                f"No scorer or strategy of {', '.join(repr(task.name) for task in tasks[:6])} uses a model in the role '{role}'; {known}. "
                 f"Leave out --role {role}=... (`roles` in a file), or add a scorer that uses it."
             )
 

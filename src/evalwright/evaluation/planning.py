@@ -12,23 +12,29 @@ from typing import Any, TypeVar
 
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.private import home_folder
+from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.grouping import check_tree
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
+from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.providers import add_file
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
+from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
+from evalwright.strategies.given import Given
 from evalwright.strategies.simulate import Simulated
-from evalwright.tasks.dialects import check_used
+from evalwright.tasks.data_files import as_data_file
+from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
+from evalwright.tasks.scoring import decided_by, with_votes
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model
@@ -52,7 +58,7 @@ class Plan:
     full_run: str = ""
     """The identity of the same run without rules."""
     left_out: str = ""
-    """A sentence about tasks of which the filter keeps nothing."""
+    """Sentences about the columns of data files, and tasks of which the filter keeps nothing."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -125,12 +131,14 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         raise ConfigurationError(
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
         )
+    objects.providers(configuration)
+    if not configuration.models:
+        configuration = _with_recorded(configuration, objects)
     if not configuration.models:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
     check_run_name(configuration.name)
-    objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
@@ -151,6 +159,15 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     for plan in plans:
         _check_folder(plan, configuration.replace)
     return plans
+
+
+def _with_recorded(configuration: Configuration, objects: Objects) -> Configuration:
+    """The configuration with the author of given answers as its model, where the data of all tasks hold the answers."""
+    tasks = load_all(configuration, False, objects)
+    if not all(isinstance(task.strategy, Given) for task in tasks):
+        return configuration
+    name = "+".join(task.name for task in tasks)
+    return replace(configuration, models=(ModelSpec(f"answers/{name}"),))
 
 
 def _make_plan(
@@ -246,6 +263,8 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     """The tasks as a model gets them. chat: whether it takes messages. Raises UsageError."""
     tasks: list[Task] = []
     used: set[str] = set()
+    # A model under test writes new answers to the questions of a data file, even where the file has some.
+    new = any(not spec.model.startswith(RECORDED) for spec in configuration.models)
     for name in configuration.tasks:
         if name in objects.tasks:
             for key in ("overrides", "num_fewshot"):
@@ -260,43 +279,71 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                     name,
                     prompt_format=configuration.format,
                     chat=chat,
-                    overrides=configuration.overrides or None,
+                    overrides={
+                        **configuration.overrides,
+                        **({"answer.mode": "generate"} if new and as_data_file(name) else {}),
+                    }
+                    or None,
                     dialect=dict(configuration.dialect),
                     num_fewshot=configuration.num_fewshot,
                     used=used,
                 )
             )
     check_used(configuration.dialect, tasks, used)
+    if configuration.undecided:
+        tasks = [
+            decided_by(task, configuration.undecided) if dialect_of(task.definition) is None else task
+            for task in tasks
+        ]
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
-    return tasks
+    return [with_votes(task) for task in tasks]
 
 
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
-    """The tasks with the samples that the filter keeps, and a sentence about tasks that it leaves out."""
+    """The tasks with the samples that the filter keeps, and what to say of columns that were found and tasks that are left out."""
     found = filtered(tasks, read_conditions(configuration.where))
-    if not found.left_out:
-        return found.tasks, ""
-    names = ", ".join(found.left_out)
-    return found.tasks, f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}."
+    said = [
+        f"Columns of '{task.name}': {task.metadata['columns']}."
+        for task in tasks
+        if "columns" in task.metadata
+    ]
+    if found.left_out:
+        names = ", ".join(found.left_out)
+        said.append(f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}.")
+    return found.tasks, " ".join(said)
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
+    if isinstance(task.strategy, Given) != isinstance(model, RecordedAnswers):
+        given = (
+            "its data hold the answers" if isinstance(task.strategy, Given) else "its data have no answers"
+        )
+        raise ConfigurationError(
+            f"The task '{task.name}' cannot be used with '{model.name}': {given}. Leave out --model, or run it by itself."
+        )
     missing = task.strategy.needs - model.abilities
     if missing:
         raise AbilityError(
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
         )
+    for role, able in task.strategy_roles.items():
+        if role not in roles and role != TARGET:
+            raise ConfigurationError(
+                f"The strategy of the task '{task.name}' uses a model in the role '{role}': name it with "
+                f"--role {role}=provider/name."
+            )
+        _check_able("strategy of the task", task.name, able, roles.get(role, model))
     _check_carried(task, model)
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with --role {role}=provider/name."
+                    f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
                 )
             check_able(scorer, roles.get(role, model))
 
@@ -313,9 +360,13 @@ def _check_carried(task: Task, model: Model) -> None:
 
 def check_able(scorer: Scorer, model: Model) -> None:
     """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
-    if scorer.able and not scorer.able & model.abilities:
+    _check_able("scorer", scorer.name, scorer.able, model)
+
+
+def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) -> None:
+    if able and not able & model.abilities:
         raise AbilityError(
-            f"The scorer '{scorer.name}' needs a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"The {kind} '{name}' needs a model that can do one of {', '.join(sorted(able))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
         )
 
@@ -336,7 +387,10 @@ def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str
             if len(configuration.models) == 1
             else f"{slug(configuration.name)}-{model}"
         )
-    names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
+    names = [
+        Path(name).stem if name.endswith((".yaml", ".yml")) or as_data_file(name) else name
+        for name in configuration.tasks
+    ]
     tasks = slug("+".join(names))
     shots = "" if configuration.num_fewshot is None else f"-{configuration.num_fewshot}-shot"
     return f"{tasks[:60]}{shots}--{model[:60]}--{identity[:8]}"

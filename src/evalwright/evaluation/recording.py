@@ -75,6 +75,7 @@ class Meter(AbstractContextManager["Meter"]):
         self.usage = Usage()
         self.cost: float | None = None
         self.unpriced = 0
+        self.saved_draws = 0
         self.state = ""
         """Where stopping rules stand, in a few words."""
         self._ticker: asyncio.Task[None] | None = None
@@ -84,6 +85,7 @@ class Meter(AbstractContextManager["Meter"]):
         self.done += 1
         if record.answer is not None:
             self.usage = self.usage + record.answer.usage
+            self.saved_draws += record.answer.strategy.get("saved_draws", 0)
             for response in record.answer.responses:
                 if response.cost is not None:
                     self.cost = (self.cost or 0.0) + response.cost
@@ -96,7 +98,8 @@ class Meter(AbstractContextManager["Meter"]):
         """What the answers took and cost, whoever paid: tokens, US dollars, and how many have no known price."""
         priced = {} if self.cost is None else {"cost": round(self.cost, 12)}
         missing = {"unpriced": self.unpriced} if self.cost is not None and self.unpriced else {}
-        return {**self.usage.as_dict(), **priced, **missing}
+        saved = {"saved_draws": self.saved_draws} if self.saved_draws else {}
+        return {**self.usage.as_dict(), **priced, **missing, **saved}
 
     def report(self, finished: bool = False) -> None:
         """Tell the reporter, if there is one."""

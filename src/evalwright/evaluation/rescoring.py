@@ -28,6 +28,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import bind, registry
 from evalwright.tasks.dialects import Rules, dialect_of
+from evalwright.tasks.scoring import with_second, with_votes
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -43,6 +44,7 @@ def score_run(
     home: str | None = None,
     dialect: Mapping[str, Any] | None = None,
     sandbox: str | None = None,
+    undecided: Mapping[str, Any] | None = None,
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
@@ -52,7 +54,7 @@ def score_run(
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     dialect: `task_root` and `trust`, where tasks of another framework are scored by Python beside their files; what the run
-    trusted counts for nothing here. sandbox: as in `evaluate_configuration`.
+    trusted counts for nothing here. undecided: the scorer that decides what rules leave undecided. sandbox: as in `evaluate_configuration`.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
     were changed since the run.
@@ -60,7 +62,7 @@ def score_run(
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
     with as_recorded(old):
-        bound = _bound(old, scorers, dialect or {})
+        bound = _bound(old, scorers, dialect or {}, undecided or {})
     check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
@@ -107,7 +109,10 @@ Bound = Mapping[str, Rules]
 
 
 def _bound(
-    old: Run, wanted: Sequence[str | Mapping[str, Any]], dialect: Mapping[str, Any]
+    old: Run,
+    wanted: Sequence[str | Mapping[str, Any]],
+    dialect: Mapping[str, Any],
+    undecided: Mapping[str, Any],
 ) -> dict[str, Rules]:
     """How each task is scored."""
     foreign = {
@@ -127,7 +132,12 @@ def _bound(
         if name in first:
             bound[name] = foreign[name].rules(task, old.data["configuration"], first[name], dialect)
         else:
-            bound[name] = _rules(task, wanted)
+            rules = _rules(task, wanted)
+            if undecided and dialect_of(task["definition"]) is None:
+                computed = [one for one in rules.scorers if one.name not in rules.kept]
+                again = {one.name: one for one in with_second(computed, undecided)}
+                rules = replace(rules, scorers=[again.get(one.name, one) for one in rules.scorers])
+            bound[name] = with_votes(rules, rules.kept)
     return bound
 
 

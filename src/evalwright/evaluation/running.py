@@ -19,7 +19,7 @@ from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import (
     Cancelled,
     ConfigurationError,
@@ -451,6 +451,10 @@ class _Judges(Ask):
     def abilities(self, role: str) -> frozenset[Ability] | None:
         """As the door's."""
         return abilities_of(self._ask, role)
+
+    def carries(self, role: str) -> frozenset[str]:
+        """As the door's."""
+        return options_of(self._ask, role)
 
     async def __call__(self, role: str, request: Request) -> Response:
         try:

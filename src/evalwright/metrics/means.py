@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
@@ -29,12 +32,45 @@ def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
     return _mean(column, _UNIT_RANGE, level)
 
 
+def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
+    """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say. Scores without it are not in it."""
+    import numpy as np
+
+    from evalwright.metrics.perplexities import nothing_scored
+    from evalwright.statistics import mean_interval
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    values = (column.parts if column.draws is None else column.part_draws).get(part)
+    if values is None:
+        raise UnknownName(
+            "part of the scores", part, column.parts, f"There are: {', '.join(column.parts) or 'none'}."
+        )
+    there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    clusters = None if column.clusters is None else column.clusters[there]
+    try:
+        return mean_interval(
+            values[there], clusters=clusters, n_failed=column.n_failed, value_range=_UNIT_RANGE, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The mean of the part '{part}' cannot be computed: {error}.") from error
+
+
 def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:
+    return over_items(column, column.values if column.draws is None else column.draws, value_range, level)
+
+
+def over_items(
+    column: Column, values: NDArray[np.float64], value_range: tuple[float, float] | None, level: float
+) -> Estimate:
+    """The mean of values of the column's items, (n,) or (n, draws), with its interval and the bounds of what failed.
+
+    Raises ConfigurationError where it cannot be computed.
+    """
     import numpy as np
 
     from evalwright.statistics import mean_interval
 
-    values = column.values if column.draws is None else column.draws
     clusters, n_failed = column.clusters, column.n_failed
     if clusters is not None and column.missing_clusters is not None:
         values = np.concatenate([values, np.full((n_failed, *values.shape[1:]), np.nan)])

@@ -26,7 +26,7 @@ LOWER_IS_BETTER = frozenset({
 BOUNDED = frozenset({
     "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "citation-f1",
     "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
-    "macro-f1", "outcome-share", "stress-share",
+    "macro-f1", "outcome-share", "part-mean", "stress-share",
 })  # fmt: skip
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
@@ -111,8 +111,12 @@ registry: Registry[MetricFunction] = Registry(
         "handled": "evalwright.metrics.stress:handled",
         "label-share": "evalwright.metrics.attempts:label_share",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
+        "maj@k": "evalwright.metrics.repeats:maj_at_k",
         "mean": "evalwright.metrics.means:mean",
         "outcome-share": "evalwright.metrics.rates:outcome_share",
+        "part-mean": "evalwright.metrics.means:part_mean",
+        "pass@k": "evalwright.metrics.repeats:pass_at_k",
+        "pass^k": "evalwright.metrics.repeats:pass_all_k",
         "rater-agreement": "evalwright.metrics.stress:rater_agreement",
         "stress-share": "evalwright.metrics.stress:stress_share",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
@@ -139,7 +143,10 @@ _OF_ITEMS = {
     "answer-rate": "evalwright.metrics.rates:score_values",
     "handled": "evalwright.metrics.stress:handled_values",
     "label-share": "evalwright.metrics.attempts:label_values",
+    "maj@k": "evalwright.metrics.repeats:maj_at_k_values",
     "outcome-share": "evalwright.metrics.rates:part_values",
+    "pass@k": "evalwright.metrics.repeats:pass_at_k_values",
+    "pass^k": "evalwright.metrics.repeats:pass_all_k_values",
     "stress-share": "evalwright.metrics.stress:share_values",
 }
 FAILED_IS_ZERO = frozenset({"answer-rate", "outcome-share"})

@@ -68,7 +68,9 @@ def rater_agreement(
         return raw_agreement(pairs, clusters=clusters, level=level)
     if coefficient == "kappa":
         return cohen_kappa(pairs[:, 0], pairs[:, 1], clusters=clusters, level=level, seed=seed)
-    return gwet_ac1(pairs, labels=len(CLASSES), clusters=clusters, level=level, seed=seed)
+    # Of the scorer `stress` all classes count, of other scorers those that occur.
+    labels = len(CLASSES) if "handled" in column.parts or "rules" in (first, second) else None
+    return gwet_ac1(pairs, labels=labels, clusters=clusters, level=level, seed=seed)
 
 
 def _classes(column: Column, rater: str) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BUILT_IN: dict[str, str] = {
+    "answers": "evalwright.models.answers:RecordedAnswers",
     "baseline": "evalwright.models.judges.baseline:LexicalBaseline",
     "demo": "evalwright.models.local.demo:demo_model",
     "hf": "evalwright.models.local.hf.model:TransformersModel",
@@ -24,6 +25,7 @@ OPEN_ARGUMENTS = frozenset({"lm", "lm_eval"})
 """Backends whose arguments are those of a foreign class, which may mean anything."""
 
 EXAMPLES: dict[str, tuple[str, str]] = {
+    "answers": ("answers/NAME", "whoever wrote the answers in a data file; it cannot be asked"),
     "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),

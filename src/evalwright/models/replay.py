@@ -246,7 +246,10 @@ def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
     prompt = row["prompt"]
     scored = row.get("log_likelihoods", [])
     if not scored:
-        yield from _generated(prompt, responses, row["draw"])
+        for place, response in _draws(row, len(responses)):
+            yield _Recorded(("generate", prompt, ""), place, responses[response])
+        if "strategy" not in row:
+            yield from _generated(prompt, responses, row["draw"])
         return
     answers = [_with_likelihood(*pair) for pair in zip(responses, scored, strict=True)]
     if "choices" not in row:
@@ -258,6 +261,16 @@ def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
     for names in (row["choices"], ascii_uppercase):
         for name, answer in zip(names, answers, strict=False):
             yield _Recorded(("log-likelihood", prompt, name.strip()), 0, answer)
+
+
+def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
+    """The draw of each response of a strategy with one for each draw: in their order, but for the chosen one, which is the last."""
+    found = row.get("strategy") or {}
+    draws, chosen = found.get("draws", []), found.get("chosen", 0)
+    made = [place for place, one in enumerate(draws) if "failure" not in one and place != chosen]
+    if len(made) + 1 == count:
+        first = row["draw"] * (len(draws) + found.get("saved_draws", 0))
+        yield from ((first + place, response) for response, place in enumerate([*made, chosen]))
 
 
 def _generated(prompt: Any, responses: list[Response], draw: int) -> Iterator[_Recorded]:

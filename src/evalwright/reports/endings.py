@@ -19,6 +19,8 @@ AGAIN = "Run the same command again: only what failed is sent."
 
 IMPORTED = "It failed in the program that this run was imported from; only that program can retry it."
 
+BAD_VERDICT = "judge: bad verdict"
+
 ADVICE = {
     "rate limited": f"The provider's rate limit lasted longer than the retries. {AGAIN}",
     "server error": f"The provider failed on its side. {AGAIN}",
@@ -47,7 +49,8 @@ ADVICE = {
     f"judge: {FILTERED}": "The filter of the judge's provider stopped the question to the judge. Use another judge (--role), then "
     "`evalwright score` the run.",
     f"judge: {REFUSED}": "The judge refused to answer. Use another judge (--role), then `evalwright score` the run.",
-    "judge: bad verdict": "The judge's verdict could not be read. Use another judge (--role), then `evalwright score` the run.",
+    BAD_VERDICT: "The judge's verdict could not be read, and is stored: the same command reads it again. Use another judge, or other options "
+    "(a higher max_tokens), then `evalwright score` the run.",
     "cancelled": f"The run was stopped before these were answered. {AGAIN}",
     "strategy error": "The task's strategy raised an error on these samples. Read the message and fix the task.",
     "scorer error": "The scorer raised an error on these answers. Fix it, then `evalwright score` the run: no answer is "
@@ -85,7 +88,9 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         said.append(
             f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
         )
-    if labels - {*without}:
+    if BAD_VERDICT in labels:
+        said.append("Verdicts that cannot be read stay as they are: use another judge.")
+    if labels - {*without, BAD_VERDICT}:
         said.append("Run the same command again to send only what failed.")
     return " ".join(said)
 

@@ -78,6 +78,8 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
         out["choice"] = answer.choice
     if answer.log_likelihoods:
         out["log_likelihoods"] = list(answer.log_likelihoods)
+    if answer.strategy:
+        out["strategy"] = dict(answer.strategy)
     responses = [response.as_dict() for response in answer.responses]
     out["timing"] = {"latency": [response.pop("latency", 0.0) for response in responses]}
     out["responses"] = responses
@@ -91,6 +93,7 @@ def _answer_from(data: Mapping[str, Any]) -> Answer:
         reasoning=data.get("reasoning", ""),
         choice=data.get("choice"),
         log_likelihoods=tuple(data.get("log_likelihoods", ())),
+        strategy=data.get("strategy", {}),
         prompt=prompt_from(data["prompt"]),
         responses=tuple(
             Response.from_dict({**found, "latency": latency})

@@ -1,53 +1,34 @@
 """Multiple choice: is the chosen option a right one?
 
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text: a letter in
-one of its common forms, or an option's text. A reply that may mean several options, or none, is undecided.
+The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text: a letter in one of its
+forms (`options.py`), or an option's text, where the reply says its answer (`text/locate.py`). A reply that may mean several options, or
+none, is undecided.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from string import ascii_uppercase
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.match import Reading, Target, mentions, read, targets_of
+from evalwright.scorers.match import Reading, mentions, read, targets_of
 from evalwright.scorers.names import Names
-from evalwright.scorers.text.cues import labels
+from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
+from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, lines, said
+from evalwright.scorers.text.marks import alternatives
 
 NOT_EXTRACTED = -1
 """The part "predicted" of an answer from which no single option could be read."""
 
-_ALIKE = str.maketrans({"А": "A", "С": "C", "Е": "E"} | dict(zip("①②③④⑤⑥ⓐⓑⓒⓓⓔ", "ABCDEFABCDE", strict=True)))
-"""Letters that look like options', and numbers in circles."""
-_NUMBER = re.compile(
-    r"^(?:option |number |no\. |第)?([1-9])(?:번|番|項|项)?(?:입니다|です|이다)?$|(?<![\w.])([1-9])번|^([1-9])번",
-    re.IGNORECASE,
-)
-_OPTION = (
-    "option|choice|correct one|letter|statement|alternative|opción|opzione|letra|lettera|lettre|alternativa|optie|buchstabe|вариант|варіант|opcja|"
-    "odpowiedź|şık|seçenek|الخيار|विकल्प|pilihan|phương án|ข้อ|选项|选|選|보기|chaguo"
-)
-_CUE = re.compile(
-    rf"(?<![^\W_])(?i:(?:{_OPTION}|{labels('mark')})(?:nya)?|I (?:would )?(?:choose|pick|select|say|go with)|go(?:ing)? (?:with|for)|must be|should be|it is|it's)"
-    r"(?i:\s?(?:is|are|:|：|=|would be|should be|must be|ist|est|es|è|é|—|-|은|는|は|是|คือ|adalah|là|الصحيحة|هي|correcta|correct|đúng|doğru|la|los|the|die|letra|lettre|letter|option|choice|lettera|वाला)){0,5}"
-    r"[\s:：—\"'(=>]{0,6}([A-Z]|[a-z](?=\)))(?=[\s).,:;!\"'。，、<]|[는은이가입ので]|$)(?!\s(?:[a-z]+\s){0,1}(?:false|wrong|incorrect|not))"
-)
-_OPENING = re.compile(
-    r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]、：]|\s?,\s(?=not\s|because\s)|[\"']?\s*(?:$|\n)|\s+-\s|[のでが项項]|입니다|번)"
-)
-_NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
+_NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
-    r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
+    r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
-_LISTED = re.compile(r"(?m)^[\s(*]{0,4}([A-Z])\s?[).:]")
-_BEHIND = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,}\s?\(\s?(?:[^\W\d_]{3,12} )?([A-Z])\s?\)")
-_LONE = re.compile(r"(?<![\w'’])([B-HJ-Z])(?![\w'’])|\(([A-Z])\)")
-_TWO = re.compile(
-    r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b"
-)
+_LISTED = re.compile(r"(?m)^[\s(*-]{0,4}([A-Z1-9])\s?[).:、]")
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -91,113 +72,170 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
 
 def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
     """The index of the one option that a text surely chooses and by which rule; NOT_EXTRACTED and why where there is none."""
-    found = said(text, question)
-    region = found.text.translate(_ALIKE)
-    options, letters = targets_of(choices), ascii_uppercase[: len(choices)]
-    bare = region.strip(" .()\"'*")
-    if not any(map(str.isalnum, bare)):
-        return NOT_EXTRACTED, "the answer is empty"
-    names = [Names([option], question, language) for option in options]
-    whole = [index for index, one in enumerate(names) if one.is_target(found.text)]
-    if len(whole) == 1:
-        return whole[0], "the option's text"
-    if not any(option.text.casefold() == bare.casefold() for option in options):
-        letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
-        if (letter and not any(option.text[:1].upper() == bare for option in options)) or _NONE.fullmatch(
-            bare
-        ):
-            return NOT_EXTRACTED, _NONE_OF_THEM
-        if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
-            return NOT_EXTRACTED, _SEVERAL
-    listed = len(set(_LISTED.findall(region))) > 1 and not found.marked
-    last = (found.last or lines(region)[-1]).translate(_ALIKE)
-    last = "" if _LISTED.match(last) or not (found.last or listed) else last
-    for part, how in ((last, "the conclusion"), ("" if listed else region, "the reply")):
-        index = _by_letter(part, letters, options, found.marked)
-        if index is not None:
-            return (
-                index,
-                f"the letter in {how}" if index >= 0 else "letters that differ, or another option's text",
-            )
-    if listed:
-        return NOT_EXTRACTED, "it lists several options"
-    return _by_name(found, region, letters, options, names)
+    return _Reader(choices, language, question).choice(spelled(text))
 
 
-def _by_letter(text: str, letters: str, options: tuple[Target, ...], marked: bool) -> int | None:
-    """The option whose letter or number a text gives; NOT_EXTRACTED where letters differ, None where there is no letter."""
-    opening = _OPENING.match(text)
-    if (
-        opening is not None
-        and opening[1].upper() in letters
-        and ("," in opening.group() or not _TWO.search(text[: opening.end() + 6]))
-    ):
-        index = letters.index(opening[1].upper())
-        rest = read(text[opening.end() :].split("\n", 1)[0])
-        others = [one for place, one in enumerate(options) if place != index and mentions(rest, [one])]
-        clash = others and not mentions(rest, [options[index]]) and len(rest.tokens) <= 8
-        return NOT_EXTRACTED if clash else index
-    cued = list(
-        dict.fromkeys(letters.index(one.upper()) for one in _CUE.findall(text) if one.upper() in letters)
-    )
-    if cued:
-        end = lines(text)[-1:] or [""]
-        last = [letters.index(one.upper()) for one in _CUE.findall(end[0]) if one.upper() in letters]
-        sure = cued if len(cued) == 1 else list(dict.fromkeys(last))
-        return sure[0] if len(sure) == 1 and not _TWO.search(end[0]) else NOT_EXTRACTED
-    number = _NUMBER.search(text.strip(" .()*"))
-    if number is not None and not any(map(str.isdigit, "".join(one.text for one in options))):
-        place = int(next(filter(None, number.groups())))
-        named = marked or any(sign in number.group() for sign in "번番")
-        return place - 1 if place <= len(letters) and named else None
-    return None
+class _Reader:
+    """The options of one sample, against which replies are read."""
 
+    def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
+        self.question, self.letters = question, Options(choices, language, question)
+        self.options = targets_of(choices)
+        self.names = [Names([option], question, language) for option in self.options]
 
-def _by_name(
-    found: Said, region: str, letters: str, options: tuple[Target, ...], names: list[Names]
-) -> tuple[int, str]:
-    """The option whose text a reply gives as its answer."""
-    verdicts = [one.judge(found) for one in names]
-    given = [index for index, verdict in enumerate(verdicts) if verdict.label == "correct"]
-    given = [
-        one
-        for one in given
-        if not any(one != two and mentions(read(options[two].text), [options[one]]) for two in given)
-    ]
-    if len(given) == 1 and not found.marked and _beside(given[0], read(region), names):
-        parts = [names[given[0]].sentence(part) for part in lines(region)]
-        given = (
-            given if any(one.verdict.label == "correct" and (one.bare or one.about) for one in parts) else []
+    def choice(self, text: str) -> tuple[int, str]:
+        """The option that a reply chooses, and how it was found."""
+        found = said(text, self.question, self._holds)
+        if found.rule == "after 'A:'" and self._whole(found.text) is not None:
+            return NOT_EXTRACTED, "'A:' may be the answer or the first option"
+        region = found.text
+        bare = region.strip(" .()\"'*。")
+        if not any(map(str.isalnum, bare)):
+            return NOT_EXTRACTED, "the answer is empty"
+        if (whole := self._whole(region)) is not None:
+            return whole, "the option's text"
+        if (odd := self._outside(bare)) is not None:
+            return NOT_EXTRACTED, odd
+        listed = len(set(_LISTED.findall(region))) > 1 and not found.marked
+        parts = lines(region)
+        if found.marked:
+            tries = [(region, f"the letter {found.rule}")]
+        else:
+            last = found.last or ("" if _LISTED.match(parts[-1]) else parts[-1])
+            claims = any(one.how == CLAIMED for one in self.letters.items(region))
+            reply = ("" if listed and not claims else region, "the letter in the reply")
+            tries = [(last, "the letter in the conclusion"), reply]
+            tries = tries[::-1] if claims and not found.last else tries
+        for part, how in tries:
+            if (index := self._by_letter(part)) is not None:
+                if (
+                    index >= 0
+                    and found.marked
+                    and {one.index for one in self.letters.items(found.after) if one.how == CLAIMED} - {index}
+                ):
+                    return NOT_EXTRACTED, "another option is called right after the answer"
+                return (
+                    (index, how) if index >= 0 else (index, "letters that differ, or another option's text")
+                )
+        if listed:
+            return NOT_EXTRACTED, "it lists several options"
+        return self._by_name(found, region)
+
+    def _holds(self, text: str) -> bool:
+        """Whether a text names an option by its letter or its words."""
+        return (
+            bool(self.letters.items(text))
+            or any(mentions(read(text), [one]) for one in self.options)
+            or bool(_NONE.search(text))
         )
-    behind = {letters.index(letter) for letter in _BEHIND.findall(region) if letter in letters}
-    lone = {letters.index(one or two) for one, two in _LONE.findall(region) if (one or two) in letters}
-    if len(given) == 1 and (not lone or given[0] in lone or behind == set(given)):
-        return given[0], "the option's text in the answer"
-    whole = read(region).tokens
-    denied = names[0].cues.denies(whole, region)
-    if len(whole) <= 8 and not denied and not given:
-        own = [{token for token in option.tokens if len(token) > 3} for option in options]
+
+    def _whole(self, text: str) -> int | None:
+        """The option that a text is, and nothing else."""
+        found = [index for index, one in enumerate(self.names) if one.is_target(text)]
+        return found[0] if len(found) == 1 else None
+
+    def _outside(self, bare: str) -> str | None:
+        """Why a short text surely chooses no single option; None where it may."""
+        letters = ascii_uppercase[: len(self.options)]
+        if any(option.text.casefold() == bare.casefold() for option in self.options):
+            return None
+        letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+        if _NONE.fullmatch(bare) or (
+            letter and not any(option.text[:1].upper() == bare for option in self.options)
+        ):
+            return _NONE_OF_THEM
+        if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
+            return _SEVERAL
+        return None
+
+    def _by_letter(self, text: str) -> int | None:
+        """The option whose letter a text gives; NOT_EXTRACTED where letters differ, None where there is none."""
+        items = self.letters.items(text)
+        named = [one for one in items if one.how > LONE]
+        if not named:
+            return None
+        if len({one.index for one in items}) == 1:
+            asked = "?" in text[named[0].end : named[0].end + 3]
+            return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].index
+        pairs = [
+            (one, two) for one, two in pairwise(items) if one.index != two.index and joined(text, one, two)
+        ]
+        claimed = {
+            one.index for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
+        }
+        opens = (
+            items[0].how == OPENS
+            and items[0] not in {one for pair in pairs for one in pair}
+            and last_revision(text) is None
+        )
+        if len(claimed) == 1 or opens:
+            found = claimed | {items[0].index} if opens else claimed
+            return (
+                found.pop()
+                if len(found) == 1 and not (opens and self._clashes(text, items[0]))
+                else NOT_EXTRACTED
+            )
+        end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
+        last = {one.index for one in end if one.how > LONE}
+        return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
+
+    def _clashes(self, text: str, one: Item) -> bool:
+        """Whether another option's text follows a letter directly, and not its own."""
+        rest = read(text[one.end :].lstrip(" ).:]、").split("\n", 1)[0])
+        own = mentions(rest, [self.options[one.index]])
+        return (
+            len(rest.tokens) <= 8
+            and not own
+            and any(
+                mentions(rest, [option]) for place, option in enumerate(self.options) if place != one.index
+            )
+        )
+
+    def _by_name(self, found: Said, region: str) -> tuple[int, str]:
+        """The option whose text a reply gives as its answer."""
+        verdicts = [one.judge(found) for one in self.names]
+        given = [index for index, verdict in enumerate(verdicts) if verdict.label == "correct"]
+        given = [
+            one
+            for one in given
+            if not any(
+                one != two and mentions(read(self.options[two].text), [self.options[one]]) for two in given
+            )
+        ]
+        if len(given) == 1 and not found.marked and self._beside(given[0], read(region)):
+            parts = [self.names[given[0]].sentence(part) for part in lines(region)]
+            given = (
+                given
+                if any(one.verdict.label == "correct" and (one.bare or one.about) for one in parts)
+                else []
+            )
+        letters = {one.index for one in self.letters.items(region)}
+        if len(given) == 1 and (not letters or given[0] in letters):
+            return given[0], "the option's text in the answer"
+        whole = read(region).tokens
+        own = [{token for token in option.tokens if len(token) > 3} for option in self.options]
         sharing = [
             index
             for index, tokens in enumerate(own)
             if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
         ]
-        if len(sharing) == 1 and not lone and "?" not in region and verdicts[sharing[0]].label == "undecided":
-            return sharing[0], "a word that only one option has"
-        if len(lone) == 1 and not sharing and not _TWO.search(region):
-            return lone.pop(), "the only letter that stands alone"
-    return NOT_EXTRACTED, "no single option's letter or text in the answer"
+        if not given and len(region) <= 60 and len(letters) == 1 and not sharing and "?" not in region:
+            return letters.pop(), "the only letter that stands alone"
+        if len(whole) <= 8 and not given:
+            denied = self.names[0].cues.denies(whole, region) or "?" in region
+            if len(sharing) == 1 and not letters and not denied and verdicts[sharing[0]].label == "undecided":
+                return sharing[0], "a word that only one option has"
+        return NOT_EXTRACTED, "no single option's letter or text in the answer"
 
-
-def _beside(chosen: int, reading: Reading, names: list[Names]) -> bool:
-    """Whether another option's text stands in a reply, undenied and not inside the chosen one's."""
-    own = mentions(reading, names[chosen].targets)
-    return any(
-        not one.denied(reading, found)
-        and not any(two.start <= found.start and found.end <= two.end for two in own)
-        for index, one in enumerate(names)
-        for found in (mentions(reading, one.targets) if index != chosen else ())
-    )
+    def _beside(self, chosen: int, reading: Reading) -> bool:
+        """Whether another option's text stands in a reply, undenied and not inside the chosen one's."""
+        own = mentions(reading, self.names[chosen].targets)
+        return any(
+            not one.denied(reading, found)
+            and not any(two.start <= found.start and found.end <= two.end for two in own)
+            for index, one in enumerate(self.names)
+            for found in (mentions(reading, one.targets) if index != chosen else ())
+        )
 
 
 def _letter(index: int) -> str:
@@ -215,7 +253,7 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
     elif measure == "bytes":
         lengths = [len(option.encode("utf-8", "surrogatepass")) for option in sample.choices]
     else:
-        counted = [response.tokens_scored for response in answer.responses]
+        counted = [response.tokens_scored for response in answer.responses[-len(values) :]]
         if len(counted) != len(values) or None in counted:
             raise ScoringError(
                 "To normalise by tokens, the model must say how many tokens it scored; this one does not."

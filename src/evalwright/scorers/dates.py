@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import FUNCTION, read
 from evalwright.scorers.number import find_numbers
+from evalwright.scorers.number_words import characters
 from evalwright.scorers.text.cues import cues, months, words
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
@@ -57,11 +58,12 @@ _FORMS = tuple(
 """y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
 _BASIC = re.compile(r"\s*(?P<y>[12]\d{3})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])[\s.]*")
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
-_HAN_YEAR = re.compile("[〇零一二三四五六七八九]{4}(?=年)")
+_SPELLED = re.compile(
+    "[〇零一二三四五六七八九十]{1,4}(?=[年月日号])|(?<![가-힣])[영공일이삼사오육칠팔구십백천]{1,9}(?= ?[년월일])"
+)
 _ROMANS = ("", *word_list("II III IV V VI VII VIII IX X XI XII"))
 _ROMAN = re.compile(r"(\d\.?\s?)(II|III|IV|V|VI|VII|VIII|IX|XI|XII)(\.?\s?[12]\d{3})(?!\d)")
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
-_HAN = str.maketrans("〇零一二三四五六七八九", "00123456789")
 _BUDDHIST = range(2300, 2700)
 """Years of the Thai era, which count from 543 BC."""
 _HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d")
@@ -103,7 +105,7 @@ class Found:
 
 def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    text = _HAN_YEAR.sub(lambda run: run.group().translate(_HAN), found_words.text)
+    text = _SPELLED.sub(lambda run: f"{characters(run.group()):>{len(run.group())}}", found_words.text)
     text = _ROMAN.sub(
         lambda found: f"{found[1]}{_ROMANS.index(found[2]) + 1:>{len(found[2])}}{found[3]}", text
     )

@@ -35,6 +35,21 @@ def exact_match(
     return Score(0.0, "incorrect", f"{_shown(answer.text)} equals none of the {len(sample.targets)} targets")
 
 
+def normalised(
+    text: str,
+    *,
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_articles: bool = False,
+    strip: bool = True,
+) -> str:
+    """A text as the scorer with these options compares it."""
+    return _normalise(
+        text, ignore_case, ignore_punctuation, ignore_whitespace or ignore_articles, ignore_articles, strip
+    )
+
+
 def _normalise(
     text: str, case: bool, punctuation: bool, whitespace: bool, articles: bool, strip: bool
 ) -> str:

@@ -35,7 +35,8 @@ _PLACES = word_set("mount lake river planet hurricane comet mlima")
 _GENERIC = word_set("ocean sea river desert lake island islands mountain mountains city state empire")
 CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
 _PREFACE = re.compile(
-    r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge),?\s+",
+    r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge|i (?:think|believe|guess)(?: that)?|(?:yo )?(?:creo|pienso|diría) que|je (?:crois|pense|dirais) que|(?:eu )?(?:acho|creio|penso) que"
+    r"|(?:credo|penso) che|ich (?:glaube|denke|meine)(?:,? dass)?|(?:menurut saya|saya (?:rasa|kira|pikir))(?: bahwa)?|tôi nghĩ(?: là| rằng)?|(?:я )?думаю,? что|sanırım),?\s+",
     re.IGNORECASE,
 )
 _TAG = re.compile(
@@ -106,6 +107,11 @@ def _reading(text: str) -> Reading:
 _kept_reading = lru_cache(maxsize=1024)(_reading)  # a scorer reads the same sentence once for every option
 _kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
 _MOST_KEPT = 1000
+
+
+def without_preface(text: str) -> str:
+    """A text without "I think that" and its kind at the beginning."""
+    return _PREFACE.sub("", text)
 
 
 def without_tag(text: str) -> str:

@@ -27,6 +27,7 @@ from evalwright.scorers.match import (
     mentions,
     read,
     script_of,
+    without_preface,
     without_tag,
 )
 from evalwright.scorers.text.cues import cues, last_revision, months, words
@@ -236,6 +237,7 @@ class Names:
 
     def sentence(self, text: str) -> _Sentence:
         """What one sentence says."""
+        text = without_preface(text)
         if self.is_target(text):
             return _Sentence(
                 correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True, False

@@ -28,8 +28,8 @@ _FRACTION = re.compile(r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|\w|/)|分の([1-9]\d{
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
-_NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d")
-"""What after digits makes them a part of something else ("3D5", "KM3NeT")."""
+_NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
+"""What after digits makes them a part of something else ("3D5", "KM3NeT", "1/0")."""
 _MINUS = re.compile(
     r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下|マイナス|영하|ลบ)\s?$",
     re.IGNORECASE,

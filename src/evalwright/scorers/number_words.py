@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.text.wordlists import word_list, word_set
 from evalwright.scorers.units import table
@@ -109,7 +110,7 @@ def _table(language: str) -> _Table | None:
     if not values:
         return None
     longest = min(6, max(form.count(" ") for form in values) + 1)
-    spaceless = sorted((form for form in values if "\u0e00" < form[0] < "\u0eff"), key=len, reverse=True)
+    spaceless = sorted((form for form in values if re.match(f"[{SPACELESS}]", form)), key=len, reverse=True)
     stems = frozenset(
         word[: 5 if word.isascii() else 4] for form in values for word in form.split() if len(word) > 3
     )
@@ -260,10 +261,10 @@ def _east_asian(text: str) -> Iterator[Spelled]:
     for run in _CHARACTERS.finditer(text):
         if run.start() < end or not _is_number(run, text):
             continue
-        value, end = Decimal(_characters(run.group())), run.end()
+        value, end = Decimal(characters(run.group())), run.end()
         ratio = _RATIO.match(text, end)
         if ratio and value and (above := _CHARACTERS.match(text, ratio.end())) is not None:
-            value, end = _characters(above.group()) / value, above.end()
+            value, end = characters(above.group()) / value, above.end()
         cut = text[end : end + 1] in tuple("多几点點점余半") or text[run.start() - 1 : run.start()] in tuple(
             "第点點점半数几"
         )
@@ -285,7 +286,8 @@ def _is_number(run: re.Match[str], text: str) -> bool:
     return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
 
 
-def _characters(run: str) -> int:
+def characters(run: str) -> int:
+    """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
     if len(run) > 1 and all(char in _DIGITS for char in run):
         return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
     total = part = digit = 0

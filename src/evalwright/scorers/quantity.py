@@ -16,7 +16,7 @@ from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, ha
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
@@ -30,6 +30,7 @@ _ASKED = pattern("asks_for")
 _SHARE_ASKED = pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _EACH = pattern("each")
+_SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
 _ONCE = pattern("once")
 """What is no longer so, or only said to be."""
 _FORM_ASKED = pattern("asks_for_a_form")
@@ -171,7 +172,8 @@ class Numbers:
         self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
-        self.nouns = {token for token in self.words if len(token) > 3} - {token[:5] for token in FUNCTION}
+        long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
+        self.nouns = long - {token[:5] for token in FUNCTION}
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
@@ -181,6 +183,7 @@ class Numbers:
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
+        numbers = [one for one in numbers if not self._refused(text, one)] or numbers
         start, stop = self._committed(text, said, numbers)
         numbers = [one for one in numbers if start <= one.start < stop]
         counted = [one for one in numbers if self._counts(text, one) == 1]
@@ -256,6 +259,11 @@ class Numbers:
         alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
         return clauses[0] if alone else (0, len(text))
 
+    def _refused(self, text: str, one: Number) -> bool:
+        """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
+        before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
+        return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
+
     def _counts(self, text: str, one: Number) -> int:
         """Which word after a number is one of the question's, 1 or 2; 0 for none."""
         after = _CLAUSE.split(text[one.end : one.end + 40])[0]
@@ -272,14 +280,17 @@ class Numbers:
             return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        before = re.findall(
-            r"\w+", fold(text[max(start, one.start - 30) : one.start].replace("'", "").casefold())
-        )
-        after = re.sub(r'"[^"]*"?', " ", text[one.end : one.end + 32].replace("'", "").casefold())
+        others = find_numbers(text, self.language)
+        start = max([start, *(other.end for other in others if other.end <= one.start)])
+        beyond = text[
+            one.end : min([one.end + 32, *(other.start for other in others if other.start >= one.end)])
+        ]
+        against = any(self._refused(text, other) for other in others if other.end <= one.start)
+        before = [] if against else read(text[max(start, one.start - 30) : one.start]).tokens
+        after = re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0]
+        after = re.sub(r'"[^"]*"?', " ", after.casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
-        if self.cues.denies(before, signs[0]) or self.cues.denies(
-            re.findall(r"\w+", fold(after))[:3], signs[1]
-        ):
+        if self.cues.denies(before, signs[0]) or self.cues.denies(read(after).tokens[:3], signs[1]):
             alone = (
                 self.cues.denies(before[-2:], "")
                 and state == "right"

@@ -43,6 +43,11 @@ BUNDLED = {
     "grounding": "evalwright.scorers.grounding.scorer:grounding",
     "grounding-judged": "evalwright.scorers.grounding.scorer:grounding_judged",
     "instructions": "evalwright.scorers.instructions.scorer:instructions",
+    "judge-correct": "evalwright.scorers.judge.correct:judge_correct",
+    "judge-pair": "evalwright.scorers.judge.pair:judge_pair",
+    "judge-rating": "evalwright.scorers.judge.rating:judge_rating",
+    "judge-rubric": "evalwright.scorers.judge.rubric:judge_rubric",
+    "language": "evalwright.scorers.language:language",
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
@@ -57,6 +62,11 @@ BUNDLED = {
 """The scorers that come with the package: name -> "module:function"."""
 RUN_PROGRAMS = frozenset({"unit-tests"})
 """Those of them that run programs of models."""
+
+BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
+"""Those that compare with a reference by rules, and leave undecided what a second scorer may decide by the same reference."""
+JUDGE = "judge"
+"""The role of a judge, where a task names no other."""
 
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 

@@ -18,7 +18,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.consistency.judges import together
+from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
 from evalwright.scorers.text.normalise import answer_region, plain

@@ -20,7 +20,7 @@ _OPENINGS = word_set(
 _NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
 _BOTH = word_set("and or but und et y e ou oder o aber mais pero ma и или")
 _ECHO = (FUNCTION - word_set("know perhaps maybe likely who what which if sure well")) | word_set(
-    "at all really so öyle vậy das"
+    "at all really so öyle vậy das statement claim assertion sentence"
 )
 _UNSURE = word_set(
     "doubt if only unless myth maybe perhaps likely unlikely vielleicht peut quiza forse talvez"
@@ -28,6 +28,12 @@ _UNSURE = word_set(
 _NOBODY = word_set("nobody none nothing anything neither nor without except instead doubt rather no never")
 _DESPITE = word_set("si doch")
 """Words that affirm against a question that denies."""
+_WHETHER = re.compile(
+    r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
+    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가",
+    re.IGNORECASE,
+)
+"""A negation that only makes a question of a sentence."""
 _PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다")
 
 
@@ -46,7 +52,8 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     parts = lines(text)
     if not parts or "?" in parts[0]:
         return undecided("no answer, or a question")
-    asked = read(plain(question[:600])).tokens
+    question = _WHETHER.sub(" ", question[:600])
+    asked = read(plain(question)).tokens
     first = _explicit(parts[0], language) or _echo(_clause(parts[0]), language)
     if first and cues(language).denies(asked, question):
         affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
@@ -109,7 +116,12 @@ def _echo(text: str, language: str) -> str:
     tokens = [token for token in read(text).tokens if token]
     sides = words("yes", language) | words("no", language)
     known = (true | false | negations | _ECHO) - sides
-    if tokens[-1:] and tokens[-1] in sides and tokens[:-1] and (_ECHO - sides).issuperset(tokens[:-1]):
+    if (
+        tokens[-1:]
+        and tokens[-1] in sides
+        and tokens[:-1]
+        and ((_ECHO | true) - sides).issuperset(tokens[:-1])
+    ):
         return "yes" if tokens[-1] in words("yes", language) else "no"
     if not tokens or len(tokens) > 6 or not known.issuperset(tokens) or not _UNSURE.isdisjoint(tokens):
         return ""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Ability, LogLikelihood, Prompt
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, log_likelihood_of
+
+if TYPE_CHECKING:
+    from evalwright.strategies.registry import Setup
 
 
 class ChooseByLikelihood:
@@ -57,3 +61,13 @@ class ChooseByLetter(ChooseByLikelihood):
     def options(self, sample: Sample) -> Sequence[str]:
         """One letter per choice."""
         return self.letters[: len(sample.choices)]
+
+
+def likelihood(setup: Setup) -> ChooseByLikelihood:
+    """For the registry."""
+    return ChooseByLikelihood(setup.render, setup.delimiter)
+
+
+def letter(setup: Setup) -> ChooseByLetter:
+    """For the registry."""
+    return ChooseByLetter(setup.render, setup.delimiter)

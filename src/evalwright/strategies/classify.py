@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.requests import Ability, Classify, Prompt
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET
+
+if TYPE_CHECKING:
+    from evalwright.strategies.registry import Setup
 
 
 class ClassifyPair:
@@ -41,6 +45,11 @@ class ClassifyPair:
             )
         best = max(range(len(values)), key=lambda place: (values[place], place))
         return Answer(text=sample.choices[best], choice=best, prompt=hypothesis, responses=(response,))
+
+
+def classify(setup: Setup) -> ClassifyPair:
+    """For the registry."""
+    return ClassifyPair(setup.render)
 
 
 def premise_of(sample: Sample) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED, outcome_of
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Generate, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
+
+if TYPE_CHECKING:
+    from evalwright.strategies.registry import Setup
 
 TARGET = "target"
 """The role of the model under test."""
@@ -88,6 +92,37 @@ class Conversation:
             messages = (*messages, Message("assistant", reply), Message("user", question))
             responses.append(await ask(TARGET, self.sampling.request(messages, draw)))
         return answer_from(messages, tuple(responses))
+
+
+def single_draw(setup: Setup) -> SingleDraw:
+    """One answer. Raises ConfigurationError where the task has several user turns."""
+    if setup.turns is not None:
+        raise ConfigurationError(
+            "The task has several user turns, which 'single-draw' does not send: use 'conversation'."
+        )
+    return SingleDraw(setup.render, setup.sampling)
+
+
+def conversation(setup: Setup) -> Conversation:
+    """A reply to each user turn. Raises ConfigurationError where there is only one."""
+    if setup.turns is None:
+        raise ConfigurationError(
+            "'conversation' needs several user turns: make `prompt.user` a list, or use 'single-draw'."
+        )
+    return Conversation(setup.render, setup.turns, setup.sampling)
+
+
+def beam_search(setup: Setup, *, beams: int = 4) -> SingleDraw:
+    """The model's own beam search, in one request. Raises ConfigurationError for fewer than 2 beams, or a temperature."""
+    if not isinstance(beams, int) or beams < 2:
+        raise ConfigurationError(
+            f"The option 'beams' of 'beam-search' is a whole number from 2 on, not {beams!r}."
+        )
+    if setup.sampling.temperature != 0:
+        raise ConfigurationError(
+            "'beam-search' keeps the most probable answers and draws none: leave `answer.temperature` at 0."
+        )
+    return single_draw(replace(setup, sampling=replace(setup.sampling, num_beams=beams)))
 
 
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:

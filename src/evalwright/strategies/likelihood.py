@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Ability, LogLikelihood, Prompt, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, log_likelihood_of
+
+if TYPE_CHECKING:
+    from evalwright.strategies.registry import Setup
 
 
 class ContinuationLikelihood:
@@ -47,3 +51,13 @@ class TextLikelihood:
         return Answer(
             text=text, log_likelihoods=(log_likelihood_of(response),), prompt="", responses=(response,)
         )
+
+
+def continuation(setup: Setup) -> ContinuationLikelihood:
+    """For the registry."""
+    return ContinuationLikelihood(setup.render, setup.delimiter)
+
+
+def perplexity(setup: Setup) -> TextLikelihood:
+    """For the registry."""
+    return TextLikelihood(setup.render)

@@ -13,7 +13,7 @@ from string import ascii_uppercase
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.requests import Ability, Classify, LogLikelihood, Request
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.strategies.generate import TARGET
@@ -34,6 +34,7 @@ class Simulated:
         self.inner = task.strategy
         self.needs = task.strategy.needs
         self.render = getattr(task.strategy, "render", None)
+        self.roles = task.strategy_roles
         self.repeats = int(getattr(task.strategy, "repeats", 1) or 1)
         self._task = task
         self._share = share
@@ -124,7 +125,8 @@ class _Target:
         self._place += 1
         if isinstance(request, LogLikelihood | Classify):
             return self._likelihood(request, self._place)
-        return Response(self._simulated.text(self._sample, self._right), finish_reason="stop")
+        text = self._simulated.text(self._sample, self._right)
+        return Response(text, finish_reason="stop", tokens=(TokenLogProb(text, _LIKELY),))
 
     def _likelihood(self, request: LogLikelihood | Classify, place: int) -> Response:
         sample = self._sample

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import Strategy
+from evalwright.core.tasks import Scorer, Strategy
+from evalwright.scorers.reading import reader
+from evalwright.scorers.registry import bind as bind_scorer
+from evalwright.strategies.generate import Sampling
+from evalwright.strategies.registry import MODES, Setup, bind, options_of
 from evalwright.tasks import schema
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import RowError
-from evalwright.tasks.yaml_files import Document
+from evalwright.tasks.yaml_files import Document, plain
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -91,8 +97,13 @@ def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
 def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
     """Raise TaskError at settings that contradict the mode."""
     answer, prompt, mode = file.answer, file.prompt, file.answer.mode
+    if (mode == "given") != (answer.column is not None):
+        raise document.error(
+            ("answer", "column"),
+            "the mode given needs `answer.column`, the column of the answers, and no other mode takes it.",
+        )
     if mode != "generate":
-        for name in sorted(answer.model_fields_set - {"mode"}):
+        for name in sorted(answer.model_fields_set - {"mode", "column"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
                 raise document.error(
                     ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
@@ -133,10 +144,16 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
                 )
 
 
-def check_sample(mode: schema.Mode, sample: Sample) -> None:
-    """Raise RowError where a sample lacks what the mode needs."""
+def check_sample(answer: schema.Answer, sample: Sample, strategy: Strategy) -> None:
+    """Raise RowError where a sample lacks what the mode or the strategy needs."""
+    mode, column = answer.mode, answer.column or ""
+    if problem := getattr(strategy, "lacks", _nothing)(sample):
+        raise RowError(problem)
     if mode == "classify":
         _check_pair(sample)
+    elif mode == "given":
+        if not isinstance(sample.row.get(column), str | int | float):
+            raise RowError(f"the row has no answer in the column '{column}' (`answer.column`)")
     elif mode in ("likelihood", "letter"):
         if not sample.choices:
             raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
@@ -146,6 +163,10 @@ def check_sample(mode: schema.Mode, sample: Sample) -> None:
             raise RowError(f"the row has {len(sample.choices)} choices, and there are 26 letters")
     elif mode == "continuation" and not sample.target:
         raise RowError("the row has no target to compute the likelihood of (`sample.target`)")
+
+
+def _nothing(sample: Sample) -> str:
+    return ""
 
 
 def _check_pair(sample: Sample) -> None:
@@ -159,33 +180,83 @@ def _check_pair(sample: Sample) -> None:
         raise RowError("the row has not exactly one right class (`sample.target`)")
 
 
-def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, renderer: Renderer) -> Strategy:
-    """The strategy of the mode over the renderer."""
-    from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
-    from evalwright.strategies.classify import ClassifyPair
-    from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
-    from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
-
-    mode, prompt = file.answer.mode, file.prompt
-    # After a chat template's own opening of the answer there is nothing to set apart from.
-    delimiter = prompt.delimiter if form == "text" or prompt.prefill else ""
-    strategy: Any
-    if mode == "generate":
-        sampling = Sampling(**{**drawing.model_dump(), "stop": tuple(drawing.stop or ())})
-        several = is_conversation(file)
-        strategy = (
-            Conversation(renderer, renderer.turns, sampling) if several else SingleDraw(renderer, sampling)
+def with_mode_of_strategy(file: schema.TaskFile, document: Document) -> schema.TaskFile:
+    """The file with the mode that its strategy is of. Raises TaskError where the two contradict each other."""
+    if file.strategy is None:
+        return file
+    mode = MODES.get(file.strategy.name, "generate")
+    answer = file.answer
+    if "mode" in answer.model_fields_set and answer.mode != mode:
+        raise document.error(
+            ("strategy",),
+            f"the strategy '{file.strategy.name}' is of the mode {mode}, and `answer.mode` is {answer.mode}: leave one out.",
         )
-    elif mode in ("perplexity", "classify"):
-        strategy = (TextLikelihood if mode == "perplexity" else ClassifyPair)(renderer)
-    else:
-        kinds = {
-            "likelihood": ChooseByLikelihood,
-            "letter": ChooseByLetter,
-            "continuation": ContinuationLikelihood,
-        }
-        strategy = kinds[mode](renderer, delimiter)
+    column = file.strategy.options.get("column") if mode == "given" else answer.column
+    return file.model_copy(update={"answer": answer.model_copy(update={"mode": mode, "column": column})})
+
+
+def strategy_of(
+    file: schema.TaskFile,
+    document: Document,
+    form: Form,
+    drawing: schema.Drawing,
+    renderer: Renderer,
+    scorers: Sequence[Scorer],
+) -> Strategy:
+    """The strategy that the file names, or that of its mode, over the renderer. Raises TaskError at what does not fit."""
+    mode, prompt, several = file.answer.mode, file.prompt, is_conversation(file)
+    setup = Setup(
+        renderer,
+        _sampling(drawing),
+        renderer.turns if several else None,
+        # After a chat template's own opening of the answer there is nothing to set apart from.
+        delimiter=prompt.delimiter if form == "text" or prompt.prefill else "",
+        separator=prompt.separator,
+        reader=lambda use: _reader(use, scorers),
+        scorer=lambda use: _scorer(use, scorers),
+    )
+    name = "conversation" if several else "single-draw"
+    if mode != "generate":
+        name = next(known for known, own in MODES.items() if own == mode)
+    options: dict[str, Any] = {} if file.answer.column is None else {"column": file.answer.column}
+    if file.strategy is not None:
+        name, options = file.strategy.name, plain(file.strategy.options)
+    try:
+        made = bind(name, setup, options)
+    except UsageError as error:
+        raise document.error(("strategy",), str(error)) from None
     if form == "chat":
-        strategy.needs = strategy.needs | {"chat"}
-    made: Strategy = strategy
+        made.needs = made.needs | {"chat"}
     return made
+
+
+def _sampling(drawing: schema.Drawing) -> Sampling:
+    return Sampling(**{**drawing.model_dump(), "stop": tuple(drawing.stop or ())})
+
+
+def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
+    """What a task's definition says of its strategy, with all its options; nothing where the mode says it."""
+    if file.strategy is None or file.strategy.name in MODES:
+        return {}
+    name = file.strategy.name
+    return {"strategy": {"name": name, "options": options_of(name, file.strategy.options)}}
+
+
+def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:
+    """How answers are read: by the task's first scorer, by one of its scorers, or by any scorer with options."""
+    kind, options = (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)
+    return reader(kind, options)
+
+
+def _scorer(use: Any, scorers: Sequence[Scorer]) -> Scorer:
+    return bind_scorer(*_use_of(use, scorers))
+
+
+def _use_of(use: Any, scorers: Sequence[Scorer]) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(use, str):
+        return next(((one.kind, one.options) for one in scorers if one.name == use), (use, {}))
+    if isinstance(use, Mapping) and isinstance(use.get("scorer"), str):
+        return use["scorer"], {name: value for name, value in use.items() if name != "scorer"}
+    raise ConfigurationError(
+        f"A scorer is named by a name, or by {{scorer: NAME, option: value}}, not {use!r}."
+    )

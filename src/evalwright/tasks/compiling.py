@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
 from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
@@ -16,9 +16,11 @@ from evalwright.tasks.answering import (
     drawing_of,
     form_of,
     recorded_drawing,
+    recorded_strategy,
     shot_template,
     strategy_of,
     user_template,
+    with_mode_of_strategy,
 )
 from evalwright.tasks.datasets.opening import Filter, open_sources
 from evalwright.tasks.datasets.rows import Rows
@@ -40,7 +42,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
     Raises TaskError with file and line, DatasetError with file and row, UnknownName, MissingExtra.
     """
     document = with_prompt_file(definition.document, definition.variables)
-    file = validated(document)
+    file = with_mode_of_strategy(validated(document), document)
     form = form_of(file, document, prompt_format, chat)
     drawing = drawing_of(file, form)
     check_mode(file, document, drawing)
@@ -56,11 +58,12 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         open_ended=file.answer.mode == "generate",
         exact=file.answer.mode in ("perplexity", "classify"),
     )
-    samples, pool = _Data(file, document, definition.variables, renderer, scorers).load()
+    strategy = strategy_of(file, document, form, drawing, renderer, scorers)
+    samples, pool = _Data(file, document, definition.variables, renderer, scorers, strategy).load()
     return Task(
         name=file.task,
         samples=samples,
-        strategy=strategy_of(file, form, drawing, renderer),
+        strategy=strategy,
         scorers=scorers,
         metrics=metrics,
         version=file.version,
@@ -84,12 +87,14 @@ class _Data:
         variables: Mapping[str, Any],
         renderer: Renderer,
         scorers: tuple[Scorer, ...],
+        strategy: Strategy,
     ) -> None:
         self.file = file
         self.document = document
         self.variables = variables
         self.renderer = renderer
         self.scorers = scorers
+        self.strategy = strategy
         known = plain(file.metadata)
         self.defaults = {
             name: known[name] for name in KNOWN_METADATA if isinstance(known.get(name), str | int | float)
@@ -126,7 +131,7 @@ class _Data:
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
     def _check(self, sample: Sample) -> bytes:
-        check_sample(self.file.answer.mode, sample)
+        check_sample(self.file.answer, sample, self.strategy)
         check_scorers(self.scorers, sample)
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:
@@ -156,7 +161,7 @@ class _Data:
             task=lambda: [
                 places,
                 self.renderer.form,
-                plain(self.file.model_dump()),
+                plain({**self.file.model_dump(exclude={"strategy"}), **recorded_strategy(self.file)}),
                 pool.content_hash if pool else "",
             ],
             empty=self.document.at(where_at if where else dataset_at),
@@ -212,8 +217,12 @@ def _resolved(
     else:
         prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
     out["answer"] = {"mode": file.answer.mode}
+    if file.answer.column is not None:
+        out["answer"]["column"] = file.answer.column
     if file.answer.mode == "generate":
         out["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
+    out.pop("strategy", None)
+    out |= recorded_strategy(file)
     out["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
     ]

@@ -81,10 +81,19 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     out = dict(base)
     for key, value in over.items():
         below = out.get(key)
+        if key == "strategy" and isinstance(value, Mapping):
+            below = _below_strategy(below, value)
         out[key] = (
             merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
         )
     return out
+
+
+def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
+    """The strategy that another is put over: its options, unless it is another strategy."""
+    own = {"name": below} if isinstance(below, str) else below
+    same = isinstance(own, Mapping) and over.get("name", own.get("name")) == own.get("name")
+    return own if same else None
 
 
 def expand(document: Document) -> list[Definition]:

@@ -10,9 +10,10 @@ from typing import Any, Literal
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.tasks import dialects
+from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
-from evalwright.tasks.overrides import with_overrides
+from evalwright.tasks.overrides import nested, with_overrides
 from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
@@ -101,6 +102,9 @@ def find_definitions(
     path, member = _as_path(name)
     if path is not None:
         return list(_members(_expanded(read_document(path), overrides, trust), member, shown(path)))
+    if (data := as_data_file(name)) is not None:
+        rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
+        return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
     from evalwright.tasks import decorator
 
     registered = decorator.find(name)

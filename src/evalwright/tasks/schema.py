@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.yaml_files import kind_of, plain
 
-Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify"]
+Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify", "given"]
 Format = Literal["auto", "chat", "text"]
 
 
@@ -183,12 +183,32 @@ class Drawing(Part):
 
 
 class Answer(Drawing):
-    """How an answer is formed. `text` and `chat` hold settings for one form of prompt only."""
+    """How an answer is formed. column: of the answers, where the mode is `given`. `text` and `chat` hold settings for one form of prompt only."""
 
     mode: Mode = "generate"
+    column: Text | None = None
     draws: int = Field(default=1, ge=1)
     text: Drawing | None = None
     chat: Drawing | None = None
+
+
+class StrategyUse(Part):
+    """A strategy with its options."""
+
+    name: Text
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if not isinstance(value, Mapping) or "name" not in value:
+            raise ValueError(
+                f"a strategy is a name, or a mapping with `name` and its options, not {kind_of(value)}"
+            )
+        rest = {key: item for key, item in value.items() if key not in ("name", "options")}
+        return {"name": value["name"], "options": {**dict(value.get("options") or {}), **rest}}
 
 
 class ScorerUse(Part):
@@ -254,6 +274,7 @@ class TaskFile(Part):
     sample: Sample = Field(default_factory=Sample)
     prompt: Prompt = Field(default_factory=Prompt)
     answer: Answer = Field(default_factory=Answer)
+    strategy: StrategyUse | None = None
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
     score_as_empty: list[Literal["cut", "filtered", "refused"]] | None = None

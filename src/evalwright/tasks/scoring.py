@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
 from evalwright.core.errors import UsageError, closest
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
+from evalwright.tasks.dialects import Rules
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
+
+Scored = TypeVar("Scored", Task, Rules)
 
 DEFAULT_SCORER = {
     "generate": "exact-match",
@@ -16,6 +23,7 @@ DEFAULT_SCORER = {
     "continuation": "likelihood",
     "perplexity": "perplexity",
     "classify": "classification",
+    "given": "exact-match",
 }
 """The scorer of a mode, where a task names none."""
 
@@ -26,6 +34,7 @@ DEFAULT_METRICS = {
     "continuation": ("accuracy", "token-perplexity"),
     "perplexity": ("word-perplexity", "byte-perplexity", "bits-per-byte"),
     "classify": ("accuracy", "balanced-accuracy", "auroc"),
+    "given": ("accuracy",),
 }
 """The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, accuracy."""
 
@@ -52,6 +61,25 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     return tuple(bound.values())
 
 
+def with_second(scorers: Sequence[Scorer], second: Mapping[str, Any]) -> tuple[Scorer, ...]:
+    """Scorers with a second one for what their rules leave undecided, where they name none themselves. Raises ConfigurationError."""
+    from evalwright.scorers.registry import BY_RULES, bind
+
+    return tuple(
+        bind(one.kind, {"undecided": dict(second), **one.options}, one.name) if one.kind in BY_RULES else one
+        for one in scorers
+    )
+
+
+def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
+    """The task with a second scorer (see `with_second`), in its definition too."""
+    scorers = with_second(task.scorers, second)
+    options = {one.name: dict(one.options) for one in scorers}
+    recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
+    definition = {**task.definition, "scorers": recorded} if recorded else task.definition
+    return replace(task, scorers=scorers, definition=definition)
+
+
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
     """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike."""
     if any(scorer.kind != "similarity" for scorer in scorers):
@@ -71,6 +99,7 @@ def metrics_of(
 ) -> tuple[MetricSpec, ...]:
     """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
     from evalwright.metrics.registry import registry
+    from evalwright.metrics.repeats import shown_name
 
     given = file.metrics
     if given is None:
@@ -90,15 +119,39 @@ def metrics_of(
                 at,
                 f"the metric '{use.use}' uses the scorer '{column}', which the task does not have. {hint}",
             )
-        label = use.name or (use.use if column == columns[0] else f"{column}-{use.use}")
+        shown = shown_name(use.use, use.options)
+        label = use.name or (shown if column == columns[0] else f"{column}-{shown}")
         if label in out:
             raise document.error(at, f"two metrics have the label '{label}'; give one another `name`.")
         options = plain(use.options)
         try:
             registry.check_options(use.use, options)
+            _check_repeats(use.use, options, file.answer.draws, scorers[columns.index(column)])
         except UsageError as error:
             raise document.error(at, str(error)) from None
         out[label] = MetricSpec(label, use.use, column, options)
     if not out:
         raise document.error(("metrics",), "a task needs at least one metric.")
     return tuple(out.values())
+
+
+def _check_repeats(kind: str, options: Mapping[str, Any], draws: int, scorer: Scorer) -> None:
+    """Raise UsageError where a metric over repeats cannot be made of so many, or its scorer reads nothing to vote on."""
+    from evalwright.metrics.repeats import KINDS, OF_VOTES, check_k
+    from evalwright.scorers.reading import reader
+
+    if kind in KINDS:
+        check_k(kind, options, draws)
+    if kind in OF_VOTES:
+        reader(scorer.kind, scorer.options)
+
+
+def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
+    """A task, or the rules of one, whose scorers also say what each answer says, where a metric votes on that. Raises UsageError."""
+    from evalwright.metrics.repeats import OF_VOTES, SAID
+    from evalwright.scorers.reading import saying
+
+    voted = {metric.scorer for metric in one.metrics if metric.kind in OF_VOTES}.difference(kept)
+    if not voted:
+        return one
+    return replace(one, scorers=tuple(saying(own, SAID) if own.name in voted else own for own in one.scorers))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.requests import Message
-from evalwright.scorers.consistency.rubric import GRADES, question, read_verdict
-from evalwright.scorers.written_verdicts import BadVerdict, mark_of
+from evalwright.scorers.consistency.rubric import GRADES, question
+from evalwright.scorers.judge.forms import BadVerdict, mark_of
 
 ARTICLE = "The bridge reopened on Tuesday. It cost 3.1 million crowns."
 PARTS = ["The bridge is open.", "It cost 9 million."]
@@ -32,14 +32,14 @@ def verdict(**changes: Any) -> dict[str, Any]:
 
 def messages(article: str, parts: list[str]) -> tuple[Message, Message]:
     """The question as messages."""
-    prompt = question(article, parts)
+    prompt = question(article, parts).prompt()
     assert not isinstance(prompt, str)
     system, user = prompt
     return system, user
 
 
 def read(reply: str) -> Any:
-    return read_verdict(reply, ARTICLE, PARTS)
+    return question(ARTICLE, PARTS).read(reply)
 
 
 def test_a_verdict_is_read() -> None:
@@ -137,7 +137,7 @@ def test_the_question_shows_what_the_reader_reads() -> None:
     assert f'"check": "{MARK}"' in form
     for grade, (_, meaning) in GRADES.items():
         assert f"{grade}: {meaning}" in user.text
-    text = question(ARTICLE, PARTS, chat=False)
+    text = question(ARTICLE, PARTS).prompt(chat=False)
     assert isinstance(text, str)
     assert text.startswith(system.text)
     assert user.text in text
@@ -150,7 +150,7 @@ def test_material_cannot_close_its_own_tag() -> None:
     _, user = messages(ARTICLE, [hostile])
     assert user.text.count(f'</article mark="{mark}">') == 1
     with pytest.raises(BadVerdict, match="without the mark"):
-        read_verdict(json.dumps(verdict(sentences=SUPPORTED[:1], grade=4)), ARTICLE, [hostile])
+        question(ARTICLE, [hostile]).read(json.dumps(verdict(sentences=SUPPORTED[:1], grade=4)))
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 from evalwright import ScriptedModel, evaluate, open_model
 from evalwright.core.requests import Generate
 from evalwright.runs.reader import Run
-from evalwright.scorers.written_verdicts import mark_of
+from evalwright.scorers.judge.forms import mark_of
 from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 from support.verdict_judges import careful, chatty, gullible, thoughtful

@@ -31,7 +31,7 @@ from support.bounds import ends
         (r"60\text{ km/h}", "60", True),
         ("1939-1945", "1940-1946", None),
         ("10 m^2", "10", True),
-        ("9^9^9^9", "1", None),
+        ("9^9^9^9", "1", False),
         ("__import__('os')", "1", None),
     ],
 )
@@ -60,7 +60,7 @@ def test_long_formulas_are_bounded(piece: str) -> None:
         ("3:4", "It is 3 : 4.", "What is the ratio?", CORRECT),
         ("2, 3 and 5", "5, 3, 2", "Which primes divide 30?", CORRECT),
         ("9π", "28.27", "What is the area?", "undecided"),
-        ("x = 3", "x = -3, not 3", "Solve it.", "undecided"),
+        ("x = 3", "x = -3, not 3", "Solve it.", INCORRECT),
         ("5\\sqrt{2}", "\\sqrt{50}", "Simplify \\sqrt{50}.", "undecided"),
     ],
 )

@@ -90,7 +90,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
     """
     if not 0 < level < 1:
         raise ConfigurationError(f"The confidence level must be between 0 and 1, not {level:g}.")
-    judges = [judge for run in runs for judge in _judges(run, scorer)]
+    judges = [judge for run in runs for judge in judges_of(run, scorer)]
     if len(judges) < 2:
         found = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
@@ -125,7 +125,7 @@ def _same_answers(first: Records, other: Records) -> tuple[NDArray[np.int64], ND
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class RecordedJudge:
     """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which a part is a yes."""
 
     run: Run
@@ -144,7 +144,7 @@ class _Judge:
         return values, np.where(np.isnan(own) | np.isnan(values), values, own)
 
 
-def _judges(run: Run, wanted: str) -> Iterator[_Judge]:
+def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
     """The judges of a run, each scorer once however many tasks have it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
@@ -159,15 +159,15 @@ def _judges(run: Run, wanted: str) -> Iterator[_Judge]:
             bound = bind(scorer["kind"], scorer["options"], name)
         except UnknownName:  # of an imported run: its verdicts are all that is known
             if name == wanted or name == "consistency":
-                yield _Judge(run, name, "", "", math.nan, f"{scorer['options'].get('judge') or name}")
+                yield RecordedJudge(run, name, "", "", math.nan, f"{scorer['options'].get('judge') or name}")
             continue
         threshold = float(scorer["options"].get("threshold", 0.5))
         for role in bound.roles:
             model = run.data.get("roles", {}).get(role, {}).get("name", role)
-            yield _Judge(run, name, role, role if len(bound.roles) > 1 else "", threshold, str(model))
+            yield RecordedJudge(run, name, role, role if len(bound.roles) > 1 else "", threshold, str(model))
 
 
-def _names(judges: Sequence[_Judge]) -> list[str]:
+def _names(judges: Sequence[RecordedJudge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [judge.name for judge in judges]
     own = [(judge.name, judge.run.id) for judge in judges]
@@ -180,7 +180,7 @@ def _names(judges: Sequence[_Judge]) -> list[str]:
 
 def _agreement(
     run: Run,
-    judges: Sequence[_Judge],
+    judges: Sequence[RecordedJudge],
     votes: Columns,
     shown: Columns,
     clusters: NDArray[np.int64] | None,

@@ -333,7 +333,7 @@ def _notes(
         yield f"The pilot's {answers:,} answers are in the store: the run that follows requests only the rest."
     elif stored := sum(usage.stored or 0 for usage in models.values()):
         yield f"The store has {stored:,} of the answers to all items: they are neither requested nor paid for again."
-    roles = sorted({role for task in planned[0].tasks for scorer in task.scorers for role in scorer.roles})
+    roles = sorted({role for task in planned[0].tasks for role in task.roles})
     if roles:
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
@@ -352,7 +352,7 @@ def _with_roles(
 ) -> Configuration:
     """With a model in every role that a scorer needs: as given, else that of a run gone by, else "..." to be filled in."""
     roles = dict(configuration.roles)
-    needed = {role for task in tasks for scorer in task.scorers for role in scorer.roles} - {TARGET}
+    needed = {role for task in tasks for role in task.roles} - {TARGET}
     for role in sorted(needed - roles.keys()):
         named = [(one.run.data["configuration"].get("roles") or {}).get(role) or {} for one in sources]
         found: Mapping[str, Any] = next((spec for spec in named if "model" in spec), {"model": "..."})

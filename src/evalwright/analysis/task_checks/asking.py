@@ -9,7 +9,7 @@ from itertools import count
 from evalwright.analysis.task_checks.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.running import checked_score
@@ -27,7 +27,7 @@ _LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
 def saying(text: str) -> Reply:
     """Every request is answered with this text."""
     return lambda place, request: Response(
-        text=text, finish_reason="stop", log_likelihood=_LIKELY, is_greedy=True
+        text, "", "stop", log_likelihood=_LIKELY, is_greedy=True, tokens=(TokenLogProb(text, _LIKELY),)
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import EvalwrightError, TaskError
+from evalwright.core.errors import EvalwrightError, RequestFailed, TaskError
 from evalwright.core.requests import (
     Classify,
     Generate,
@@ -18,11 +18,13 @@ from evalwright.core.requests import (
     Message,
     Prompt,
     Request,
+    Reward,
     RollingLogLikelihood,
 )
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
+from evalwright.strategies.generate import TARGET
 
 PLACEHOLDER = "(the model's answer)"
 
@@ -116,18 +118,30 @@ def preview(task: Task, index: int) -> list[Request]:
 async def requests_of(task: Task, sample: Sample) -> list[Request]:
     """The requests of a sample, each answered by a placeholder."""
     asked: list[Request] = []
+    judged = False
 
     async def ask(role: str, request: Request) -> Response:
+        nonlocal judged
+        judged = judged or role != TARGET
         asked.append(request)
-        return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=(0.5, 0.5))
+        values = (0.5,) if isinstance(request, Reward) else (0.5, 0.5)
+        token = TokenLogProb(PLACEHOLDER, 0.0)
+        return Response(PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=values, tokens=(token,))
 
-    await answered(task, sample, ask)
+    try:
+        await task.strategy(sample, ask, 0)
+    except RequestFailed:
+        if not judged:
+            raise  # else a placeholder is no verdict, and everything has been asked
     return asked
 
 
 async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
-    """The strategy's answer where `ask` answers it."""
-    return await task.strategy(sample, ask, 0)
+    """The strategy's answer where `ask` answers it; of one that chooses among draws with another model, that of a draw."""
+    strategy = task.strategy
+    while getattr(strategy, "roles", None) and hasattr(strategy, "inner"):
+        strategy = strategy.inner
+    return await strategy(sample, ask, 0)
 
 
 # -- texts --------------------------------------------------------------------------------------------------------------

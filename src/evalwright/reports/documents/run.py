@@ -29,11 +29,24 @@ MOST_SLICES = 12
 def run_document(run: Run, *, slices: bool = True) -> doc.Document:
     """What one run found (by slice too, where asked for), what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [*run_blocks(run, MOST_SLICES if slices else 0), doc.Heading("Files"), doc.Facts(files)]
+    blocks = [
+        *run_blocks(run, MOST_SLICES if slices else 0),
+        *_undecided(run),
+        doc.Heading("Files"),
+        doc.Facts(files),
+    ]
     if not slices and any(task.slices for task in run.tasks):
         keys = ", ".join(sorted({key for task in run.tasks for key in task.slices}))
         blocks.append(doc.Note(f"Scores by {keys}: evalwright runs show {run.folder}", "quiet"))
     return doc.Document(f"Run {run.id}", blocks)
+
+
+def _undecided(run: Run) -> Iterator[doc.Block]:
+    """What to do about answers that rules could not decide, where no judge was asked."""
+    n = sum(task.n_undecided for task in run.tasks)
+    if n and not run.data.get("roles"):
+        said = f"A judge can decide {numbers.counted(n, 'undecided answer')}: evalwright score {run.folder} --judge provider/name"
+        yield doc.Note(said, "quiet")
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
@@ -88,7 +101,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(_usage(run.data["usage"])))]
     machine = hardware_facts(run.data)
-    if machine:
+    if machine and run.data["model"].get("abilities", True):  # no model ran where the data held the answers
         blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
     return blocks
 
@@ -233,6 +246,8 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(f"{numbers.count(usage[key])} {words}" for key, words in named if usage.get(key)),
     ]
+    if saved := usage.get("answers", {}).get("saved_draws"):
+        parts.append(f"{numbers.counted(saved, 'draw')} saved because votes were decided")
     yield "Requests", ", ".join(parts)
     used: Mapping[str, int] = usage.get("usage", {})
     sides = []

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
 from evalwright.core.requests import Classify
 from evalwright.scorers.consistency.chunks import chunks
-from evalwright.scorers.consistency.rubric import Verdict, question, read_verdict
-from evalwright.scorers.written_verdicts import ask_verdict
+from evalwright.scorers.consistency.rubric import Verdict, question
+from evalwright.scorers.judge.asking import together, verdict
+from evalwright.scorers.judge.options import whole_number
 
 Way = Literal["auto", "classify", "verdict"]
 WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
 RESERVED = ("score", "lowest")
 """Names of parts of a score, which a judge cannot have."""
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +89,6 @@ def _judge(given: Any, chunk_words: int) -> Judge:
     return Judge(given["role"], way, whole_number(given.get("chunk_words", chunk_words), "chunk_words"))
 
 
-def whole_number(value: Any, name: str, least: int = 0) -> int:
-    """An option that counts something. Raises ConfigurationError."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigurationError(
-            f"The option '{name}' must be a whole number of at least {least}, not {value!r}."
-        )
-    return value
-
-
 def check_judging(options: Mapping[str, Any]) -> None:
     """Raise ConfigurationError where the options of a scorer that asks judges of consistency are not what they must be."""
     read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
@@ -113,10 +102,13 @@ async def opinion(
     judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
 ) -> Opinion:
     """What a judge says of `text`, whose sentences are `parts`. Raises RequestFailed where a request or a verdict failed."""
-    way, chat = _way(judge, ask)
+    way = _way(judge, ask)
     pieces = chunks(premise, judge.chunk_words, how.overlap)
     if way == "verdict":
-        asked = [_verdict(judge.role, piece, parts, ask, chat, how.max_tokens) for piece in pieces]
+        # Without a schema, as it was always sent.
+        asked = [
+            verdict(judge.role, question(piece, parts), ask, how.max_tokens, schema=False) for piece in pieces
+        ]
         return _of_verdicts(judge.role, parts, await together(asked))
     wanted = list(parts) if how.by_sentence else [text]
     extra = list(parts) if how.reasons and not how.by_sentence else []
@@ -132,20 +124,11 @@ async def opinion(
     return Opinion(judge.role, min(best[: len(wanted)]), units)
 
 
-async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
-    """All of them side by side. All end, also where one failed; then the first failure is raised."""
-    found = await asyncio.gather(*work, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in found if not isinstance(one, BaseException)]
-
-
-def _way(judge: Judge, ask: Ask) -> tuple[Way, bool]:
-    """How to ask, and whether the model takes messages."""
+def _way(judge: Judge, ask: Ask) -> Way:
+    """How to ask."""
     known = abilities_of(ask, judge.role)
     if known is None:
-        return ("verdict" if judge.ask == "verdict" else "classify"), True
+        return "verdict" if judge.ask == "verdict" else "classify"
     way = judge.ask
     if way == "auto":
         way = "classify" if "classify" in known else "verdict"
@@ -154,7 +137,7 @@ def _way(judge: Judge, ask: Ask) -> tuple[Way, bool]:
         raise ConfigurationError(
             f"The model in the role '{judge.role}' can neither classify pairs nor write a verdict; it can do: {able}."
         )
-    return way, "chat" in known
+    return way
 
 
 async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> float:
@@ -167,13 +150,6 @@ async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> floa
         )
         raise RequestFailed(Failure("bad reply", "judge", message))
     return min(1.0, max(0.0, values[1]))
-
-
-async def _verdict(
-    role: str, premise: str, parts: Sequence[str], ask: Ask, chat: bool, max_tokens: int
-) -> Verdict:
-    prompt = question(premise, parts, chat=chat)
-    return await ask_verdict(role, prompt, lambda text: read_verdict(text, premise, parts), ask, max_tokens)
 
 
 def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -> Opinion:

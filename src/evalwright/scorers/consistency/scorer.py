@@ -23,9 +23,9 @@ from evalwright.scorers.consistency.judges import (
     check_judging,
     opinion,
     read_judges,
-    together,
-    whole_number,
 )
+from evalwright.scorers.judge.asking import together
+from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
 

@@ -17,7 +17,6 @@ from evalwright.scorers.consistency.judges import (
     check_judging,
     opinion,
     read_judges,
-    together,
 )
 from evalwright.scorers.grounding.support import (
     Case,
@@ -29,6 +28,7 @@ from evalwright.scorers.grounding.support import (
     read_case,
     rule_fault,
 )
+from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
 
 THRESHOLD = 0.5

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.instructions.language import speaks
+from evalwright.scorers.text.language import speaks
 
 Settings = Mapping[str, Any]
 Check = Callable[[str, Settings], bool]

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.consistency.judges import together, whole_number
+from evalwright.scorers.judge.asking import together, verdict
+from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.registry import checked, without_roles
-from evalwright.scorers.stress.rubric import Opinion, read_opinion, verdict_prompt
+from evalwright.scorers.stress.rubric import Opinion, asked_about
 from evalwright.scorers.stress.rules import (
     CLASSES,
     CREDIT,
@@ -28,7 +29,6 @@ from evalwright.scorers.stress.rules import (
     judge_by_rules,
     question_of,
 )
-from evalwright.scorers.written_verdicts import ask_verdict
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -114,17 +114,8 @@ def _special(answer: Answer) -> Ruling | None:
 
 
 async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tokens: int) -> Opinion:
-    known = abilities_of(ask, role)
-    if known is not None and "generate" not in known:
-        raise ConfigurationError(
-            f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
-        )
-    prompt = verdict_prompt(question.text, question.premise, answer, chat=known is None or "chat" in known)
-
-    def read(text: str) -> Opinion:
-        return read_opinion(text, question.text, question.premise, answer)
-
-    return await ask_verdict(role, prompt, read, ask, max_tokens)
+    asked = asked_about(question.text, question.premise, answer)
+    return await verdict(role, asked, ask, max_tokens, schema=False)  # as it was always sent
 
 
 def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score | Undecided:

@@ -20,7 +20,7 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(
 ANYWHERE = "any"
 """The line of a table for scripts without spaces."""
 _REVISION = re.compile(
-    r"(?:^|[.,;:!?…—–(\n]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,? )?(?:"
+    r"(?:^|[.,;:!?…—–(\n،؛。，、！？।]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,? )?(?:"
     + "|".join(row for code, row in _TABLES["revision_re"].items() if code != ANYWHERE)
     + rf")(?!\w)|{_TABLES['revision_re'][ANYWHERE]}",
     re.IGNORECASE,

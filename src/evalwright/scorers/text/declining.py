@@ -24,7 +24,7 @@ REFUSAL, NO_INFORMATION = "refusal", "no information"
 MOST_WORDS, MOST_CHARACTERS = 120, 2000
 """A longer text does not decline, however it begins."""
 
-_SPACELESS = ("zh", "ja", "th")
+_SPACELESS = ("zh", "ja", "th", "my", "km", "lo")
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
 _SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 

