@@ -16,6 +16,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.scorers.judge.criteria import read_criteria
 from evalwright.tasks.data_files import as_data_file, named_columns
+from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -126,6 +127,8 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]
+    if given.get("image_urls"):
+        os.environ[VARIABLE] = BY_FLAG
     if given["roles"] or given["role_arguments"] or given["judges"]:
         out["roles"] = role_specs(given["roles"], given["role_arguments"], given["judges"])
     if given["where"]:
