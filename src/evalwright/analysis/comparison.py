@@ -409,12 +409,21 @@ def _flips(
     run: Run, found: Matrix, higher: NDArray[np.bool_], lower: NDArray[np.bool_], most: int
 ) -> tuple[Flip, ...]:
     """The first `most` items of each direction, in the order of the run, whose scores differ."""
-    places = {int(found.keys[place]): int(place) for side in (higher, lower) for place in side.nonzero()[0]}
     left = {True: min(most, int(higher.sum())), False: min(most, int(lower.sum()))}
     flips: list[Flip] = []
-    for row in islice(run.rows(), MOST_READ) if any(left.values()) else ():
-        place = places.pop(hashed(row["id"]), None) if row["task"] == found.measure.task else None
-        if place is not None and left[side := bool(higher[place])]:
+    if not any(left.values()):
+        return ()
+    order = np.argsort(found.keys, kind="stable")
+    seen: set[str] = set()
+    for row in islice(run.rows(), MOST_READ):
+        if row["task"] != found.measure.task or row["id"] in seen:
+            continue
+        seen.add(row["id"])
+        key = hashed(row["id"])
+        place = order[min(int(np.searchsorted(found.keys, key, sorter=order)), len(order) - 1)]
+        if found.keys[place] != key:
+            continue
+        if (higher[place] or lower[place]) and left[side := bool(higher[place])]:
             left[side] -= 1
             flips.append(Flip(found.measure.task, row["id"], *map(float, found.values[:, place])))
             if not any(left.values()):

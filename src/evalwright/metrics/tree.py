@@ -54,17 +54,6 @@ class Node:
         """What the average is made of. sizes: items of each task that has a number. () where the node has no number."""
         return tuple(self._samples(sizes, False))
 
-    def leaf_weights(self, sizes: Mapping[str, int]) -> dict[str, float]:
-        """How much each task weighs in the node's value; they add to 1. {} where the node has no number."""
-        out: dict[str, float] = {}
-        for one in self.samples(sizes):
-            total = sum(sizes[task] for task in one.tasks)
-            out |= {
-                task: one.weight * (sizes[task] / total if total else 1 / len(one.tasks))
-                for task in one.tasks
-            }
-        return out
-
     def missing(self, there: Collection[str]) -> tuple[str, ...]:
         """The tasks below that are not among those that have a number."""
         return tuple(task for task in self.tasks if task not in there)

@@ -24,6 +24,7 @@ from evalwright.runs.scores import (
     SliceValues,
     cluster_code,
     hashed,
+    in_order,
     row_means,
     sample_content,
 )
@@ -150,7 +151,7 @@ class TaskTally:
             if 0 < len(column.names) <= MOST_VALUES
         }
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return ScoreTable(keys, clusters, contents, scores, missing, slices)
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices))
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""

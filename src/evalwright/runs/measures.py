@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from evalwright.statistics import Estimate, PairedComparison, UnpairedComparison
     from evalwright.statistics.jackknife import SharedGroups
+    from evalwright.statistics.paired import Paired
 
 Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
@@ -133,19 +134,24 @@ class Matrix:
 
     def part(self, items: NDArray[np.bool_]) -> Matrix:
         """The matrix of some items."""
+        import numpy as np
+
+        if items.all():
+            return self
+        chosen = np.flatnonzero(items)
         return replace(
             self,
-            keys=self.keys[items],
-            values=self.values[:, items],
-            asked=self.asked[:, items],
-            missing=self.missing[:, items],
-            clusters=None if self.clusters is None else self.clusters[items],
+            keys=self.keys[chosen],
+            values=self.values[:, chosen],
+            asked=self.asked[:, chosen],
+            missing=self.missing[:, chosen],
+            clusters=None if self.clusters is None else self.clusters[chosen],
             slices={
-                key: SliceCodes(found.names, found.codes[items])
+                key: SliceCodes(found.names, found.codes[chosen])
                 for key, found in ({} if self.scores else self.slices).items()
             },
             # That of groups stays: it is of the items beneath.
-            pairing=self.pairing and (self.pairing if self.scores else self.pairing.only(items)),
+            pairing=self.pairing and (self.pairing if self.scores else self.pairing.only(chosen)),
         )
 
     def counted(self, row: int) -> Matrix:
@@ -176,10 +182,11 @@ def make_matrix(
     keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
     asked, missing = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
-    clusters = ~keys  # an item without a cluster is alone: `cluster_code`
+    clustered = any(one.clustered for one in scores)
+    clusters = ~keys if clustered else None  # an item without a cluster is alone: `cluster_code`
     for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
         values[row, places], asked[row, places], missing[row, places] = one.values, True, one.missing
-        if one.clustered:
+        if clusters is not None and one.clustered:
             named = one.clusters != ~one.keys
             clusters[places[named]] = one.clusters[named]
     form = _form(results, [one.values for one in scores])
@@ -189,8 +196,7 @@ def make_matrix(
     bounded = main.kind in BOUNDED
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
-    clustered = any(one.clustered for one in scores)
-    return Matrix(measure, keys, values, asked, missing, clusters if clustered else None, found, pairing)
+    return Matrix(measure, keys, values, asked, missing, clusters, found, pairing)
 
 
 def matrices(
@@ -328,35 +334,64 @@ def _of_groups(
     return replace(whole, slices=found.slices, within=parts)
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two rows of a matrix put together, to be compared at any level."""
+
+    rows: tuple[int, int]
+    of: Matrix
+    scores: Paired
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of no difference."""
+        return math.nan if self._unbounded else self.scores.p_value
+
+    @property
+    def _unbounded(self) -> bool:
+        """Whether items failed under a metric of groups: nothing bounds what it would have been."""
+        return self.of.scores is not None and bool(self.of.failed[list(self.rows)].any())
+
+    def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
+        """What is said of the two, on the items that both were asked."""
+        import numpy as np
+
+        found, made = self.of, self.scores.comparison(level, power)
+        if found.scores is None:
+            return made
+        # What it rests on are items, and the groups are how that was found out.
+        both = found.scores.asked[list(self.rows)].all(axis=0)
+        n = int(common_counts(found)[self.rows])
+        own = found.scores.clusters
+        if self._unbounded:
+            made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
+        return replace(
+            made,
+            n=n,
+            n_missing=int(both.sum()) - n,
+            n_clusters=None if own is None else len(np.unique(own[both])),
+            test=f"jackknife t (G = {made.n})" if made.n > 1 else made.test,
+            discordant=None,
+        )
+
+
+def pair_of(found: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
+    """Two rows of a matrix on the items that both were asked."""
+    from evalwright.statistics.paired import paired
+
+    part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
+    both = paired(
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
+    return Pair(rows, found, both)
+
+
 def paired_of(
     found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95, power: float = 0.8
 ) -> PairedComparison:
     """Two rows of a matrix compared on the items that both were asked."""
-    import numpy as np
-
-    from evalwright.statistics import compare_paired
-
-    part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
-    made = compare_paired(
-        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters, level=level, power=power,
-        value_range=found.measure.value_range,
-    )  # fmt: skip
-    if found.scores is None:
-        return made
-    # What it rests on are items, and the groups are how that was found out.
-    both = found.scores.asked[list(rows)].all(axis=0)
-    n = int(common_counts(found)[rows])
-    own = found.scores.clusters
-    if found.failed[list(rows)].any():  # nothing bounds what such a metric would have been
-        made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
-    return replace(
-        made,
-        n=n,
-        n_missing=int(both.sum()) - n,
-        n_clusters=None if own is None else len(np.unique(own[both])),
-        test=f"jackknife t (G = {made.n})" if made.n > 1 else made.test,
-        discordant=None,
-    )
+    return pair_of(found, rows).comparison(level, power)
 
 
 def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:

@@ -38,7 +38,7 @@ class Pairing:
     renumbered: NDArray[np.int64]
     unknown: NDArray[np.int64]
 
-    def only(self, items: NDArray[np.bool_]) -> Pairing:
+    def only(self, items: NDArray[np.intp]) -> Pairing:
         """Of some of the items, which stand in no run's own order. What differs between the runs stays that of all."""
         return replace(self, keys=self.keys[items], contents=self.contents[items], places=())
 
@@ -48,6 +48,14 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     import numpy as np
 
     runs = len(scores)
+    first_run = scores[0]
+    if all(
+        np.array_equal(one.keys, first_run.keys) and np.array_equal(one.contents, first_run.contents)
+        for one in scores[1:]
+    ):
+        none, places = np.zeros((runs, runs), np.int64), np.arange(len(first_run.keys))
+        unknown = np.full(runs, np.count_nonzero(first_run.contents == UNKNOWN))
+        return Pairing(first_run.keys, first_run.contents, (places,) * runs, none, none, unknown)
     ids = np.concatenate([one.keys for one in scores])
     run = np.repeat(np.arange(runs), [len(one.keys) for one in scores])
     contents = np.concatenate([one.contents for one in scores])

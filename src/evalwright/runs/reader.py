@@ -123,7 +123,7 @@ class Run:
             with _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
                 for number, line in enumerate(lines, 1):
                     try:
-                        row = fast(line)
+                        row = fast(line, cache_strings="keys")
                     except ValueError:
                         row = _parsed(line, f"{path}, line {number}")
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:

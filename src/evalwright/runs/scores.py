@@ -10,12 +10,11 @@ import contextlib
 import json
 import os
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
@@ -37,7 +36,7 @@ KEPT_FILE = ".scores.npz"
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 4
+FORMAT = 5
 """Of the file of kept arrays; one of another format is made anew."""
 
 ANY = ""
@@ -148,7 +147,7 @@ def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()
     A key that no item has, or that has more than MOST_VALUES values, is not among the slices. Raises RunError where the
     records cannot be read.
     """
-    tables = _tables(run, slices)
+    tables = _tables(run, {*scorers.values(), ANY}, slices)
     out = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
@@ -170,11 +169,9 @@ def paired_scores(
 
 def hashed(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    code: int = _number(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest())[0]
-    return code
+    return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), signed=True)
 
 
-_number = Struct(">q").unpack
 _hashed_again = lru_cache(maxsize=256)(hashed)
 """For names that come many times in a row."""
 
@@ -195,7 +192,8 @@ def row_content(row: Mapping[str, Any]) -> int:
     row record that row as the metadata `doc`, and it is the question. UNKNOWN where nothing is recorded; even where only
     targets and choices are: two such codes tell questions apart, but equal ones do not make them one (`names_question`).
     """
-    if isinstance(doc := row.get("metadata", _NONE).get("doc"), Mapping):
+    metadata = row.get("metadata")
+    if metadata and (doc := metadata.get("doc")) is not None and isinstance(doc, Mapping):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
     question, targets, choices, passages = (
         row["input"],
@@ -259,7 +257,8 @@ def unit_codes(
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer.
+    """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters (empty: no item has one), and the
+    scores by scorer.
 
     missing: by scorer, whether a record has no score because something failed or rules could not decide; under the name ANY where
     the request failed, for scorers that have no score at all; contents: `row_content`
@@ -282,28 +281,47 @@ def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
 
+def in_order(table: ScoreTable) -> ScoreTable:
+    """The table with its rows in the order of keys, draws of an item in the order in which they were."""
+    import numpy as np
+
+    order = np.argsort(table.keys, kind="stable")
+    return replace(
+        table,
+        keys=table.keys[order],
+        clusters=table.clusters[order] if len(table.clusters) else table.clusters,
+        contents=table.contents[order],
+        scores={name: column[order] for name, column in table.scores.items()},
+        missing={name: column[order] for name, column in table.missing.items()},
+        slices={key: SliceCodes(found.names, found.codes[order]) for key, found in table.slices.items()},
+    )
+
+
 def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> ItemScores:
     """Mean scores by item of one scorer, with the values of some metadata keys."""
     import numpy as np
 
-    unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)
     name = scorer if scorer in table.scores else ANY
-    found, lost = table.scores.get(name), table.missing.get(name)
-    if found is None or lost is None:
-        found, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
-    there = ~np.isnan(found)
-    counts = np.bincount(inverse, weights=there, minlength=len(unique))
-    sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
-    means = np.divide(sums, counts, out=np.full(len(unique), np.nan), where=counts > 0)
-    clustered = len(table.clusters) > 0
+    means, lost = table.scores.get(name), table.missing.get(name)
+    if means is None or lost is None:
+        means, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
+    first: slice | NDArray[np.intp] = slice(None)  # where each item begins
+    if not (table.keys[1:] > table.keys[:-1]).all():
+        first = np.flatnonzero(np.r_[True, table.keys[1:] != table.keys[:-1]])
+        there = ~np.isnan(means)
+        counts = np.add.reduceat(there, first, dtype=np.int64)
+        sums = np.add.reduceat(np.where(there, means, 0.0), first)
+        means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
+        lost = np.logical_or.reduceat(lost, first)
     kept = {
         key: SliceCodes(table.slices[key].names, table.slices[key].codes[first])
         for key in slices
         if key in table.slices
     }
-    clusters = table.clusters[first] if clustered else unique
-    missing = (np.bincount(inverse, weights=lost, minlength=len(unique)) > 0) & (counts == 0)
-    return ItemScores(unique, means, clusters, clustered, table.contents[first], missing, kept)
+    keys, clustered = table.keys[first], len(table.clusters) > 0
+    clusters = table.clusters[first] if clustered else keys
+    missing = lost & np.isnan(means)
+    return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, kept)
 
 
 def _nothing() -> ItemScores:
@@ -336,16 +354,23 @@ class _Rows:
         self.clustered = self.clustered or bool(cluster)
         if row.get("failure"):
             self.failed.append(count)
-        for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
-            self.missing.setdefault(name, array("q")).append(count)
+        if "score_failures" in row or "undecided" in row:
+            for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
+                self.missing.setdefault(name, array("q")).append(count)
         for name, score in row["scores"].items():
-            column = self.scores.setdefault(name, array("d"))
-            column.extend([NAN] * (count - len(column)))
+            column = self.scores.get(name)
+            if column is None:
+                column = self.scores[name] = array("d")
+            if len(column) < count:
+                column.extend([NAN] * (count - len(column)))
             value = score["value"]
             column.append(NAN if value is None else value)
-        for name, value in row.get("metadata", {}).items():
-            if isinstance(value, str | int):  # other values make no slices
-                self.slices.setdefault(name, SliceValues()).add(count, value)
+        for name, value in row.get("metadata", _NONE).items():
+            if isinstance(value, (str, int)):  # other values make no slices
+                values = self.slices.get(name)
+                if values is None:
+                    values = self.slices[name] = SliceValues()
+                values.add(count, value)
 
     def table(self) -> ScoreTable:
         import numpy as np
@@ -365,7 +390,7 @@ class _Rows:
             if 0 < len(values.names) <= MOST_VALUES
         }
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True)
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True))
 
 
 class SliceValues:
@@ -393,10 +418,11 @@ class SliceValues:
         return SliceCodes(tuple(self.names), codes)
 
 
-def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
+def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
+    """The arrays of a run, by task; those that are kept with the wanted columns alone."""
     mark = _mark(run)
-    kept = _kept(run.folder / KEPT_FILE, mark)
-    if kept is not None and all(table.whole or {*slices} <= {*table.slices} for table in kept.values()):
+    kept = _kept(run.folder / KEPT_FILE, mark, scorers, slices)
+    if kept is not None:
         return kept
     rows: dict[str, _Rows] = {}
     for row in run.rows():
@@ -418,8 +444,10 @@ def _mark(run: Run) -> list[Any]:
     return [found.st_size, found.st_mtime_ns, run.data["samples"].get("sha256")]
 
 
-def _kept(file: Path, mark: list[Any]) -> dict[str, ScoreTable] | None:
-    """The arrays in the file, if they were made from these records."""
+def _kept(
+    file: Path, mark: list[Any], scorers: Collection[str], slices: Collection[str]
+) -> dict[str, ScoreTable] | None:
+    """The arrays in the file, if they were made from these records and those wanted are there."""
     import numpy as np
 
     if not mark or not file.is_file():
@@ -429,21 +457,27 @@ def _kept(file: Path, mark: list[Any]) -> dict[str, ScoreTable] | None:
             head = json.loads(str(arrays["head"]))
             if head["mark"] != mark or head.get("format") != FORMAT:
                 return None
-            return {
-                task: ScoreTable(
+            if not all(
+                whole or {*slices} <= {key for key, _ in there} for _, _, there, whole in head["tasks"]
+            ):
+                return None
+            out = {}
+            for place, (task, columns, there, whole) in enumerate(head["tasks"]):
+                wanted = [(number, name) for number, name in enumerate(columns) if name in scorers]
+                out[task] = ScoreTable(
                     arrays[f"{place}.keys"],
                     arrays[f"{place}.clusters"],
                     arrays[f"{place}.contents"],
-                    {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
-                    {name: arrays[f"{place}.missing.{number}"] for number, name in enumerate(scorers)},
+                    {name: arrays[f"{place}.{number}"] for number, name in wanted},
+                    {name: arrays[f"{place}.missing.{number}"] for number, name in wanted},
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
-                        for number, (key, names) in enumerate(slices)
+                        for number, (key, names) in enumerate(there)
+                        if key in slices
                     },
                     whole,
                 )
-                for place, (task, scorers, slices, whole) in enumerate(head["tasks"])
-            }
+            return out
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, EOFError):
         return None
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, paired_of
+from evalwright.runs.measures import Matrix, pair_of
 from evalwright.statistics import PairedComparison
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 
@@ -57,13 +59,18 @@ def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComp
     """Compare the first two runs of a matrix within each value of one of its keys."""
     codes = found.slices[key]
     common = found.of_items.common()
-    slices = {name: inside for name in sorted(codes.names) if (inside := found.slice(key, name)) is not None}
-    slices = {name: inside for name, inside in slices.items() if inside.common().any()}
-    p_values = [paired_of(inside).p_value for inside in slices.values()]
+    if found.clusters is not None:  # small numbers are put in order faster than hashes
+        found = replace(found, clusters=np.unique(found.clusters, return_inverse=True)[1])
+    pairs = {}
+    for name in sorted(codes.names):
+        inside = found.slice(key, name)
+        if inside is not None and inside.common().any():
+            pairs[name] = pair_of(inside)
+    p_values = [pair.p_value for pair in pairs.values()]
     level = interval_level(p_values, how, ALPHA)
     parts = [
-        SlicePart(name, agreeing(paired_of(inside, level=level), float(p)), float(p))
-        for (name, inside), p in zip(slices.items(), adjusted_p_values(p_values, how), strict=True)
+        SlicePart(name, agreeing(pair.comparison(level), float(p)), float(p))
+        for (name, pair), p in zip(pairs.items(), adjusted_p_values(p_values, how), strict=True)
     ]
     return SliceComparison(
         key=key,

@@ -107,56 +107,96 @@ def compare_paired(
     Raises ValueError for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores,
     and `level` or `power` outside (0, 1).
     """
-    check_level(level)
-    check_level(power, "power")
+    return paired(
+        a, b, missing=missing, clusters=clusters, binary=binary, value_range=value_range
+    ).comparison(level, power)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two models' scores put together once, to be compared at any level. `found`: 2 x 2, of which [0, 1] is a against b."""
+
+    found: AllPairs
+    clustered: bool
+    means: tuple[float, float]
+    difference: float
+    correlation: float
+    discordant: tuple[int, int] | None
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of no difference."""
+        return float(self.found.p_values()[0, 1])
+
+    def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
+        """Everything that is said of the two. Raises ValueError for a level or power outside (0, 1)."""
+        check_level(level)
+        check_level(power, "power")
+        found = self.found
+        n, units, error = int(found.n[0, 1]), int(found.units[0, 1]), float(found.error[0, 1])
+        n_missing = int(found.n_missing[0, 1])
+        low, high = (float(end[0, 1]) for end in found.limits(1 - level))
+        scored_low, scored_high = low, high
+        if n_missing:
+            scored_low, scored_high = (float(end[0, 1]) for end in found.scored_limits(1 - level))
+        if n == 0:
+            test = "none: no common item"
+        elif math.isnan(low) and n_missing:
+            test = "none: items failed, range not known"
+        elif units == 1:
+            test = "none: one cluster" if self.clustered else "none: one item"
+        elif math.isnan(low):
+            test = "none: no spread, range not known"
+        else:
+            test = ("clustered " if self.clustered else "") + ("t" if found.counts is None else "score test")
+        return PairedComparison(
+            n=n,
+            n_missing=n_missing,
+            n_clusters=units if self.clustered else None,
+            mean_a=self.means[0],
+            mean_b=self.means[1],
+            difference=self.difference,
+            low=low,
+            high=high,
+            level=level,
+            p_value=self.p_value,
+            test=test,
+            standard_error=error if error > 0 else None,
+            degrees_of_freedom=float(found.freedom[0, 1]),
+            effective_units=float(found.worth[0, 1]),
+            correlation=self.correlation,
+            smallest_visible_difference=float(found.visible(level, power)[0, 1]),
+            power=power,
+            discordant=self.discordant,
+            verdict=_verdict(low, high),
+            scored_low=scored_low,
+            scored_high=scored_high,
+            fillings=_fillings(found, level),
+        )
+
+
+def paired(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    missing: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    binary: bool | None = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> Paired:
+    """The two models' scores put together; arguments and errors as of `compare_paired`."""
     found, means, codes = paired_differences(
         a, b, missing=missing, clusters=clusters, value_range=value_range
     )
     right_or_wrong = bool(((means == 0.0) | (means == 1.0)).all())
     if binary and not right_or_wrong:
         raise ValueError("binary=True needs scores that are all 0 or 1")
-    n, units, error = int(found.n[0, 1]), int(found.units[0, 1]), float(found.error[0, 1])
-    low, high = (float(end[0, 1]) for end in found.limits(1 - level))
-    scored_low, scored_high = (float(end[0, 1]) for end in found.scored_limits(1 - level))
-    p_value = float(found.p_values()[0, 1])
-    if n == 0:
-        test = "none: no common item"
-    elif math.isnan(low) and found.n_missing[0, 1]:
-        test = "none: items failed, range not known"
-    elif units == 1:
-        test = "none: one item" if codes is None else "none: one cluster"
-    elif math.isnan(low):
-        test = "none: no spread, range not known"
-    else:
-        test = ("" if codes is None else "clustered ") + ("t" if value_range is None else "score test")
-    means_a, means_b = means
+    of_a, of_b = means
     discordant = None
-    if right_or_wrong and binary is not False and n:
-        discordant = int(np.count_nonzero(means_a > means_b)), int(np.count_nonzero(means_a < means_b))
-    return PairedComparison(
-        n=n,
-        n_missing=int(found.n_missing[0, 1]),
-        n_clusters=None if codes is None else units,
-        mean_a=_mean(means_a),
-        mean_b=_mean(means_b),
-        difference=_mean(means_a - means_b),
-        low=low,
-        high=high,
-        level=level,
-        p_value=p_value,
-        test=test,
-        standard_error=error if error > 0 else None,
-        degrees_of_freedom=float(found.freedom[0, 1]),
-        effective_units=float(found.worth[0, 1]),
-        correlation=_correlation(means_a, means_b),
-        smallest_visible_difference=float(found.visible(level, power)[0, 1]),
-        power=power,
-        discordant=discordant,
-        verdict=_verdict(low, high),
-        scored_low=scored_low,
-        scored_high=scored_high,
-        fillings=_fillings(found, level),
-    )
+    if right_or_wrong and binary is not False and len(of_a):
+        discordant = int(np.count_nonzero(of_a > of_b)), int(np.count_nonzero(of_a < of_b))
+    own = _mean(of_a), _mean(of_b)
+    return Paired(found, codes is not None, own, _mean(of_a - of_b), _correlation(of_a, of_b), discordant)
 
 
 def _fillings(found: AllPairs, level: float) -> tuple[Filling, Filling] | None:
@@ -190,9 +230,13 @@ def paired_differences(
     lost = checked_missing(missing, means)
     # Who was not asked an item is in no pair on it.
     asked = (lost | ~np.isnan(means)).all(axis=0)
-    means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
+    if not asked.all():
+        means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
     _check_range(means, value_range)
-    found = common_differences(means, cluster_codes(ids)[0], value_range, lost)
+    codes = cluster_codes(ids)[0]
+    if not lost.any():
+        return common_differences(means, codes, value_range), means, codes
+    found = common_differences(means, codes, value_range, lost)
     both = ~lost.any(axis=0)
     return found, means[:, both], cluster_codes(None if ids is None else ids[both])[0]
 
