@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import jsonschema
 import pytest
 
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
+from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample, Score
@@ -336,3 +338,27 @@ def test_a_published_grader_is_sent_as_it_is_and_answers_by_a_letter(
             bind("judge-correct", {"template": name})
     with pytest.raises(ConfigurationError, match="no effect"):
         bind("judge-correct", {**options, "instructions": "Be kind."})
+
+
+def test_images_go_to_judges_that_take_them() -> None:
+    png = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    image = Image.read(png, "dot.png")
+    shown = Answer(
+        "A dot.", prompt=(Message("user", ("What is it?", image)),), responses=(Response("A dot."),)
+    )
+    recorded = Answer(
+        "A dot.", prompt=(Message("user", ("What is it?", Image(b"", "image/png", digest="x"))),)
+    )
+    right = always(reason="r", grade=5)
+    for answer, options, expected in (
+        (shown, frozenset({"images"}), (image,)),
+        (shown, frozenset[str](), ()),
+        (recorded, frozenset({"images"}), ()),
+    ):
+        door = Door(options, judge=right)
+        scored("judge-rating", {"question": "Good?"}, Sample("s", "What is it?"), answer, door)
+        ((_, sent),) = door.sent
+        assert sent.prompt[-1].images == expected  # type: ignore[union-attr]
+        assert "<answer mark=" in sent.prompt[-1].text  # type: ignore[union-attr]

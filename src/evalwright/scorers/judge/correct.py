@@ -101,7 +101,7 @@ async def judge_correct(
             )
             return Opinion(float(found == "correct"), found, "by its letter")
         asked = question(_TASK, [*seen, ("answer", one.answer)], body, _FORM, dict)
-        given = await verdict(role, asked, ask, max_tokens, schema=schema)
+        given = await verdict(role, asked, ask, max_tokens, schema=schema, images=one.images)
         return Opinion(float(given["class"] == "correct"), given["class"], given["reason"])
 
     return await judged(roles, [turn], opinion, Scale(tuple(CLASSES)))
