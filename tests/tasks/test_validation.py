@@ -28,7 +28,7 @@ CASES = [
     ),
     (
         GOOD + "answer: {mode: likelyhood}\n",
-        "task.yaml:4: `answer.mode` must be generate, likelihood, letter, continuation, perplexity or classify, not 'likelyhood'. Did you mean likelihood?",
+        "task.yaml:4: `answer.mode` must be generate, likelihood, letter, continuation, perplexity, classify or given, not 'likelyhood'. Did you mean likelihood?",
     ),
     (
         GOOD + "answer:\n  max_tokens: many\n",

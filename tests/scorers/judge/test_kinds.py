@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
+from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample, Score
@@ -305,3 +308,57 @@ def test_a_model_that_does_not_write_is_no_judge() -> None:
         scored("judge-correct", {}, SAMPLE, "x", Classifier())
     with pytest.raises(UnknownName, match="judge-correct"):
         bind("judge-corect")
+
+
+def test_a_published_grader_is_sent_as_it_is_and_answers_by_a_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "Q: {question}\nGold: {target}\nSaid: {predicted_answer}\nA right, B wrong, C neither {json}"
+    Path("grader.txt").write_text(text, encoding="utf-8")
+    options = {"template": "grader.txt"}
+    for reply, label in (("A", "correct"), (" **B**.", "incorrect"), ("<think>A?</think>C", "not_attempted")):
+        door = Door(judge=lambda prompt: reply)  # noqa: B023
+        found = scored("judge-correct", options, SAMPLE, "It is {question}.", door)
+        assert (found.label, found.value) == (label, float(reply == "A"))
+        ((_, sent),) = door.sent
+        wanted = f"Q: {SAMPLE.input}\nGold: Santiago\nSaid: It is {{question}}.\nA right, B wrong, C neither {{json}}"
+        assert sent.prompt == (Message("user", wanted),)
+    for reply in ("A or B", "CORRECT", "", "D"):
+        with pytest.raises(RequestFailed) as caught:
+            scored("judge-correct", options, SAMPLE, "x", Door(judge=lambda prompt: reply))  # noqa: B023
+        assert caught.value.failure.party == "judge"
+    Path("bad.txt").write_text("{question} {target}", encoding="utf-8")
+    for name, said in (
+        ("bad.txt", "no slot for the answer"),
+        ("/etc/passwd", "working folder"),
+        ("none.txt", "read"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            bind("judge-correct", {"template": name})
+    with pytest.raises(ConfigurationError, match="no effect"):
+        bind("judge-correct", {**options, "instructions": "Be kind."})
+
+
+def test_images_go_to_judges_that_take_them() -> None:
+    png = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    image = Image.read(png, "dot.png")
+    shown = Answer(
+        "A dot.", prompt=(Message("user", ("What is it?", image)),), responses=(Response("A dot."),)
+    )
+    recorded = Answer(
+        "A dot.", prompt=(Message("user", ("What is it?", Image(b"", "image/png", digest="x"))),)
+    )
+    right = always(reason="r", grade=5)
+    for answer, options, expected in (
+        (shown, frozenset({"images"}), (image,)),
+        (shown, frozenset[str](), ()),
+        (recorded, frozenset({"images"}), ()),
+    ):
+        door = Door(options, judge=right)
+        scored("judge-rating", {"question": "Good?"}, Sample("s", "What is it?"), answer, door)
+        ((_, sent),) = door.sent
+        assert sent.prompt[-1].images == expected  # type: ignore[union-attr]
+        assert "<answer mark=" in sent.prompt[-1].text  # type: ignore[union-attr]

@@ -22,6 +22,8 @@ from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
 from evalwright.statistics import Estimate, cohen_kappa, gwet_ac1, mean_interval, raw_agreement
 
+GRADED = ("judge-rating", "judge-rubric")
+"""Scorers whose values are grades, a yes from their threshold on."""
 MOST_DISPUTED = 10
 """Answers shown on which the judges differ most."""
 
@@ -126,7 +128,8 @@ def _same_answers(first: Records, other: Records) -> tuple[NDArray[np.int64], ND
 
 @dataclass(frozen=True, slots=True)
 class RecordedJudge:
-    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which a part is a yes."""
+    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which a part is a yes; of a scorer whose
+    values are grades (graded) the value too."""
 
     run: Run
     scorer: str
@@ -134,11 +137,12 @@ class RecordedJudge:
     part: str
     threshold: float
     name: str
+    graded: bool = False
 
     def votes(self, records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Its verdicts, and its own numbers where it has some, (records,)."""
         values = records.column(self.scorer, self.part)
-        if self.part:
+        if self.part or self.graded:
             return np.where(np.isnan(values), np.nan, values >= self.threshold), values
         own = records.column(self.scorer, "score")
         return values, np.where(np.isnan(own) | np.isnan(values), values, own)
@@ -156,15 +160,19 @@ def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
         if wanted and name != wanted:
             continue
         try:
-            bound = bind(scorer["kind"], scorer["options"], name)
+            roles = bind(scorer["kind"], scorer["options"], name).roles
         except UnknownName:  # of an imported run: its verdicts are all that is known
             if name == wanted or name == "consistency":
                 yield RecordedJudge(run, name, "", "", math.nan, f"{scorer['options'].get('judge') or name}")
             continue
+        except ConfigurationError:  # it was compared with a run that is elsewhere now
+            roles = tuple(run.data.get("roles", {}))
         threshold = float(scorer["options"].get("threshold", 0.5))
-        for role in bound.roles:
+        graded = scorer["kind"] in GRADED
+        for role in roles:
             model = run.data.get("roles", {}).get(role, {}).get("name", role)
-            yield RecordedJudge(run, name, role, role if len(bound.roles) > 1 else "", threshold, str(model))
+            part = role if len(roles) > 1 else ""
+            yield RecordedJudge(run, name, role, part, threshold, str(model), graded)
 
 
 def _names(judges: Sequence[RecordedJudge]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import ConfigurationError, Failure, Rejected, RequestFailed
+from evalwright.core.images import Image
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response
@@ -69,9 +70,16 @@ def question(
 
 
 async def verdict(
-    role: str, asked: Question[Read], ask: Ask, max_tokens: int, *, schema: bool = True
+    role: str,
+    asked: Question[Read],
+    ask: Ask,
+    max_tokens: int,
+    *,
+    schema: bool = True,
+    images: Sequence[Image] = (),
 ) -> Read:
     """A judge's verdict. schema: send the form's JSON schema where the model's provider enforces one, and go without where it is refused.
+    images: for a model that takes them.
 
     Raises RequestFailed where the request failed or the verdict cannot be used, ConfigurationError for a model that does not write.
     """
@@ -80,7 +88,10 @@ async def verdict(
         raise ConfigurationError(
             f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
         )
-    request = Generate(asked.prompt(known is None or "chat" in known), max_tokens=max_tokens)
+    prompt = asked.prompt(known is None or "chat" in known)
+    if images and not isinstance(prompt, str) and "images" in options_of(ask, role):
+        prompt = (*prompt[:-1], Message("user", (prompt[-1].text, *images)))
+    request = Generate(prompt, max_tokens=max_tokens)
     response = None
     if schema and "json_schema" in options_of(ask, role):
         response = await _by_schema(role, replace(request, json_schema=asked.form.schema()), ask)

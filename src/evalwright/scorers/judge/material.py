@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 
 from evalwright.core.errors import ScoringError
+from evalwright.core.images import Image
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
 from evalwright.core.samples import Answer, Sample
@@ -14,24 +15,26 @@ from evalwright.core.samples import Answer, Sample
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn: what was said before it, what was asked, what was answered. number: of the turn, from 1; last: whether none follows."""
+    """One turn: what was said before it, what was asked, what was answered. number: of the turn, from 1; last: whether
+    none follows. images: that the model was shown, where their bytes are here."""
 
     before: tuple[tuple[str, str], ...]
     question: str
     answer: str
     number: int = 1
     last: bool = True
+    images: tuple[Image, ...] = ()
 
 
 def exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]:
     """The turns that are judged: of a conversation each, or the last; of anything else the only one."""
     said = _conversation(answer)
     if not said:
-        return [Exchange((), _asked(sample, answer), answer.text)]
+        return [Exchange((), _asked(sample, answer), answer.text, images=_images(answer))]
     found: list[Exchange] = []
     before: list[tuple[str, str]] = []
     for number, (question, reply) in enumerate(said, 1):
-        found.append(Exchange(tuple(before), question, reply, number, number == len(said)))
+        found.append(Exchange(tuple(before), question, reply, number, number == len(said), _images(answer)))
         before += [(f"user-turn-{number}", question), (f"assistant-turn-{number}", reply)]
     return found if turns == "each" else found[-1:]
 
@@ -68,6 +71,11 @@ def _asked(sample: Sample, answer: Answer) -> str:
     if isinstance(answer.prompt, str):
         return answer.prompt
     return next((turn.text for turn in reversed(answer.prompt) if turn.role == "user"), "")
+
+
+def _images(answer: Answer) -> tuple[Image, ...]:
+    turns = () if isinstance(answer.prompt, str) else answer.prompt
+    return tuple(image for turn in turns if turn.role == "user" for image in turn.images if image.data)
 
 
 def _conversation(answer: Answer) -> list[tuple[str, str]]:

@@ -78,7 +78,9 @@ async def judge_pair(
         shown = material(sample, turn, show)
         pairs = [(turn.answer, by_turn[turn.number]), (by_turn[turn.number], turn.answer)]
         asked = [_question(shown, pair, question, ties, instructions) for pair in pairs]
-        forth, back = await together([verdict(role, one, ask, max_tokens, schema=schema) for one in asked])
+        forth, back = await together(
+            [verdict(role, one, ask, max_tokens, schema=schema, images=turn.images) for one in asked]
+        )
         return _opinion(forth, back, _longer(*pairs[0]))
 
     return await judged(roles_of(judges), own, opinion, Scale(LABELS, _label))

@@ -80,7 +80,7 @@ async def judge_rating(
         asked = _question(
             grades, [*material(sample, turn, show), ("answer", turn.answer)], question, instructions
         )
-        grade, why = await verdict(role, asked, ask, max_tokens, schema=schema)
+        grade, why = await verdict(role, asked, ask, max_tokens, schema=schema, images=turn.images)
         value = (grade - low) / (high - low)
         return Opinion(value, "pass" if value >= threshold else "fail", f"{grade}: {why}", {RATING: grade})
 

@@ -60,7 +60,9 @@ async def judge_rubric(
         shown = [*material(sample, turn, show), ("answer", turn.answer)]
         parts = [[one] for one in known] if calls == "each" else [list(known)]
         asked = [_question(part, shown, instructions) for part in parts]
-        found = await together([verdict(role, one, ask, max_tokens, schema=schema) for one in asked])
+        found = await together(
+            [verdict(role, one, ask, max_tokens, schema=schema, images=turn.images) for one in asked]
+        )
         return _opinion(known, {name: each for one in found for name, each in one.items()}, threshold)
 
     return await judged(roles_of(judges), exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
