@@ -165,23 +165,21 @@ class _Reader:
         }
         opens = (
             items[0].how == OPENS
-            and items[0] not in {one for pair in pairs for one in pair}
+            and all(items[0] not in pair for pair in pairs)
             and last_revision(text) is None
         )
+        found = claimed | {items[0].index} if opens else claimed
         if len(claimed) == 1 or opens:
-            found = claimed | {items[0].index} if opens else claimed
-            return (
-                found.pop()
-                if len(found) == 1 and not (opens and self._clashes(text, items[0]))
-                else NOT_EXTRACTED
-            )
+            unclear = len(found) > 1 or (opens and self._clashes(text, items[0]))
+            return NOT_EXTRACTED if unclear else found.pop()
         end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
         last = {one.index for one in end if one.how > LONE}
         return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
 
     def _clashes(self, text: str, one: Item) -> bool:
         """Whether another option's text follows a letter directly, and not its own."""
-        rest = read(text[one.end :].lstrip(" ).:]、").split("\n", 1)[0])
+        following = next((item.start for item in self.letters.items(text) if item.start > one.end), len(text))
+        rest = read(next(iter(lines(text[one.end : following].lstrip(" ).:]、"))), ""))
         own = mentions(rest, [self.options[one.index]])
         return (
             len(rest.tokens) <= 8

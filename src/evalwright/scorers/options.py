@@ -49,15 +49,16 @@ def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
     return "|".join(alternatives(table, spaced) for table in tables)
 
 
-_CLAIMS = ("label", "right", "so", "choose")
 _IS = rf"(?:{alternatives('is')})"
-_SMALL = rf"(?:[\s:：=—–,，\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
-    re.compile(
-        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)})(?:{_SMALL}|{alternatives('option')}){{0,8}}$",
-        re.IGNORECASE,
-    )
-    for tables in (("option",), _CLAIMS)
+    re.compile(rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}", re.IGNORECASE)
+    for tables in (("option",), ("label", "right", "choose"))
+)
+_CONCLUDED = re.compile(
+    rf"(?:(?<![^\W_])(?:{alternatives('so', True)})|{alternatives('so', False)})[,，、]?{_FILLED}",
+    re.IGNORECASE,
 )
 _BEHIND, _BEHIND_NAMED = (
     re.compile(
@@ -127,8 +128,9 @@ class Options:
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
         denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
-        for place, (one, two) in enumerate(pairwise(found)):
-            if joined(text, one, two) and (denied[place] or denied[place + 1]):
+        pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
+        for place in (*pairs, *reversed(pairs)):
+            if denied[place] or denied[place + 1]:
                 denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
         return [one for one, no in zip(found, denied, strict=True) if not no]
 
@@ -168,7 +170,7 @@ class Options:
             return after is not None and (not word or after["tie"].strip() != "")
 
         opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
-        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+        if tied(_BEHIND) or (spelt and (_CLAIMED.search(before) or _CONCLUDED.search(before)) is not None):
             how = CLAIMED
         elif opens and not (bracketed and _GOES_ON.match(behind)):
             how = OPENS
