@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.marks import alphabets, alternatives
+from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives, ordinals
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
@@ -74,6 +74,11 @@ _WRONG = re.compile(
 )
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
 _GOES_ON = re.compile(r"[)\]]\s+[a-z]")
+_PLACE = rf"(?:{_nouns(('option', 'label'), True)}|{_nouns(('option', 'label'), False)}|one|un[ao]?)"
+_ORDINAL = re.compile(
+    rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:(?:{ordinals()})(?![^\W\d_{SPACELESS}])\s?[个個の]?{_PLACE}|{_PLACE}\s?(?:yang |na |ke-?)?(?:{ordinals()})(?![^\W\d_{SPACELESS}]))",
+    re.IGNORECASE,
+)
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
@@ -124,7 +129,7 @@ class Options:
         text = text[:_MOST_CHARACTERS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        found = list(self._found(text))
+        found = sorted([*self._found(text), *self._placed(text)], key=lambda one: one.start)
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
         denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
@@ -158,6 +163,13 @@ class Options:
                 yield Item(index, start, end, how)
             if count == _MOST_ITEMS:
                 return
+
+    def _placed(self, text: str) -> Iterator[Item]:
+        """Options by their place: "the second option"."""
+        for match in _ORDINAL.finditer(text[:1000]):
+            place = next(at for at, group in enumerate(match.groups()) if group) % 6
+            if place == 5 or place < self.count:
+                yield Item(self.count - 1 if place == 5 else place, *match.span(), NAMED)
 
     def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
         """By what form a letter or number is an option."""
