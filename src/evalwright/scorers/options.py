@@ -97,9 +97,9 @@ LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class Item(NamedTuple):
-    """An option named by its letter: its index and place. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
+    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
 
-    index: int
+    option: int
     start: int
     end: int
     how: int
