@@ -73,7 +73,7 @@ def test_the_half_that_the_rules_were_made_with() -> None:
         for row in table
     ]
     agreed, decided, right = counts(found)
-    assert agreed >= 0.97
+    assert agreed >= 0.96
     assert decided >= 0.9
     assert right >= 0.985
 
@@ -100,7 +100,7 @@ def test_the_half_that_no_rule_was_changed_for() -> None:
     assert right >= HELD_OUT[2]
 
 
-HELD_OUT = (0.49, 0.59, 0.78)
+HELD_OUT = (0.51, 0.6, 0.78)
 """The stated shares (docs/scorers.md): agreement of all, decided, right of what is decided; rounded down."""
 
 
