@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.instructions.checks import CHECKS, follows
-from evalwright.scorers.text.language import speaks
 from evalwright.scorers.instructions.scorer import instructions
+from evalwright.scorers.text.language import speaks
 
 EXAMPLES: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
     ("change_case:capital_word_frequency", {"capital_relation": "at least", "capital_frequency": 2}, ["NO and YES."], ["NO and yes", "no"]),

@@ -111,7 +111,8 @@ class _Reader:
                 if (
                     index >= 0
                     and found.marked
-                    and {one.index for one in self.letters.items(found.after) if one.how == CLAIMED} - {index}
+                    and {one.option for one in self.letters.items(found.after) if one.how == CLAIMED}
+                    - {index}
                 ):
                     return NOT_EXTRACTED, "another option is called right after the answer"
                 return (
@@ -154,40 +155,38 @@ class _Reader:
         named = [one for one in items if one.how > LONE]
         if not named:
             return None
-        if len({one.index for one in items}) == 1:
+        if len({one.option for one in items}) == 1:
             asked = "?" in text[named[0].end : named[0].end + 3]
-            return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].index
+            return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].option
         pairs = [
-            (one, two) for one, two in pairwise(items) if one.index != two.index and joined(text, one, two)
+            (one, two) for one, two in pairwise(items) if one.option != two.option and joined(text, one, two)
         ]
         claimed = {
-            one.index for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
+            one.option for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
         }
         opens = (
             items[0].how == OPENS
-            and items[0] not in {one for pair in pairs for one in pair}
+            and all(items[0] not in pair for pair in pairs)
             and last_revision(text) is None
         )
+        found = claimed | {items[0].option} if opens else claimed
         if len(claimed) == 1 or opens:
-            found = claimed | {items[0].index} if opens else claimed
-            return (
-                found.pop()
-                if len(found) == 1 and not (opens and self._clashes(text, items[0]))
-                else NOT_EXTRACTED
-            )
+            unclear = len(found) > 1 or (opens and self._clashes(text, items[0]))
+            return NOT_EXTRACTED if unclear else found.pop()
         end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
-        last = {one.index for one in end if one.how > LONE}
+        last = {one.option for one in end if one.how > LONE}
         return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
 
     def _clashes(self, text: str, one: Item) -> bool:
         """Whether another option's text follows a letter directly, and not its own."""
-        rest = read(text[one.end :].lstrip(" ).:]、").split("\n", 1)[0])
-        own = mentions(rest, [self.options[one.index]])
+        following = next((item.start for item in self.letters.items(text) if item.start > one.end), len(text))
+        rest = read(next(iter(lines(text[one.end : following].lstrip(" ).:]、"))), ""))
+        own = mentions(rest, [self.options[one.option]])
         return (
             len(rest.tokens) <= 8
             and not own
             and any(
-                mentions(rest, [option]) for place, option in enumerate(self.options) if place != one.index
+                mentions(rest, [option]) for place, option in enumerate(self.options) if place != one.option
             )
         )
 
@@ -209,7 +208,7 @@ class _Reader:
                 if any(one.verdict.label == "correct" and (one.bare or one.about) for one in parts)
                 else []
             )
-        letters = {one.index for one in self.letters.items(region)}
+        letters = {one.option for one in self.letters.items(region)}
         if len(given) == 1 and (not letters or given[0] in letters):
             return given[0], "the option's text in the answer"
         whole = read(region).tokens

@@ -24,7 +24,9 @@ _DIGITS = re.compile(
 )
 _POWER = re.compile(r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])")
 _OF_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
-_FRACTION = re.compile(r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|\w|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})")
+_FRACTION = re.compile(
+    r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})"
+)
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")

@@ -99,7 +99,7 @@ class _Table(NamedTuple):
 def _table(language: str) -> _Table | None:
     """Number words with their values; None where they are not known."""
     hand = [word.partition("=") for word in table("words").get(language, "").split()]
-    rows = [(word, int(value or place)) for place, (word, _, value) in enumerate(hand)]
+    rows = [(word.replace("_", " "), int(value or place)) for place, (word, _, value) in enumerate(hand)]
     values: dict[str, Decimal] = {}
     for form, value in _english() if language == "en" else rows or _by_library(language):
         words = " ".join(fold(form.casefold()).replace("-", " ").replace(",", " ").split())

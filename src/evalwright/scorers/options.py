@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.marks import alphabets, alternatives
+from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives, ordinals
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
@@ -49,15 +49,16 @@ def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
     return "|".join(alternatives(table, spaced) for table in tables)
 
 
-_CLAIMS = ("label", "right", "so", "choose")
 _IS = rf"(?:{alternatives('is')})"
-_SMALL = rf"(?:[\s:：=—–,，\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
-    re.compile(
-        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)})(?:{_SMALL}|{alternatives('option')}){{0,8}}$",
-        re.IGNORECASE,
-    )
-    for tables in (("option",), _CLAIMS)
+    re.compile(rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}", re.IGNORECASE)
+    for tables in (("option",), ("label", "right", "choose"))
+)
+_CONCLUDED = re.compile(
+    rf"(?:(?<![^\W_])(?:{alternatives('so', True)})|{alternatives('so', False)})[,，、]?{_FILLED}",
+    re.IGNORECASE,
 )
 _BEHIND, _BEHIND_NAMED = (
     re.compile(
@@ -73,6 +74,11 @@ _WRONG = re.compile(
 )
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
 _GOES_ON = re.compile(r"[)\]]\s+[a-z]")
+_PLACE = rf"(?:{_nouns(('option', 'label'), True)}|{_nouns(('option', 'label'), False)}|one|un[ao]?)"
+_ORDINAL = re.compile(
+    rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:(?:{ordinals()})(?![^\W\d_{SPACELESS}])\s?[个個の]?{_PLACE}|{_PLACE}\s?(?:yang |na |ke-?)?(?:{ordinals()})(?![^\W\d_{SPACELESS}]))",
+    re.IGNORECASE,
+)
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
@@ -91,9 +97,9 @@ LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class Item(NamedTuple):
-    """An option named by its letter: its index and place. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
+    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE` letter."""
 
-    index: int
+    option: int
     start: int
     end: int
     how: int
@@ -123,12 +129,13 @@ class Options:
         text = text[:_MOST_CHARACTERS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        found = list(self._found(text))
+        found = sorted([*self._found(text), *self._placed(text)], key=lambda one: one.start)
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
         denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
-        for place, (one, two) in enumerate(pairwise(found)):
-            if joined(text, one, two) and (denied[place] or denied[place + 1]):
+        pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
+        for place in (*pairs, *reversed(pairs)):
+            if denied[place] or denied[place + 1]:
                 denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
         return [one for one, no in zip(found, denied, strict=True) if not no]
 
@@ -157,6 +164,13 @@ class Options:
             if count == _MOST_ITEMS:
                 return
 
+    def _placed(self, text: str) -> Iterator[Item]:
+        """Options by their place: "the second option"."""
+        for match in _ORDINAL.finditer(text[:1000]):
+            place = next(at for at, group in enumerate(match.groups()) if group) % 6
+            if place == 5 or place < self.count:
+                yield Item(self.count - 1 if place == 5 else place, *match.span(), NAMED)
+
     def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
         """By what form a letter or number is an option."""
         bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
@@ -168,7 +182,7 @@ class Options:
             return after is not None and (not word or after["tie"].strip() != "")
 
         opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
-        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+        if tied(_BEHIND) or (spelt and (_CLAIMED.search(before) or _CONCLUDED.search(before)) is not None):
             how = CLAIMED
         elif opens and not (bracketed and _GOES_ON.match(behind)):
             how = OPENS

@@ -67,7 +67,8 @@ class Cues:
     """The words of one language, beside the English ones; folded as `Words.folded_tokens` are."""
 
     def __init__(self, language: str) -> None:
-        self.negations = words("negation", language)
+        # Portuguese "no" is "in the".
+        self.negations = words("negation", language) - ({"no"} if language[:2] == "pt" else set())
         self.alternatives = words("alternative", language)
         self.turns = words("turn", language)
         self.aside = words("aside", language)

@@ -63,6 +63,10 @@ _INEQUALITY = re.compile(
     r"^(?:([^<>]+?)\s*(\\le|<))?\s*[a-zA-Z]\s*(\\le|\\ge|<|>)\s*([^<>\\]+|-?\\infty|\\s?frac.*|\\sqrt.*)$"
 )
 _CLOSED, _LEAST = ("\\le", "\\ge"), "-\\infty"
+_SIGNED = re.compile(
+    r"[√π∞^±<>≤≥]|\\\\(?:sqrt|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
+)
+"""What makes a number a part of a formula."""
 _ABOUT = re.compile(r"\\approx|≈|\\simeq|~")
 
 
@@ -115,6 +119,12 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
             break
     if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
         return undecided("a denial beside a formula")
+    if (told := _only_number(raw, targets, language)) is not None:
+        return (
+            correct(f"'{raw.strip()[:60]}' gives the target number")
+            if told
+            else _another(raw, said, alone=True)
+        )
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
     parts, alone = stated(raw)
@@ -125,9 +135,25 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
                 if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
                     return undecided(f"'{part[:60]}' is equal to the target, in another form")
                 return correct(f"'{part[:60]}' is the target formula")
-    if False in found and alone and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
-        return incorrect(f"'{raw.strip()[:60]}' is another formula")
+    return _another(raw, said, alone=alone and False in found)
+
+
+def _another(raw: str, said: Said, *, alone: bool) -> Verdict:
+    """No target was found: is it surely another answer?"""
+    if alone and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
+        return incorrect(f"'{raw.strip()[:60]}' is another answer")
     return undecided("a formula in another form")
+
+
+def _only_number(raw: str, targets: tuple[str, ...], language: str) -> bool | None:
+    """Whether the only number of a text, in digits or words, is a target; None where there are several, or formulas."""
+    goals = [_plain_number(last_box(target) or target, language) for target in targets]
+    text = plain(_FRACTION.sub(r"\\frac{\1}{\2}", raw))
+    found = [one for one in find_numbers(text, language) if not one.ordinal]
+    if len(found) != 1 or None in goals or found[0].bound or found[0].about or _SIGNED.search(raw):
+        return None
+    answers = [_equal(found[0], goal) for goal in goals if goal is not None]
+    return True if True in answers else None if None in answers else False
 
 
 def stated(text: str) -> tuple[list[str], bool]:
