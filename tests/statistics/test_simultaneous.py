@@ -53,7 +53,7 @@ def test_two_models_get_the_single_comparison(gaps: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
-    # One pair needs no draws: with them a board called 2% of such pairs other than `compare` did.
+    # One pair needs no draws: with them its interval, and now and then its verdict, was another than that of `compare`.
     rng = np.random.default_rng(seed)
     scores = (rng.random((2, 30)) < [[0.6], [0.3]]).astype(float)
     scores[:, :3] = np.where(rng.random((2, 3)) < 0.4, np.nan, scores[:, :3])
