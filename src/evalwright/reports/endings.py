@@ -85,8 +85,10 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         said.append(
             f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
         )
-    if labels - {*without}:
+    if labels - {*without, "scorer error"}:
         said.append("Run the same command again to send only what failed.")
+    if "scorer error" in labels:
+        said.append("The scorer raised errors: fix it, then `evalwright score` the run.")
     return " ".join(said)
 
 
