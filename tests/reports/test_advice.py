@@ -4,7 +4,7 @@ from pathlib import Path
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.reports.endings import ADVICE, AGAIN, failure_notes
+from evalwright.reports.endings import ADVICE, AGAIN, failure_notes, unscored_sentences
 from support.runs import make_run
 
 
@@ -22,3 +22,9 @@ def test_an_unknown_kind_and_lost_samples_are_no_trouble(tmp_path: Path) -> None
     (run.folder / "samples.jsonl").unlink()
     (note,) = failure_notes(run)
     assert (note.advice, note.example) == (AGAIN, "")
+
+
+def test_what_a_scorer_broke_is_not_mended_by_running_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1.0, None], failure=Failure("scorer error", "scorer", "?"))
+    assert "evalwright score" in unscored_sentences([run])
+    assert "Run the same command again" not in unscored_sentences([run])

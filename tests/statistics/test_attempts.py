@@ -95,3 +95,15 @@ def test_the_interval_of_f_covers(correct: float, wrong: float, n: int) -> None:
         found = attempted_f((kinds == 0).astype(float), (kinds < 2).astype(float))
         hits += found.low <= true <= found.high
     assert hits / times > 0.93
+
+
+def test_a_few_unequal_clusters_are_not_certain() -> None:
+    """One of 15 clusters has half of the questions; with 14 degrees of freedom 18% of the intervals of F miss."""
+    rng = np.random.default_rng(5)
+    ids, missed = np.repeat(np.arange(15), [3] * 14 + [42]), 0
+    for _ in range(300):
+        own = rng.normal(size=(2, 15))[:, ids] * 0.63 + rng.normal(size=(2, len(ids))) * 0.775
+        attempted = (own[0] < 0.842).astype(float)
+        found = attempted_f(attempted * (own[1] < 0.2533), attempted, clusters=ids)
+        missed += not found.low <= 2 * 0.48 / 1.8 <= found.high
+    assert missed <= 24

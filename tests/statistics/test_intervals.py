@@ -1,5 +1,6 @@
 """Intervals of a mean: against statsmodels and scipy, by coverage simulation, and by their invariants."""
 
+import itertools
 import math
 
 import numpy as np
@@ -202,3 +203,12 @@ def test_a_million_items_in_clusters_take_no_time() -> None:
         found = mean_interval(values, clusters=clusters)
     assert found.n == 1_000_000
     assert abs(found.value - 0.5) < 0.002
+
+
+def test_an_interval_of_a_higher_level_holds_that_of_a_lower() -> None:
+    # 95% of these scores is a t interval that ends at 0.9955; 96% would leave the range.
+    for scores in ([0.0, 1.0, 0.5, 0.5, 0.0, 1.0, 1.0, 1.0], [0.9, 1.0, 0.8, 1.0, 0.7], [0.0, 0.2, 0.5, 0.1]):
+        found = [mean_interval(scores, level=level) for level in (0.8, 0.9, 0.95, 0.96, 0.97, 0.99, 0.999)]
+        for inner, outer in itertools.pairwise(found):
+            assert outer.low <= inner.low <= inner.high <= outer.high
+        assert len({one.method for one in found}) == 1

@@ -1,5 +1,6 @@
 """Averages over fixed tasks: against a brute-force reading of the formula, and by simulated coverage."""
 
+import functools
 import json
 import math
 
@@ -9,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
+from evalwright.statistics import (
+    PairedComparison,
+    compare_paired,
+    macro_average,
+    macro_difference,
+    mean_interval,
+)
 from evalwright.statistics.shared_units import combined, sharing, unit_sums
+from evalwright.statistics.simultaneous_macro import simultaneous_macro
 
 UNIT = (0.0, 1.0)
 
@@ -70,6 +78,38 @@ def test_a_task_without_spread_does_not_pose_as_certain() -> None:
     all_perfect = macro_average([perfect, perfect], value_range=UNIT)
     assert all_perfect.high == 1.0
     assert all_perfect.low < 0.97
+
+
+@pytest.mark.parametrize(("items", "tasks"), [(1, 3), (1, 30), (2, 3), (2, 30), (3, 10), (4, 20)])
+def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
+    """Two equal models, right in 70%, on tasks so small that each one's own interval is nearly the whole range."""
+    rng = np.random.default_rng(items * tasks)
+
+    @functools.cache
+    def pair(a: tuple[float, ...], b: tuple[float, ...]) -> PairedComparison:
+        return compare_paired(a, b)
+
+    right = np.sort(rng.random((200, tasks, 2, items)) < 0.7).astype(float)
+    right[..., 1, :] = rng.permuted(right[..., 1, :], axis=-1)
+    verdicts, missed = 0, 0
+    for trial in right:
+        found = macro_difference([pair(tuple(a), tuple(b)) for a, b in trial], value_range=UNIT)
+        verdicts += not found.low <= 0 <= found.high
+        own = macro_average([mean_interval(a) for a, _ in trial], value_range=UNIT)
+        missed += not own.low <= 0.7 <= own.high
+    assert verdicts <= 16 and missed <= 16
+
+
+def test_one_cluster_is_known_as_little_as_one_item() -> None:
+    one, cluster = compare_paired([1.0], [0.0]), compare_paired([1.0, 1.0], [0.0, 0.0], clusters=[3, 3])
+    many = compare_paired([1.0, 0.0] * 30, [0.0, 1.0] * 30)
+    found = [macro_difference([part, many, many], value_range=UNIT) for part in (one, cluster)]
+    assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high))
+    assert found[0].low < -0.3 and found[0].high > 0.95 and found[0].smallest_visible_difference > 0.9
+    board = simultaneous_macro(
+        [([[1.0], [0.0]], None), *[([[1.0, 0.0] * 30, [0.0, 1.0] * 30], None)] * 2], level=0.95
+    )
+    assert (board.low[0, 1], min(board.high[0, 1], 1.0)) == pytest.approx((found[0].low, found[0].high))
 
 
 def test_a_part_that_nobody_scored_leaves_no_average() -> None:

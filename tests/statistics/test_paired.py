@@ -91,6 +91,14 @@ def test_equal_differences_are_no_certainty(clusters: object, shift: float) -> N
     assert (found.p_value == 1.0) == (shift == 0)
 
 
+def test_rounding_is_no_spread() -> None:
+    # Means of three draws: all differences are alike but for their last bits.
+    a, b = np.tile([0.3, 0.7, 0.3], (60, 1)), np.tile([0.7, 0.7, 1.0], (60, 1))
+    found, plain = compare_paired(a, b), compare_paired(np.full(64, 0.25), np.full(64, 0.625))
+    assert 0 < found.p_value < 0.01 and 0.5 < (found.high - found.low) / (plain.high - plain.low) < 2
+    assert found.smallest_visible_difference > 0.1
+
+
 def test_one_differing_item_says_little_about_what_could_be_seen() -> None:
     a = np.full(100, 0.5)
     b = a.copy()

@@ -51,6 +51,39 @@ def test_two_models_get_the_single_comparison(gaps: bool) -> None:
     assert found.p_adjusted[0, 1] == pytest.approx(pair.p_value, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
+    # One pair needs no draws: with them its interval, and now and then its verdict, was another than that of `compare`.
+    rng = np.random.default_rng(seed)
+    scores = (rng.random((2, 30)) < [[0.6], [0.3]]).astype(float)
+    scores[:, :3] = np.where(rng.random((2, 3)) < 0.4, np.nan, scores[:, :3])
+    ids = None if seed < 2 else rng.integers(0, 9, 30)
+    found, pair = simultaneous_differences(scores, ids), compare_paired(*scores, clusters=ids)
+    for low, high in ((found.low, found.high), (found.own_low, found.own_high)):
+        assert (low[0, 1], high[0, 1]) == pytest.approx((pair.low, pair.high), abs=1e-9)
+        assert (low[1, 0], high[1, 0]) == pytest.approx((-pair.high, -pair.low), abs=1e-9)
+    assert found.p_adjusted[0, 1] == pytest.approx(pair.p_value)
+
+
+def test_one_item_and_a_failure_are_no_verdict() -> None:
+    nan = np.nan
+    found = simultaneous_differences([[0.1, 0.1], [1.0, nan]])
+    pair = compare_paired([0.1, 0.1], [1.0, nan])
+    assert (found.low[0, 1], found.high[0, 1]) == pytest.approx((pair.low, pair.high))
+    assert found.low[0, 1] < 0 < found.high[0, 1]
+
+
+def test_intervals_that_hold_together_are_never_narrower_than_one_alone() -> None:
+    rng = np.random.default_rng(0)
+    row = rng.random(12)
+    for seed in range(6):
+        together = simultaneous_means(np.stack([row, row]), seed=seed)
+        alone = mean_interval(row)
+        assert together[0].low <= alone.low and alone.high <= together[0].high
+        alike = simultaneous_differences(np.stack([row, row, rng.permutation(row)]), seed=seed)
+        assert alike.critical >= stats.norm.ppf(0.975)
+
+
 def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
     rng = np.random.default_rng(9)
     scores = (rng.random((4, 60)) < 0.9).astype(float)

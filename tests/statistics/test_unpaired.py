@@ -108,3 +108,35 @@ def test_right_or_wrong_on_another_scale_is_the_same_question(value_range: tuple
     assert scaled.p_value == pytest.approx(plain.p_value)
     assert (scaled.low, scaled.high) == pytest.approx((span * plain.low, span * plain.high))
     assert scaled.standard_error == pytest.approx(span * (plain.standard_error or 0))
+
+
+def _odd_scores(rng: np.random.Generator) -> np.ndarray:
+    n = int(rng.choice([2, 3, 5, 8, 15, 30]))
+    kinds = [
+        (rng.random(n) < rng.choice([0.2, 0.9])).astype(float),
+        rng.choice([0, 0.5, 1], n),
+        rng.random(n),
+        np.ones(n),
+    ]
+    return kinds[int(rng.integers(len(kinds)))]
+
+
+def test_p_value_and_interval_never_disagree() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        found = compare_unpaired(_odd_scores(rng), _odd_scores(rng))
+        assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0), found
+        assert -1 <= found.low <= found.difference <= found.high <= 1
+
+
+def test_unequal_clusters_do_not_pose_as_many() -> None:
+    """Two equal models on different passages, of which a few have most of the questions: with G - 1 degrees of freedom 13% err."""
+    rng = np.random.default_rng(6)
+    ids = np.repeat(np.arange(7), [1, 2, 4, 8, 16, 32, 64])
+    false = 0
+    for _ in range(300):
+        own = rng.normal(size=(2, 7))[:, ids] * 0.63 + rng.normal(size=(2, len(ids))) * 0.77
+        a, b = (own < 0.25).astype(float)
+        found = compare_unpaired(a, b, clusters_a=ids, clusters_b=ids + 10)
+        false += found.low > 0 or found.high < 0
+    assert false <= 24

@@ -193,9 +193,10 @@ def _board(
             )
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
-    alone = [complete[place].label for place in made.alone] if made else []
-    names = [run.label for run in complete]
-    lost = _missing_notes(runs, [*inner, *([node.name] if node else [])])
+    called = dict(zip(map(id, runs), _called(runs), strict=True))
+    names = [called[id(run)] for run in complete]
+    alone = [(names[place], made.common(place)) for place in made.alone] if made else []
+    lost = _missing_notes(runs, list(called.values()), [*inner, *([node.name] if node else [])])
     notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
     return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
@@ -208,14 +209,20 @@ def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[B
             yield BoardTask(name, found[0].label, kinds <= BOUNDED or kinds == {"mean"}, less)
 
 
-def _missing_notes(runs: Sequence[Run], names: Sequence[str]) -> Iterator[str]:
-    """What the tree's nodes lack."""
-    for name in names:
+def _called(runs: Sequence[Run]) -> list[str]:
+    """The runs' labels, with the run's name where two share one."""
+    often = Counter(run.label for run in runs)
+    return [run.label if often[run.label] == 1 else f"{run.label} ({run.name})" for run in runs]
+
+
+def _missing_notes(runs: Sequence[Run], called: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
+    """What the tree's nodes lack. called: the names of the runs."""
+    for name in nodes:
         found: dict[str, list[str]] = {}
-        for run in runs:
+        for run, label in zip(runs, called, strict=True):
             for group in run.groups:
                 if group.name == name and group.missing:
-                    found.setdefault(group.coverage, []).append(run.label)
+                    found.setdefault(group.coverage, []).append(label)
         for coverage, labels in found.items():
             yield f"'{name}' has {coverage} ({listed(labels, 5)})."
 
@@ -335,11 +342,12 @@ def _notes(
     split: bool,
     found: Sequence[Matrix],
     made: Ranking | None,
-    alone: Sequence[str],
+    alone: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
-    """names: of the runs of `found`, alone: of those that no other can be compared with."""
+    """names: of the runs of `found`, alone: of those that no other can be compared with, and whether they have items
+    in common with any."""
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     if tasks_are == "sample":
         yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
@@ -365,12 +373,14 @@ def _notes(
             yield "Models that share a letter are tied: the data cannot separate them."
         if any(row.together for row in rows):
             yield SIMULTANEOUS_NOTE
-        if alone:
-            them = "it" if len(alone) == 1 else "them"
-            yield (
-                f"No other model has enough items in common with {listed(alone)}: every rank is possible for {them}, whatever the "
-                "score."
-            )
+        for common in (False, True):
+            if not (some := [name for name, has in alone if has == common]):
+                continue
+            them = "it" if len(some) == 1 else "them"
+            what = "No other model has enough items in common with {}"
+            if common:
+                what = "The differences of {} from the others have no interval (what failed cannot be bounded, or they are all alike and the range of a score is not known)"
+            yield f"{what.format(listed(some))}: every rank is possible for {them}, whatever the score."
         yield from _common_notes(found)
         for one in found:
             yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))

@@ -120,6 +120,10 @@ class Ranking:
         """Runs that could be compared with no other."""
         return tuple(np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist())
 
+    def common(self, run: int) -> bool:
+        """Whether a run has an item in common with any other."""
+        return bool(np.delete(self.differences.n[run], run).any())
+
     def groups(self) -> list[tuple[int, ...]]:
         """Runs that share a letter, by letter."""
         letters = sorted({letter for own in self.letters for letter in own})

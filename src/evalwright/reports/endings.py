@@ -90,8 +90,10 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         )
     if BAD_VERDICT in labels:
         said.append("Verdicts that cannot be read stay as they are: use another judge.")
-    if labels - {*without, BAD_VERDICT}:
+    if labels - {*without, BAD_VERDICT, "scorer error"}:
         said.append("Run the same command again to send only what failed.")
+    if "scorer error" in labels:
+        said.append("The scorer raised errors: fix it, then `evalwright score` the run.")
     return " ".join(said)
 
 

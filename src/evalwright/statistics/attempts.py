@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.estimate import Estimate, bounds_around
 from evalwright.statistics.intervals import mean_interval, unlike_share
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids, cluster_spread
 
 
 def attempted_accuracy(
@@ -120,7 +120,11 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
 
     if size < 2:
         return estimate(0.0, 1.0, None, f"one {what.removesuffix('s')}: the whole range")
-    error = math.sqrt(float(np.dot(units, units)) * size / (size - 1))
+    error, freedom = math.sqrt(float(np.dot(units, units)) * size / (size - 1)), size - 1.0
+    if codes is not None:
+        sizes = np.bincount(codes, weights=n * bottom / total).astype(np.float64)
+        squares = np.float64(np.dot(pulls, pulls) * n**2)
+        error, freedom = (float(one) for one in cluster_spread(units * n, sizes, np.float64(n), squares)[:2])
     if error < 1e-12 or not 0.0 < value < 1.0:
         share = unlike_share(size, 0.5 + level / 2)
         # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is attempted.
@@ -128,7 +132,7 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
         return estimate(
             value * (1 - down), value + (1 - value) * up, None, f"rule of three ({size:,} {what} alike)"
         )
-    reach = t_quantile(0.5 + level / 2, size - 1) * error / (value * (1 - value))
+    reach = t_quantile(0.5 + level / 2, max(freedom, 1.0)) * error / (value * (1 - value))
     centre = math.log(value / (1 - value))
     low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
     return estimate(low, high, error, f"linearised ratio over {what}, logit t")

@@ -224,12 +224,17 @@ def _interval(
         alike = _NAN if value_range is None else alike_interval(value, spread.units, value_range, level)
         return *alike, None, _alike_method(units, value_range)
     low, high = value - critical * error, value + critical * error
-    if value_range is not None and (low < value_range[0] or high > value_range[1]):
+    name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
+    if value_range is None:
+        return low, high, shown, name
+    # The form does not depend on the level, else an interval of 96% could be shorter than that of 95%.
+    reach = t_quantile(0.975, max(spread.freedom, 1.0)) * error
+    if value - reach < value_range[0] or value + reach > value_range[1]:
         low, high = effective_score_interval(
             value, error, value_range, critical=critical, most=units.n, without_spread=spread.units
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
-    return low, high, shown, "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
+    return max(low, value_range[0]), min(high, value_range[1]), shown, name
 
 
 def _alike_method(units: Units, value_range: Range | None) -> str:

@@ -21,7 +21,14 @@ from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
-from evalwright.statistics.shared_units import Sharing, UnitSums, combined, correlations, sharing
+from evalwright.statistics.shared_units import (
+    Sharing,
+    UnitSums,
+    combined,
+    correlations,
+    errors_of_intervals,
+    sharing,
+)
 from evalwright.statistics.units import F64
 
 TasksAre = Literal["fixed", "sample"]
@@ -46,7 +53,7 @@ def macro_average(
         return parts[0]
     level = parts[0].level
     among, rho = _sharing(units, len(parts))
-    freedom = np.array([max(_freedom(part), 1.0) for part in parts])
+    freedom = np.array([math.inf if _one_unit(part) else max(_freedom(part), 1.0) for part in parts])
     value = math.fsum(w * part.value for w, part in zip(share, parts, strict=True))
     errors = np.maximum(
         [part.standard_error or 0.0 for part in parts],
@@ -112,9 +119,11 @@ def macro_difference(
     limits = None if span is None else (-span, span)
 
     def mean(fillings: Sequence[Filling]) -> _Mean:
-        errors = [(p.high - p.low) / 2 / _t_multiple(max(p.freedom, 1.0), level) for p in fillings]
-        freedom = np.array([max(part.freedom, 1.0) for part in fillings])
-        error, df = (float(found) for found in combined(share * np.array(errors), freedom, rho, among.sets))
+        low, high, own = (
+            np.array([getattr(p, name) for p in fillings]) for name in ("low", "high", "freedom")
+        )
+        errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
+        error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
         return _Mean(float(share @ np.array([part.difference for part in fillings])), error, df, level)
 
     if len(parts) == 1:
@@ -216,6 +225,11 @@ def _clusters(parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
     return total if total < n else None
 
 
+def _one_unit(part: Estimate) -> bool:
+    """Whether one item or cluster was all there was: then the interval is the range, half of which no error exceeds."""
+    return (part.n if part.n_clusters is None else part.n_clusters) == 1
+
+
 def _freedom(part: Estimate) -> float:
     if part.degrees_of_freedom is not None:
         return part.degrees_of_freedom
@@ -225,6 +239,8 @@ def _freedom(part: Estimate) -> float:
 def _quantile(part: Estimate) -> float:
     """What the half width of a part's interval is in: Student's t; the normal one of Wilson's interval and of limits of what shows
     no spread."""
+    if _one_unit(part):
+        return 1.0
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:
         return normal_quantile(0.5 + part.level / 2)

@@ -101,8 +101,10 @@ class AllPairs:
 
     @property
     def widest_error(self) -> F64:
-        """The larger of the errors on scored items and of the worst filling."""
-        return self.error if self.worst is None else np.fmax(self.error, self.worst.error)
+        """The larger of the errors on scored items and of both fillings: the same from either side of a pair."""
+        if self.worst is None:
+            return self.error
+        return np.fmax(self.error, np.fmax(self.worst.error, self.worst.error.T))
 
     def _scored_tail(self, at: float, above: bool = True) -> F64:
         from scipy.special import stdtr

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, cluster_spread
 
 _BITS = 1.0 / math.log(2.0)
 
@@ -106,10 +106,12 @@ def _interval(
     if size < 2:
         return math.nan, math.nan, None, f"no interval: one {unit.removesuffix('s')}"
     residuals = losses - value * lengths
-    error = math.sqrt(float(np.dot(residuals, residuals)) * size / (size - 1)) / float(lengths.sum())
+    # A long document pulls the ratio towards itself, which its residual then hides: CR2 with the shares of the whole length.
+    total = np.float64(lengths.sum())
+    error, freedom = (float(one) for one in cluster_spread(residuals, lengths, total, np.float64(0.0))[:2])
     if error <= 1e-12 * max(abs(value), 1e-300):
         return math.nan, math.nan, None, f"no interval: {size} {unit} alike, range not known"
-    half = t_quantile(0.5 + level / 2, size - 1) * error
+    half = t_quantile(0.5 + level / 2, max(freedom, 1.0)) * error
     suffix = f", clustered t (G={size})" if unit == "clusters" else ", t"
     # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be nonsense.
     return max(value - half, min(0.0, value)), value + half, error, f"delta method{suffix}"

@@ -25,6 +25,7 @@ from evalwright.statistics.units import F64
 
 ADDED = 0.25
 _STEPS = 50
+_NOISE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ def effective_counts(
         padded = ((better - worse) / (n + weight)) ** 2
         own = (squares + weight) / (n + weight) - padded
         whole = (better + worse + weight) / (n + weight) - padded
-        graded = np.where((own > 0) & (whole > 0), own / whole, 1.0)
+        # Rounding leaves a trace of variance where all differences are alike.
+        graded = np.where((own > _NOISE * squares / n) & (whole > 0), own / whole, 1.0)
         variance = squares / n - mean**2
         clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
         design = graded * np.maximum(clustered, 1.0)

@@ -16,7 +16,7 @@ from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.calibration import Answers, read_answers
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
-from evalwright.statistics.units import F64, I64, Clusters
+from evalwright.statistics.units import F64, I64, Clusters, cluster_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,9 @@ def auroc(
         variance += float((influence[bad] ** 2).sum()) * n_bad / (n_bad - 1)
         df, name = min(n_good, n_bad) - 1, "DeLong"
     else:
-        variance, df, name = (
-            _clustered(influence, answers),
-            answers.size - 1,
-            f"DeLong by clusters (G={answers.size})",
-        )
+        weights = np.where(good, 0.5 / n_good, 0.5 / n_bad)
+        variance, df = _by_cluster(influence, weights, answers)
+        name = f"DeLong by clusters (G={answers.size})"
     error = math.sqrt(variance) if variance > 1e-24 else 0.0
     if answers.size < 2:
         return _estimate(answers, value, 0.0, 1.0, level, None, "one cluster: the whole range")
@@ -172,6 +170,14 @@ def _over_ties(values: F64, sizes: I64) -> F64:
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means: F64 = np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
     return means
+
+
+def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, float]:
+    """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of right and wrong answers."""
+    n = np.float64(answers.n)
+    sums, sizes = (n * np.bincount(answers.codes, weights=part) for part in (influence, weights))
+    error, freedom, _ = cluster_spread(sums, sizes, n, n**2 * np.float64(np.dot(influence, influence)))
+    return float(np.nan_to_num(error)) ** 2, max(float(freedom), 1.0)
 
 
 def _clustered(influence: F64, answers: Answers) -> float:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from evalwright.statistics.units import F64, I64
 
+_FEW = 4.0  # degrees of freedom
+
 
 class UnitSums(NamedTuple):
     """A task's units, (units,) sorted codes that mean the same in every task; their shares of the items, and what each adds to the
@@ -118,5 +120,26 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
             below += np.where(
                 part > 0, part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1), 0.0
             )
-        found = np.where(below > 0, variance**2 / below, np.nan)
+        # Where all is known from the range alone (degrees without end), so is the sum.
+        found = np.where(below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan))
     return np.sqrt(variance), found
+
+
+def errors_of_intervals(low: F64, high: F64, freedom: F64, span: float, level: float) -> tuple[F64, F64]:
+    """The standard errors that intervals of differences are worth, and their degrees of freedom.
+
+    Half the width over Student's quantile. The interval of a few units (fewer than 4 degrees of freedom) fills the range `span` (nan: not known) whatever its
+    error is, and its quantile is large: there, as for a score interval about the middle, half = span t e / sqrt(span^2 + t^2 e^2). Of one
+    unit nothing but the range is known: no difference has a greater error than it, for certain.
+    """
+    from scipy.special import stdtrit
+
+    half = (high - low) / 2
+    quantile = np.asarray(stdtrit(np.fmax(freedom, 1.0), 0.5 + level / 2))
+    errors, degrees = half / quantile, np.fmax(freedom, 1.0)
+    if np.isnan(span):
+        return errors, degrees
+    one = ~(freedom > 0) & ~np.isnan(half)
+    room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
+    few = np.minimum(errors / room, span)
+    return np.where(one, span, np.where(freedom < _FEW, few, errors)), np.where(one, np.inf, degrees)

@@ -141,7 +141,10 @@ def simultaneous_means(
         kept = totals[spread] / errors[spread][:, None]
         largest = np.abs(_normal(kept @ kept.T, draws, rng)).max(axis=1)
     largest = np.maximum(largest, _largest_of_independent(int(np.count_nonzero(~spread)), draws, rng))
-    own_level = 1.0 - float(_two_sided(np.quantile(largest, level)))
+    # Draws know the quantile up to a few hundredths; that of one mean alone is its least.
+    own_level = level
+    if len(rows) > 1:
+        own_level = max(level, 1.0 - float(_two_sided(np.quantile(largest, level))))
     found = [mean_interval(row, clusters=clusters, value_range=value_range, level=own_level) for row in rows]
     return [
         replace(each, level=level, method=f"{each.method}, simultaneous for {len(rows)} models")
@@ -251,8 +254,11 @@ def assembled(
     largest, own, exceeded = _largest(deviations, score, extra, models)
     own_extra = [_largest_of_independent(int(count), draws, rng) for count in alike.sum(axis=1)]
     own = np.maximum(own, np.stack(own_extra, axis=1))
-    critical = float(np.quantile(largest, level))
-    shares = _two_sided(np.quantile(own, level, axis=0))
+    # Draws know a quantile up to a few hundredths. One pair's is known exactly, and that of several is never below it.
+    single = float(_normal_score(1 - level))
+    critical = single if models == 2 else max(float(np.quantile(largest, level)), single)
+    shares = _two_sided(np.maximum(np.quantile(own, level, axis=0), single))
+    shares = np.full(models, float(_two_sided(single))) if models == 2 else shares
     share = float(_two_sided(critical))
     low, high = found.limits(share)
     scored_low, scored_high = (low, high) if found.worst is None else found.scored_limits(share)
@@ -327,7 +333,7 @@ def _two_sided(z: npt.ArrayLike) -> F64:
     return 2.0 * np.asarray(ndtr(-np.asarray(z, dtype=np.float64)))
 
 
-def _normal_score(p_value: F64) -> F64:
+def _normal_score(p_value: npt.ArrayLike) -> F64:
     """The |z| that has this two-sided p."""
     from scipy.special import ndtri
 

@@ -25,7 +25,14 @@ from evalwright.statistics.pairwise import (
     common_differences,
     common_influences,
 )
-from evalwright.statistics.shared_units import combined, correlated, cr2_scaled, sharing, unit_sums
+from evalwright.statistics.shared_units import (
+    combined,
+    correlated,
+    cr2_scaled,
+    errors_of_intervals,
+    sharing,
+    unit_sums,
+)
 from evalwright.statistics.simultaneous import (
     CELLS,
     DRAWS,
@@ -109,13 +116,11 @@ def _mean_of(
     )
 
 
-def _errors(found: AllPairs, level: float) -> F64:
-    """The standard error that each pair's interval is worth on one task, (models, models); nan where there is none."""
-    from scipy.special import stdtrit
-
-    low, high = found.scored_limits(1 - level)
-    out: F64 = (high - low) / (2 * np.asarray(stdtrit(np.maximum(found.freedom, 1.0), 0.5 + level / 2)))
-    return np.where(found.n > 0, out, np.nan)
+def _errors(found: AllPairs, level: float) -> tuple[F64, F64]:
+    """The standard error that each pair's interval is worth on one task and its degrees of freedom, (models, models); nan where
+    there is none."""
+    errors, freedom = errors_of_intervals(*found.scored_limits(1 - level), found.freedom, found.span, level)
+    return np.where(found.n > 0, errors, np.nan), np.where(found.n > 0, freedom, 1.0)
 
 
 def _units(parts: Sequence[Part]) -> list[I64]:
@@ -138,8 +143,10 @@ def _spread_of_pairs(
     tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
 ) -> tuple[F64, F64]:
     """Standard errors and degrees of freedom of all pairs, (models, models)."""
-    errors = np.stack([_errors(one, level) for one in found], axis=-1) * share
-    freedom = np.stack([np.maximum(np.nan_to_num(one.freedom, nan=1.0), 1.0) for one in found], axis=-1)
+    errors, freedom = (
+        np.stack(every, axis=-1) for every in zip(*(_errors(one, level) for one in found), strict=True)
+    )
+    errors = errors * share
     models = len(errors)
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
     error, df = combined(errors, freedom, np.eye(len(tasks)), among.sets)
@@ -155,7 +162,7 @@ def _spread_of_pairs(
                 for place in ((row, others), (others, row)):
                     error[place], df[place] = combined(errors[place], freedom[place], rho, among.sets)
     np.fill_diagonal(error, 0.0)
-    return error, np.maximum(np.nan_to_num(df, nan=1.0), 1.0)
+    return error, np.fmax(df, 1.0)
 
 
 class _PairSums:

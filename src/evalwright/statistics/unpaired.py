@@ -2,7 +2,7 @@
 
 | scores | test | interval |
 |---|---|---|
-| right or wrong, every item alone | score test of two proportions | Newcombe's hybrid score (1998) |
+| right or wrong, every item alone | score test of two proportions; where it disagrees with the interval, by inverting that | Newcombe's hybrid score (1998) |
 | graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the same t |
 | the same where a side has no spread, or t would leave the range | by inverting the interval | hybrid of both sides' own intervals |
 
@@ -13,8 +13,9 @@ and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,7 @@ class UnpairedComparison(Plain):
 
 
 _Side = tuple[npt.ArrayLike, Clusters]
+_At = Callable[[float], tuple[Estimate, Estimate]]
 
 
 class _Tested(NamedTuple):
@@ -127,6 +129,9 @@ def _tested(
         tested = _Tested(math.nan, math.nan, math.nan, none, none)
     elif one.method == two.method == "Wilson":
         tested = _proportions(one, two, value_range or (0.0, 1.0))
+        if (tested.p_value < 1 - level) != (tested.low > 0 or tested.high < 0):
+            # Both are approximations; where they disagree the interval's own p-value is the one beside it.
+            tested = tested._replace(p_value=_inverted(one, two, at), test="inverted hybrid interval")
     else:
         tested = _welch(one, two, level, value_range) or _hybrid(one, two, at)
     return one, two, tested
@@ -174,34 +179,44 @@ def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None
     if not one.standard_error or not two.standard_error:
         return None
     parts = np.array([one.standard_error, two.standard_error]) ** 2
-    counts = np.array([part.n if part.n_clusters is None else part.n_clusters for part in (one, two)])
+    degrees = np.array([max(_freedom(part), 1.0) for part in (one, two)])
     error = math.sqrt(float(parts.sum()))
-    freedom = float(parts.sum() ** 2 / (parts**2 / (counts - 1)).sum())
+    freedom = float(parts.sum() ** 2 / (parts**2 / degrees).sum())
     difference = one.value - two.value
-    half = t_quantile(0.5 + level / 2, freedom) * error
     span = math.inf if value_range is None else value_range[1] - value_range[0]
-    if abs(difference) + half > span:
+    # Which test it is does not depend on the level, else an interval of 96% could be the shorter one.
+    if abs(difference) + t_quantile(0.975, freedom) * error > span:
         return None
+    half = t_quantile(0.5 + level / 2, freedom) * error
     clustered = one.n_clusters is not None or two.n_clusters is not None
     name = "clustered Welch t" if clustered else "Welch t"
-    return _Tested(
-        difference - half, difference + half, t_two_sided(difference / error, freedom), name, name, error, freedom
-    )  # fmt: skip
+    low, high = max(difference - half, -span), min(difference + half, span)
+    p_value = t_two_sided(difference / error, freedom)
+    return _Tested(low, high, p_value, name, name, error, freedom)
 
 
-def _hybrid(one: Estimate, two: Estimate, at: Any) -> _Tested:
+def _freedom(part: Estimate) -> float:
+    """Those of CR2 for clusters, else n - 1."""
+    return part.n - 1.0 if part.degrees_of_freedom is None else part.degrees_of_freedom
+
+
+def _hybrid(one: Estimate, two: Estimate, at: _At) -> _Tested:
     low, high = hybrid_limits(one, two)
     if math.isnan(low):
         none = "none: a side without spread, range not known"
         return _Tested(low, high, math.nan, none, none)
-    if one.value == two.value:
-        p_value = 1.0
-    else:
-        sign = 1 if one.value > two.value else -1
-
-        def excludes_zero(rate: float) -> bool:
-            ends = hybrid_limits(*at(1 - 2 * rate))
-            return bool(ends[0] > 0 if sign > 0 else ends[1] < 0)
-
-        p_value = 2 * greatest_failing(excludes_zero)
+    p_value = _inverted(one, two, at)
     return _Tested(low, high, p_value, "inverted hybrid interval", "hybrid of both sides' intervals")
+
+
+def _inverted(one: Estimate, two: Estimate, at: _At) -> float:
+    """The error rate at which the hybrid interval ends at 0."""
+    if one.value == two.value:
+        return 1.0
+    sign = 1 if one.value > two.value else -1
+
+    def excludes_zero(rate: float) -> bool:
+        ends = hybrid_limits(*at(1 - 2 * rate))
+        return bool(ends[0] > 0 if sign > 0 else ends[1] < 0)
+
+    return 2 * greatest_failing(excludes_zero)
