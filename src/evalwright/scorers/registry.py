@@ -33,7 +33,10 @@ def _check(name: str, function: ScorerFunction) -> None:
 
 
 BUNDLED = {
+    "bleu": "evalwright.scorers.corpus:bleu",
     "choice": "evalwright.scorers.choice:choice",
+    "chrf": "evalwright.scorers.corpus:chrf",
+    "chrf++": "evalwright.scorers.corpus:chrf_plus",
     "citation": "evalwright.scorers.citation:citation",
     "classification": "evalwright.scorers.classification:classification",
     "consistency": "evalwright.scorers.consistency.scorer:consistency",
@@ -50,6 +53,7 @@ BUNDLED = {
     "short-answer": "evalwright.scorers.short_answer:short_answer",
     "similarity": "evalwright.scorers.similarity:similarity",
     "stress": "evalwright.scorers.stress.scorer:stress",
+    "ter": "evalwright.scorers.corpus:ter",
     "token-f1": "evalwright.scorers.token_f1:token_f1",
     "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
     "words": "evalwright.scorers.outcome:words",

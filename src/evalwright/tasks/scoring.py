@@ -53,7 +53,15 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
-    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike."""
+    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike.
+
+    Raises MissingExtra where a scorer needs a library for the language of this sample (`check_sample`) that is not installed.
+    """
+    from evalwright.scorers.registry import registry
+
+    for scorer in scorers:
+        if (check := getattr(registry.get(scorer.kind), "check_sample", None)) is not None:
+            check(sample, scorer.options)
     if any(scorer.kind != "similarity" for scorer in scorers):
         return
     from evalwright.scorers.similarity_guard import EXACT
