@@ -41,7 +41,9 @@ def published(kind: str, target: str, text: str, stem: bool = False) -> tuple[fl
 def test_numbers_are_those_of_rouge_score(kind: str) -> None:
     for target, text in TEXTS:
         for stem in (False, True):
-            assert scored(target, text, kind=kind, stem=stem) == pytest.approx(published(kind, target, text, stem), abs=1e-12)
+            assert scored(target, text, kind=kind, stem=stem) == pytest.approx(
+                published(kind, target, text, stem), abs=1e-12
+            )
     draw = random.Random(7)
     for _ in range(150):
         target, text = (
@@ -53,7 +55,9 @@ def test_numbers_are_those_of_rouge_score(kind: str) -> None:
 
 def test_the_best_target_counts() -> None:
     targets = ("nothing like it", "the bridge is closed", "closed")
-    found = bind("rouge", {"kind": "rouge1"}).function(Sample("a", targets=targets), Answer("The bridge is closed."))
+    found = bind("rouge", {"kind": "rouge1"}).function(
+        Sample("a", targets=targets), Answer("The bridge is closed.")
+    )
     assert isinstance(found, Score)
     assert found.value == 1.0
 
@@ -66,7 +70,9 @@ def test_the_best_target_counts() -> None:
         ("ta", "நான் பள்ளிக்குச் செல்கிறேன்", "நான் செல்கிறேன்", 2, 2, 3),
     ],
 )
-def test_languages_with_spaces(language: str, target: str, text: str, shared: int, given: int, wanted: int) -> None:
+def test_languages_with_spaces(
+    language: str, target: str, text: str, shared: int, given: int, wanted: int
+) -> None:
     sample = Sample("a", targets=(target,), metadata={"language": language})
     found = bind("rouge").function(sample, Answer(text))
     assert isinstance(found, Score)
@@ -79,7 +85,14 @@ def test_languages_with_spaces(language: str, target: str, text: str, shared: in
     [
         ("th", "แมวกินปลา", "แมวกินข้าว", ["แมว", "กิน", "ปลา"], ["แมว", "กิน", "ข้าว"], 2),
         ("zh", "我们去学校。", "我们在学校", ["我们", "去", "学校"], ["我们", "在", "学校"], 2),
-        ("ja", "猫が魚を食べる", "猫が水を飲む", ["猫", "が", "魚", "を", "食べる"], ["猫", "が", "水", "を", "飲む"], 3),
+        (
+            "ja",
+            "猫が魚を食べる",
+            "猫が水を飲む",
+            ["猫", "が", "魚", "を", "食べる"],
+            ["猫", "が", "水", "を", "飲む"],
+            3,
+        ),
         ("my", "ကျောင်းကို သွားတယ်", "ကျောင်းကို", ["ကျောင်း", "ကို", "သွား", "တယ်"], ["ကျောင်း", "ကို"], 2),
         ("lo", "ໂຮງຮຽນ", "ໂຮງຮຽນ", ["ໂຮງຮຽນ"], ["ໂຮງຮຽນ"], 1),
         ("km", "សាលារៀន ល្អ", "ល្អ", ["សាលារៀន", "ល្អ"], ["ល្អ"], 1),
@@ -110,7 +123,9 @@ def test_what_cannot_be_used_is_said_before_anything_is_asked(monkeypatch: pytes
         bind("rouge", {"stem": True, "language": "de"})
     monkeypatch.setattr(segmentation, "find_spec", lambda name: None)
     monkeypatch.setattr(ours, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"'th' needs the library 'PyICU'.*libicu-dev.*evalwright\[segmentation\]"):
+    with pytest.raises(
+        MissingExtra, match=r"'th' needs the library 'PyICU'.*libicu-dev.*evalwright\[segmentation\]"
+    ):
         bind("rouge", {"language": "th"})
     with pytest.raises(MissingExtra, match="for the language 'my'"):
         ours.check_rouge_sample(Sample("a", metadata={"language": "mya"}), {})

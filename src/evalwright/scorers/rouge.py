@@ -88,7 +88,8 @@ def _stemmer() -> Callable[[str], Sequence[str]]:
 
 def _of_ngrams(n: int, target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
     wanted, given = (
-        Counter(zip(*(own[start:] for start in range(n)), strict=False)) for own in (words(target), words(text))
+        Counter(zip(*(own[start:] for start in range(n)), strict=False))
+        for own in (words(target), words(text))
     )
     return _found((wanted & given).total(), given.total(), wanted.total())
 
