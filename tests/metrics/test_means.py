@@ -59,7 +59,13 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    options = {"label": "correct"} if kind == "label-share" else {}
+    needed = {
+        "chance-normalised": {"chance": 0.25},
+        "label-share": {"label": "correct"},
+        "macro": {"over": "language"},
+        "macro-score": {"over": "language"},
+    }
+    options = needed.get(kind, {})
     found = compute(kind, Column(EMPTY, {}, n_failed=3), options)
     assert math.isnan(found.value)
     assert (found.n, found.n_failed) == (0, 3)

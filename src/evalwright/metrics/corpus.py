@@ -6,7 +6,6 @@ Numbers are sacrebleu's own, from 0 to 100 (TER from 0 up), with its signature's
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -56,7 +55,8 @@ def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
         n_failed=column.n_failed,
         level=level,
         seed=seed,
-        limits=(0.0, math.inf if kind == "ter" else 100.0),
+        scale=100.0,
+        greatest=None if kind == "ter" else 100.0,
     )
     used = Counter(
         item["tokenizer"] for item in column.items if isinstance(item, Mapping) and "tokenizer" in item

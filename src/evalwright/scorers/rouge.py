@@ -71,7 +71,7 @@ vars(rouge)["check_sample"] = check_rouge_sample
 def _words(sample: Sample, language: str, stem: bool) -> tuple[Callable[[str], Sequence[str]], str]:
     """How texts become words, and that in words."""
     if language in segmentation.UNSPACED:
-        return lambda text: segmentation.segment(text.casefold(), language), segmentation.library()
+        return lambda text: segmentation.segment(text.casefold(), language), segmentation.library(language)
     foreign = any(char.isalpha() and not char.isascii() for target in sample.targets for char in target)
     if language == "en" or (not language and not foreign):
         return (_stemmer(), "stems") if stem else (lambda text: _LATIN.findall(text.lower()), "words")

@@ -78,7 +78,7 @@ def metrics_of(
     file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
 ) -> tuple[MetricSpec, ...]:
     """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
-    from evalwright.metrics.registry import registry
+    from evalwright.metrics.registry import check_options
 
     given = file.metrics
     if given is None:
@@ -103,7 +103,7 @@ def metrics_of(
             raise document.error(at, f"two metrics have the label '{label}'; give one another `name`.")
         options = plain(use.options)
         try:
-            registry.check_options(use.use, options)
+            check_options(use.use, options)
         except UsageError as error:
             raise document.error(at, str(error)) from None
         out[label] = MetricSpec(label, use.use, column, options)
