@@ -67,7 +67,7 @@ def _home(own_folder: Path) -> Iterator[None]:
 
 
 def place_of(request: Any) -> int:
-    prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+    prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
     return int(prompt.split("It is article ")[1].split(".")[0])
 
 
@@ -232,7 +232,7 @@ def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: s
     seen: list[str] = []
 
     def answer(request: Any) -> str:
-        seen.append(request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content)
+        seen.append(request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text)
         return FAITHFUL
 
     judge = OverlapModel("strict")

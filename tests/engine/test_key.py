@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core.images import Image
 from evalwright.core.requests import (
     Classify,
     Embed,
     Generate,
     LogLikelihood,
     Message,
+    Part,
     Request,
     Reward,
     RollingLogLikelihood,
 )
-from evalwright.engine.key import KEY_BYTES, KeyMaker, request_key
+from evalwright.engine.key import KEY_BYTES, KeyMaker, canonical, request_key
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
@@ -69,6 +73,71 @@ def test_a_fingerprint_cannot_be_confused_with_a_payload() -> None:
 
 def test_lone_surrogates_have_keys() -> None:
     assert request_key("m", Generate("\ud800").payload()) != request_key("m", Generate("\ud801").payload())
+
+
+_OLD_KEYS: list[tuple[Request, str]] = [
+    (Generate("Hi"), "4bb41019367af3a0396d6153c3636b78"),
+    (Generate("Hi", 32, 0.7, 0.9, ("\n", "Q:"), 7, 3), "f6f4e6aa7ef8f0a2f01492fe3d336fc8"),
+    (
+        Generate(
+            (
+                Message("system", "Be brief."),
+                Message("user", "2 + 2 = ?"),
+                Message("assistant", "It is"),
+            ),
+            max_tokens=8,
+        ),
+        "291d39052d11d2143a16755d311f5c91",
+    ),
+    (Generate("一九四七年\ud800", temperature=1.0, draw=2), "17dd6b2a270fa451e3bdfd57012278d8"),
+    (LogLikelihood("A", "B"), "b0cf580a9ea0ae332a968343d94546ab"),
+    (LogLikelihood((Message("user", "Q"),), " yes"), "394ce1c0146c716d2d579bcb617273a2"),
+    (RollingLogLikelihood("text"), "6c857681804feb119b33b8b49065286a"),
+    (Embed("x"), "dd1b8eb148f2138c62bf8a1749187c5c"),
+    (Classify("p", "h"), "653197714a4794d15e91d2be2a6ddee5"),
+    (Reward("p", "r"), "99192f1a8fd64d61b13db68e910ac0d6"),
+    (Reward((Message("user", "q"),), "r"), "54184fe0e5108a221c1871824fab4e7a"),
+]
+
+
+@pytest.mark.parametrize(("request_", "key"), _OLD_KEYS, ids=lambda one: str(one)[:30])
+def test_stores_of_before_answer_what_they_answered(request_: Request, key: str) -> None:
+    """Written down before requests had images and further options."""
+    assert request_key("model-1", request_.payload()).hex() == key
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_new_options_and_images_name_a_request_by_their_content() -> None:
+    image, copy = Image.read(PIXEL, "a.png"), Image.read(PIXEL, "b.png")
+    other = Image.read(PIXEL + b"more", "a.png")
+
+    def shown(*parts: Part) -> Generate:
+        return Generate((Message("user", parts),))
+
+    requests: list[Request] = [
+        Generate("a"),
+        Generate("a", temperature=None),
+        Generate("a", top_k=5),
+        Generate("a", min_p=0.1),
+        Generate("a", num_beams=2),
+        Generate("a", top_logprobs=0),
+        Generate("a", top_logprobs=1),
+        Generate("a", reasoning_effort="low"),
+        Generate("a", reasoning_budget=5),
+        Generate("a", json_schema="{}"),
+        shown("What is this?", image),
+        shown(image, "What is this?"),
+        shown("What is this?", other),
+        shown("What is this?"),
+    ]
+    assert len({request_key("m", request.payload()) for request in requests}) == len(requests)
+    again = request_key("m", shown(copy, "What is this?").payload())
+    assert again == request_key("m", requests[11].payload())
+    assert PIXEL not in canonical(requests[10].payload())
 
 
 def test_keys_are_the_same_in_another_process() -> None:

@@ -98,4 +98,4 @@ def model(habit: Habit, *files: str) -> ScriptedModel:
 
 def _text(messages: tuple[Message, ...]) -> str:
     """The last turn: earlier ones are shots."""
-    return messages[-1].content
+    return messages[-1].text

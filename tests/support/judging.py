@@ -67,12 +67,12 @@ def judged_run(
     )
 
     def says(request: Any) -> str:
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
         given = answers[prompt]
         return given if isinstance(given, str) else given[request.draw]
 
     def judges(request: Any) -> str:
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
         item, _, text = prompt.partition("\n")
         return verdict(item, text)
 

@@ -101,7 +101,7 @@ class FunctionAnswers:
 def content_text(message: dict[str, Any]) -> str:
     """A message's content as text."""
     content = message["content"]
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def hash_number(text: str) -> float:

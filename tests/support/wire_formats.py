@@ -121,11 +121,11 @@ def aws_frame(name: str, data: Any, kind: str = "event") -> bytes:
 
 def _last(body: Json) -> str:
     content = body["messages"][-1]["content"]
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def _from_parts(body: Json) -> str:
-    return "".join(part["text"] for part in body["contents"][-1]["parts"])
+    return "".join(part.get("text", "") for part in body["contents"][-1]["parts"])
 
 
 _VERSION = r"api-version=[\d-]+(preview)?"

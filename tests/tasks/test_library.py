@@ -20,7 +20,7 @@ def test_every_task_with_bundled_data_can_be_asked(name: str, chat: bool) -> Non
     render: Any = task.strategy
     for sample in task.samples:
         prompt = render.render(sample)
-        text = prompt if isinstance(prompt, str) else prompt[-1].content
+        text = prompt if isinstance(prompt, str) else prompt[-1].text
         assert sample.input in text
         assert isinstance(prompt, str) is not chat
     assert task.description

@@ -102,6 +102,6 @@ def test_text_and_chat_hold_the_same_parts(texts: list[str], count: int) -> None
         text, messages = prompt(as_text, index), prompt(as_chat, index)
         assert isinstance(text, str)
         assert isinstance(messages, tuple)
-        users = [message.content for message in messages if message.role == "user"]
+        users = [message.text for message in messages if message.role == "user"]
         assert len(users) == count + 1
         assert text == " t\n\n".join(users)

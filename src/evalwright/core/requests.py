@@ -2,54 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal
+
+from evalwright.core.images import Image
 
 Ability = Literal["generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"]
 """What a model can do. "chat" says that it takes messages (it has a chat template or a chat interface)."""
 
+Part = str | Image
+"""A part of a message's content."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation. A last message of role "assistant" is a prefill: the model goes on from it."""
+    """One turn of a conversation: text, or parts in their order. A last message of role "assistant" is a prefill: the model goes
+    on from it."""
 
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: str | tuple[Part, ...]
 
-    def as_dict(self) -> dict[str, str]:
-        """The form chat interfaces take."""
-        return {"role": self.role, "content": self.content}
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content as parts."""
+        return (self.content,) if isinstance(self.content, str) else self.content
+
+    @property
+    def text(self) -> str:
+        """The parts that are text, joined."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The parts that are images."""
+        return tuple(part for part in self.parts if isinstance(part, Image))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form that chat templates take: text as it is, several parts each with its type. The bytes of images are not in it."""
+        if isinstance(self.content, str):
+            return {"role": self.role, "content": self.content}
+        kinds = [
+            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+            for part in self.content
+        ]
+        return {"role": self.role, "content": kinds}
 
 
 Prompt = str | tuple[Message, ...]
 """Text is sent as it is; messages stay messages until the model's own template renders them."""
 
 
-def prompt_payload(prompt: Prompt) -> Any:
-    """The prompt as JSON: a string, or a list of [role, content]."""
-    return prompt if isinstance(prompt, str) else [[turn.role, turn.content] for turn in prompt]
+def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
+    """The prompt as JSON: a string, or a list of [role, content], an image by its hash.
+
+    recorded: say besides where an image is from, which records show and a request's name does not contain.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    return [
+        [turn.role, turn.content]
+        if isinstance(turn.content, str)
+        else [turn.role, [part if isinstance(part, str) else part.named(recorded) for part in turn.content]]
+        for turn in prompt
+    ]
+
+
+def prompt_from(data: Any) -> Prompt:
+    """A recorded prompt; its images have a hash and no bytes."""
+    if isinstance(data, str):
+        return data
+    return tuple(Message(role, _content_from(content)) for role, content in data)
+
+
+def _content_from(content: Any) -> str | tuple[Part, ...]:
+    if isinstance(content, str):
+        return content
+    return tuple(part if isinstance(part, str) else Image.recorded(part) for part in content)
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
     """Go on from `prompt`.
 
-    max_tokens None leaves the limit to the model. stop: strings that end the answer and are not part of it.
-    draw tells repeated samples of one prompt apart; a greedy request has draw 0.
+    max_tokens None leaves the limit to the model, temperature None leaves all sampling to it; temperature 0 is greedy. stop:
+    strings that end the answer and are not part of it. draw tells repeated samples of one prompt apart; a greedy request has
+    draw 0. min_p: least probability, as a share of the most probable token's. num_beams: of beam search. top_logprobs: None for
+    no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
+    own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow.
     """
 
     ability: ClassVar[Ability] = "generate"
 
     prompt: Prompt
     max_tokens: int | None = None
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     top_p: float | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
     draw: int = 0
+    top_k: int | None = None
+    min_p: float | None = None
+    num_beams: int = 1
+    top_logprobs: int | None = None
+    reasoning_effort: str | None = None
+    reasoning_budget: int | None = None
+    json_schema: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content."""
+        """What names this request by its content. Options that came later stand in it only where they are used."""
         return {
             "generate": prompt_payload(self.prompt),
             "max_tokens": self.max_tokens,
@@ -58,7 +119,18 @@ class Generate:
             "stop": self.stop,
             "seed": self.seed,
             "draw": self.draw,
+            **self.options(),
         }
+
+    def options(self) -> dict[str, Any]:
+        """Those of `OPTIONS` that are used, by name."""
+        return {name: value for name, unused in OPTIONS.items() if (value := getattr(self, name)) != unused}
+
+
+OPTIONS: Mapping[str, Any] = {
+    one.name: one.default for one in fields(Generate)[7:] if one.default is not MISSING
+}
+"""What not every model can carry, with the value that says that it is not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +202,9 @@ class Reward:
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward
+
+
+def images_of(request: Request) -> tuple[Image, ...]:
+    """All images of a request's prompt, in their order."""
+    prompt: Prompt = getattr(request, "prompt", "") or getattr(request, "context", "")
+    return () if isinstance(prompt, str) else tuple(image for turn in prompt for image in turn.images)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -43,6 +44,31 @@ class RateLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogProb:
+    """A token of an answer with its natural log-probability; alternatives: (text, log-probability), the most probable first."""
+
+    text: str
+    log_prob: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+    def as_dict(self) -> list[Any]:
+        """[text, log-probability], and the alternatives where there are any."""
+        return [
+            self.text,
+            self.log_prob,
+            *([list(map(list, self.alternatives))] if self.alternatives else ()),
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Sequence[Any]) -> TokenLogProb:
+        """The inverse of `as_dict`."""
+        text, log_prob, *more = data
+        return cls(
+            text, log_prob, tuple((str(other), float(value)) for other, value in (more[0] if more else ()))
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """One answer of one model.
 
@@ -50,6 +76,7 @@ class Response:
     finish_reason: "stop", "length", "content_filter", "refusal" (the model's, in a field made for it) or the provider's own word.
     log_likelihood: natural log, summed over `tokens_scored` tokens; is_greedy: every one was the most probable.
     values: an embedding, class probabilities in the model's order, or one reward.
+    tokens: of the answer, with their log-probabilities, where those were asked for.
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
     model: the model id that the provider's reply names. rate_limits: for pacing only, not stored.
     """
@@ -66,6 +93,7 @@ class Response:
     cost: float | None = None
     model: str = ""
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
+    tokens: tuple[TokenLogProb, ...] = ()
 
     @property
     def counted(self) -> bool:
@@ -75,11 +103,13 @@ class Response:
 
     def without_secrets(self) -> Response:
         """Itself with every known secret masked: a server may echo what it was sent."""
-        if not holds_secret(f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}"):
+        tokens = "".join(token.text for token in self.tokens)
+        if not holds_secret(f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"):
             return self
         reason = mask(self.finish_reason)
         text, thoughts, model = mask(self.text), mask(self.reasoning), mask(self.model)
-        return replace(self, text=text, reasoning=thoughts, finish_reason=reason, model=model)
+        # A secret may be spread over several tokens.
+        return replace(self, text=text, reasoning=thoughts, finish_reason=reason, model=model, tokens=())
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""
@@ -90,6 +120,8 @@ class Response:
                 out[name] = value
         if "usage" in out:
             out["usage"] = self.usage.as_dict()
+        if "tokens" in out:
+            out["tokens"] = [token.as_dict() for token in self.tokens]
         return out
 
     @classmethod
@@ -100,6 +132,8 @@ class Response:
             known["usage"] = Usage(**known["usage"])
         if "values" in known:
             known["values"] = tuple(known["values"])
+        if "tokens" in known:
+            known["tokens"] = tuple(map(TokenLogProb.from_dict, known["tokens"]))
         return cls(**known)
 
 

@@ -171,6 +171,8 @@ class Engine:
         try:
             if request.ability not in lane.abilities:
                 raise RequestFailed(_unable(lane.model, request.ability))
+            if (why := lane.model.refuses(request)) is not None:
+                raise RequestFailed(Failure("request rejected", "configuration", why))
             payload = canonical(request.payload())
             key = lane.key(payload)
             while (same := self._in_flight.get(key)) is not None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Ability, Generate, Request
+from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response
 from evalwright.models.remote.prices import Price
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _UNKNOWN = "unknown-"
 
+IMAGES = "images"
+EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
+"""What `Model.carries` may name: the options of a `Generate` that not every model can carry, and images in prompts."""
+
 
 class Model(ABC):
     """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
@@ -32,12 +36,14 @@ class Model(ABC):
     name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is not known. abilities: what it
     can be asked. fingerprint: equal for equal models and different for any that could answer differently; `fingerprint_of` makes
     one. A class that sets none shares nothing with other runs, because nobody can know whether it would answer the same.
+    carries: those of `EVERY_OPTION` that its requests may use; the others are refused before anything is sent.
     """
 
     name: str
     abilities: frozenset[Ability]
     fingerprint: str
     price: Price | None = None
+    carries: frozenset[str] = frozenset()
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)
@@ -56,6 +62,25 @@ class Model(ABC):
 
     def check(self) -> None:
         """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
+
+    def refuses(self, request: Request) -> str | None:
+        """Why the request cannot be sent as it is, in a sentence that names the option and the model; None where it can."""
+        images = images_of(request)
+        if not all(image.data for image in images):
+            return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
+        prompt = getattr(request, "prompt", "")
+        if images and any(turn.images for turn in prompt if turn.role != "user"):
+            return "Images stand in the user's turns only: move them out of the other turns."
+        used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
+        carried = self.carries if isinstance(request, Generate) else frozenset()
+        missing = [name for name in used if name not in carried]
+        return self.cannot_carry(missing[0]) if missing else None
+
+    def cannot_carry(self, option: str) -> str:
+        """The sentence about an option that it does not carry."""
+        what = "does not take images" if option == IMAGES else f"does not take {option}"
+        known = ", ".join(sorted(self.carries)) or "none of the further options"
+        return f"'{self.name}' {what} (it takes: {known}). Leave it out, or use another model."
 
     def reader(self) -> Reader | None:
         """How it reads prompts, where that is known here; else None. Weights need not be loaded."""

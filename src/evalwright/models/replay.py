@@ -184,7 +184,7 @@ def _forms(prompt: Prompt) -> Iterator[Prompt]:
     if isinstance(prompt, str):
         yield (Message("user", prompt),)
     elif len(prompt) == 1 and prompt[0].role == "user":
-        yield prompt[0].content
+        yield prompt[0].text
 
 
 def _possible_inputs(prompt: Prompt) -> Iterator[str]:
@@ -193,7 +193,7 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
     if isinstance(prompt, str):
         texts = [prompt]
     else:
-        texts = [turn.content for turn in reversed(prompt) if turn.role == "user"]
+        texts = [turn.text for turn in reversed(prompt) if turn.role == "user"]
     for text in texts:
         yield text
         yield text.strip()
@@ -206,7 +206,7 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
 def _shown(request: Request) -> str:
     if isinstance(request, Generate | LogLikelihood):
         prompt = request.prompt if isinstance(request, Generate) else request.context
-        text = prompt if isinstance(prompt, str) else prompt[-1].content
+        text = prompt if isinstance(prompt, str) else prompt[-1].text
         draw = f" (draw {request.draw})" if isinstance(request, Generate) and request.draw else ""
         after = "" if isinstance(request, Generate) else f"'{request.continuation.strip()}' after "
         return f"{after}the prompt that ends '{text[-60:]}'{draw}".replace("\n", " ")

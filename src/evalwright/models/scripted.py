@@ -43,7 +43,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel, fingerprint_of
+from evalwright.models.base import EVERY_OPTION, LocalModel, Model, Pacing, RemoteModel, fingerprint_of
 from evalwright.models.scripted_lead import lead
 
 Scripted = Response | RequestError | str | float | Sequence[float]
@@ -61,9 +61,11 @@ class _Scripted(Model):
     """What the remote-flavoured and the local-flavoured model have in common.
 
     asked: how many requests came. record: keep them in `requests` (off by default: memory stays flat).
-    version: names the behaviour of a function, so that its answers may be stored across runs; without one, every model
+    carries every option, which the script may read. version: names the behaviour of a function, so that its answers may be stored across runs; without one, every model
     made from a function is a model of its own.
     """
+
+    carries = EVERY_OPTION
 
     def __init__(
         self,
@@ -246,7 +248,7 @@ def _script_identity(answers: Answers, version: str | None) -> Any:
 
 def last_text(prompt: Prompt) -> str:
     """The prompt's text, or its last message's."""
-    return prompt if isinstance(prompt, str) else prompt[-1].content
+    return prompt if isinstance(prompt, str) else prompt[-1].text
 
 
 def _hash(key: bytes, request: Request) -> Scripted:

@@ -21,7 +21,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[。！
 
 def lead(prompt: Prompt, sentences: int) -> str:
     """The first sentences of the prompt's text."""
-    text = prompt if isinstance(prompt, str) else "\n\n".join(turn.content for turn in prompt)
+    text = prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
     named = [match[2] for form in (_TAGGED, _LABELLED) for match in form.finditer(text)]
     found = max(named or re.split(r"\n\s*\n", text), key=len)
     return " ".join(part.strip() for part in _SENTENCE.split(found)[:sentences]).strip()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Message, prompt_payload
+from evalwright.core.requests import prompt_from, prompt_payload
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score, Undecided
 
@@ -71,7 +71,7 @@ def record_from(data: Mapping[str, Any]) -> SampleRecord:
 
 
 def _answer_dict(answer: Answer) -> dict[str, Any]:
-    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt), "answer": answer.text}
+    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt, recorded=True), "answer": answer.text}
     if answer.reasoning:
         out["reasoning"] = answer.reasoning
     if answer.choice is not None:
@@ -85,14 +85,13 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
 
 
 def _answer_from(data: Mapping[str, Any]) -> Answer:
-    prompt = data["prompt"]
     latencies = data["timing"]["latency"]
     return Answer(
         text=data["answer"],
         reasoning=data.get("reasoning", ""),
         choice=data.get("choice"),
         log_likelihoods=tuple(data.get("log_likelihoods", ())),
-        prompt=prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt),
+        prompt=prompt_from(data["prompt"]),
         responses=tuple(
             Response.from_dict({**found, "latency": latency})
             for found, latency in zip(data["responses"], latencies, strict=True)

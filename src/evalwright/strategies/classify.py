@@ -27,7 +27,7 @@ class ClassifyPair:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the label chosen."""
         rendered = self.render(sample)
-        hypothesis = rendered if isinstance(rendered, str) else rendered[-1].content
+        hypothesis = rendered if isinstance(rendered, str) else rendered[-1].text
         response = await ask(TARGET, Classify(premise_of(sample), hypothesis))
         values = response.values
         if len(values) != len(sample.choices):

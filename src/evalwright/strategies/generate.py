@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
@@ -19,25 +19,28 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an answer is drawn. temperature 0 is greedy: every draw is then the same request."""
+    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
+
+    temperature 0 is greedy: every draw is then the same request. None leaves the sampling to the model.
+    """
 
     max_tokens: int | None = None
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     top_p: float | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    num_beams: int = 1
+    top_logprobs: int | None = None
+    reasoning_effort: str | None = None
+    reasoning_budget: int | None = None
+    json_schema: str | None = None
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The request for one draw."""
-        return Generate(
-            prompt,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            stop=self.stop,
-            seed=self.seed,
-            draw=draw if self.temperature > 0 else 0,
-        )
+        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        return Generate(prompt, draw=0 if self.temperature == 0 else draw, **told)
 
 
 class SingleDraw:

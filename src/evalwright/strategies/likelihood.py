@@ -42,7 +42,7 @@ class TextLikelihood:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the text scored."""
         prompt = self.render(sample)
-        text = prompt if isinstance(prompt, str) else "".join(message.content for message in prompt)
+        text = prompt if isinstance(prompt, str) else "".join(message.text for message in prompt)
         response = await ask(TARGET, RollingLogLikelihood(text))
         return Answer(
             text=text, log_likelihoods=(log_likelihood_of(response),), prompt="", responses=(response,)

@@ -151,7 +151,7 @@ def test_prompts_and_repeats_of_the_same_items_are_parts_of_their_own() -> None:
 
     def model(name: str, more: float) -> ScriptedModel:
         def answer(request: object) -> str:
-            text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content  # type: ignore[attr-defined]
+            text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text  # type: ignore[attr-defined]
             chance = chances.setdefault((name, text), float(rng.uniform(0.0, 0.6)) + more)
             return "yes" if rng.random() < chance else "no"
 
@@ -231,7 +231,7 @@ def test_draws_are_planned_from_runs_with_several() -> None:
     chance = {f"Q{i}?": p for i, p in enumerate(rng.beta(1, 1, 60))}
 
     def answer(request: object) -> str:
-        text = request.prompt[-1].content if not isinstance(request.prompt, str) else request.prompt  # type: ignore[attr-defined]
+        text = request.prompt[-1].text if not isinstance(request.prompt, str) else request.prompt  # type: ignore[attr-defined]
         return "yes" if rng.random() < chance[text.split("\n")[-1].strip()] else "no"
 
     drawing = small_task(60, answer={"max_tokens": 8, "temperature": 1.0, "draws": 6})

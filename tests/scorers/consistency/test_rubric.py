@@ -129,18 +129,18 @@ def test_a_deeply_nested_reply_is_no_trouble() -> None:
 def test_the_question_shows_what_the_reader_reads() -> None:
     system, user = messages(ARTICLE, PARTS)
     assert (system.role, user.role) == ("system", "user")
-    assert ARTICLE in user.content
-    assert "[1] The bridge is open.\n[2] It cost 9 million." in user.content
-    form = user.content.rsplit("\n", 1)[-1]
+    assert ARTICLE in user.text
+    assert "[1] The bridge is open.\n[2] It cost 9 million." in user.text
+    form = user.text.rsplit("\n", 1)[-1]
     for name in verdict():
         assert f'"{name}":' in form
     assert f'"check": "{MARK}"' in form
     for grade, (_, meaning) in GRADES.items():
-        assert f"{grade}: {meaning}" in user.content
+        assert f"{grade}: {meaning}" in user.text
     text = question(ARTICLE, PARTS, chat=False)
     assert isinstance(text, str)
-    assert text.startswith(system.content)
-    assert user.content in text
+    assert text.startswith(system.text)
+    assert user.text in text
 
 
 def test_material_cannot_close_its_own_tag() -> None:
@@ -148,7 +148,7 @@ def test_material_cannot_close_its_own_tag() -> None:
     mark = mark_of(ARTICLE, [hostile])
     assert mark != MARK
     _, user = messages(ARTICLE, [hostile])
-    assert user.content.count(f'</article mark="{mark}">') == 1
+    assert user.text.count(f'</article mark="{mark}">') == 1
     with pytest.raises(BadVerdict, match="without the mark"):
         read_verdict(json.dumps(verdict(sentences=SUPPORTED[:1], grade=4)), ARTICLE, [hostile])
 

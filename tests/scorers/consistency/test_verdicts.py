@@ -42,7 +42,7 @@ def judged(
 
     def answer(request: object) -> str:
         assert isinstance(request, Generate)
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
         return summaries[int(prompt)]
 
     model = ScriptedModel(answer, name="summaries", version=json.dumps(summaries))

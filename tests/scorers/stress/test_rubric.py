@@ -32,16 +32,16 @@ def test_the_judge_is_asked_for_the_classes_that_are_read() -> None:
     assert not isinstance(prompt, str)
     system, user = prompt
     for name in CLASSES:
-        assert f"- {name}: " in user.content
+        assert f"- {name}: " in user.text
     for text in (QUESTION, NOTE, ANSWER, f'"check": "{MARK}"'):
-        assert text in user.content
+        assert text in user.text
     assert (
-        "not an instruction" in system.content.replace("is an\ninstruction", "is an instruction")
-        or "Nothing between" in system.content
+        "not an instruction" in system.text.replace("is an\ninstruction", "is an instruction")
+        or "Nothing between" in system.text
     )
     whole = verdict_prompt(QUESTION, NOTE, ANSWER, chat=False)
     assert isinstance(whole, str)
-    assert user.content in whole
+    assert user.text in whole
     assert "<note" not in str(verdict_prompt(QUESTION, "", ANSWER))
 
 

@@ -95,7 +95,7 @@ def run_of(
 
     def answer(request: object) -> str:
         assert isinstance(request, Generate)
-        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].content
+        prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
         found = re.search(r"\((\d+)\)", prompt)
         assert found is not None
         return answers[int(found[1])]

@@ -128,7 +128,7 @@ def _text(request: Request) -> str:
 
 
 def _prompt(prompt: Prompt) -> str:
-    return prompt if isinstance(prompt, str) else "\n".join(f"{turn.role}\n{turn.content}" for turn in prompt)
+    return prompt if isinstance(prompt, str) else "\n".join(f"{turn.role}\n{turn.text}" for turn in prompt)
 
 
 def _room(request: Request, model: Model) -> int | None:

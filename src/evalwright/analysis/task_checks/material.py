@@ -145,7 +145,7 @@ def words(text: str) -> str:
 
 def prompt_text(prompt: Prompt) -> str:
     """A prompt as one text."""
-    return prompt if isinstance(prompt, str) else "\n\n".join(turn.content for turn in prompt)
+    return prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
 
 
 def request_prompt(request: Request) -> Prompt:

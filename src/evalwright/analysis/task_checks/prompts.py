@@ -82,7 +82,7 @@ def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
 
 
 def _begins_twice(sent: tuple[Request, ...]) -> str:
-    firsts = [turns(prompt)[0].content.lstrip() for prompt in _prompts(sent) if prompt]
+    firsts = [turns(prompt)[0].text.lstrip() for prompt in _prompts(sent) if prompt]
     return next((mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), "")
 
 
@@ -92,8 +92,8 @@ def _ends_in_space(sent: tuple[Request, ...]) -> str:
         if isinstance(request, Generate) and request.prompt:
             last = turns(request.prompt)[-1]
             open_ended = isinstance(request.prompt, str) or last.role == "assistant"
-            if open_ended and last.content.endswith((" ", "\t")):
-                return last.content[-30:] + "|"
+            if open_ended and last.text.endswith((" ", "\t")):
+                return last.text[-30:] + "|"
     return ""
 
 

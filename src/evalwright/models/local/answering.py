@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from evalwright.core.errors import Failure, ModelError, RequestError
 from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
@@ -40,7 +41,7 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One answer to write: the prompt's tokens, how many new ones at the most, and the request itself."""
+    """One answer to write: the prompt's tokens, how many new ones at the most, and the request with its sampling settled."""
 
     tokens: list[int]
     room: int
@@ -50,6 +51,7 @@ class Job:
 class Answering(ABC):
     """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none.
 
+    own_sampling: what the model's generation_config.json says, for requests that leave the sampling to it.
     prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that they can be encoded together.
     """
 
@@ -57,12 +59,14 @@ class Answering(ABC):
         self,
         reader: Reader,
         *,
+        own_sampling: Mapping[str, Any] | None = None,
         start_tokens: Sequence[int] = (),
         max_tokens: int = DEFAULT_MAX_TOKENS,
         prepare: Callable[[Iterable[tuple[str, bool]]], None] | None = None,
     ) -> None:
         self.reader = reader
         self._prepare = prepare
+        self._own_sampling = own_sampling or {}
         self.start_tokens = tuple(start_tokens)
         self._max_tokens = max_tokens
 
@@ -154,6 +158,7 @@ class Answering(ABC):
                     yield kept, special
 
     def _job(self, request: Generate) -> Job:
+        request = settled(request, self._own_sampling)
         text, rules = self.reader.render(request.prompt)
         tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
         if not tokens:
@@ -170,6 +175,26 @@ class Answering(ABC):
             )
         # The decoder's own window holds the answer and what it starts from, and its last token is never read again.
         return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
+
+
+def settled(request: Generate, own: Mapping[str, Any]) -> Generate:
+    """The request with the model's own sampling where it leaves that open. What the request says itself wins.
+
+    As transformers reads a generation config: greedy unless `do_sample` says otherwise, then temperature 1 and the 50 most
+    probable tokens where it names no other.
+    """
+    if request.temperature is not None:
+        return request
+    if not own.get("do_sample"):
+        return replace(request, temperature=0.0)
+    named = {name: own.get(name) for name in ("temperature", "top_p", "top_k", "min_p")}
+    found = {
+        "temperature": 1.0,
+        "top_k": 50,
+        **{name: value for name, value in named.items() if value is not None},
+    }
+    changed = {name: value for name, value in found.items() if getattr(request, name) is None}
+    return replace(request, **changed)
 
 
 def _summed(parts: Sequence[PairScore], pairs: Sequence[Pair], cut: bool) -> Response:

@@ -49,7 +49,7 @@ class ChatTemplate:
 
         Raises Rejected with the template's own words where it does not take these messages.
         """
-        prefill = messages[-1].content if messages and messages[-1].role == "assistant" else None
+        prefill = messages[-1].text if messages and messages[-1].role == "assistant" else None
         variables = {
             "messages": [message.as_dict() for message in messages],
             "add_generation_prompt": prefill is None,

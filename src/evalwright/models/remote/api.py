@@ -24,13 +24,14 @@ from evalwright.core.errors import (
     ConfigurationError,
     Rejected,
     RequestError,
-    UnknownName,
+    UsageError,
 )
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.remote import carrying
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import HttpClient, basic, check_url
 from evalwright.models.remote.keys import (
@@ -104,10 +105,13 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
-        self._thinking = self._switch(thinking)
+        self._thinking_given = thinking is not None
+        self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
         if "embed" in self.wire.abilities:
             self._refuse_what_the_wire_lacks(None, max_tokens=max_tokens, thinking=self._thinking or None)
+        self._overrides = arguments.extra_body(extra_body)
+        self._stream_wanted = arguments.flag("stream", stream)
         self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -118,11 +122,8 @@ class ApiModel(RemoteModel):
             seed=arguments.whole("seed", seed, low=None),
             refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
             reasoning_fields=self.provider.reasoning_fields,
-            extra_body=merged(
-                merged(self.provider.extra_body, self._thinking.get("body", {})),
-                arguments.extra_body(extra_body),
-            ),
-            stream=self._streams(arguments.flag("stream", stream)),
+            extra_body=self._body_with(self._thinking),
+            stream=self._streams(self._thinking),
             key_source=self._key_source(),
             cost_field=self.provider.cost_field,
             variables=self._path_variables(),
@@ -133,6 +134,9 @@ class ApiModel(RemoteModel):
             timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
         )
         self.abilities = self._abilities()
+        self.carries = carrying.carried(
+            self.provider, self.wire, own_server=provider.any_server and not self.official
+        )
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
         prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
@@ -180,23 +184,24 @@ class ApiModel(RemoteModel):
         self.ready()
         assert isinstance(request, Generate | Embed)
         request = self._with_defaults(request) if isinstance(request, Generate) else request
-        call = self.wire.build(request, self.settings)
+        settings = self._settings_of(request)
+        call = self.wire.build(request, settings)
         try:
             reply = await self.client.send(call)
             if self.wire.polling is not None:
-                reply = await followed(self.client, self.wire.polling, reply, self.settings)
-            return self._priced(self.wire.read(reply, request, self.settings))
+                reply = await followed(self.client, self.wire.polling, reply, settings)
+            return self._priced(self.wire.read(reply, request, settings))
         except RequestError as error:
-            self._settle(error, request)
+            self._settle(error, request, settings)
             raise
 
-    def _settle(self, error: RequestError, request: Generate | Embed) -> None:
+    def _settle(self, error: RequestError, request: Generate | Embed, settings: Settings) -> None:
         """Note in an error what the reply says it used; of a stream that broke it holds only if its answer had ended."""
         if error.usage is None and error.reply is not None:
             data, final = error.reply
             with suppress(RequestError):
-                if final or self.wire.said(data, request, self.settings).finish:
-                    self.wire.settle(error, data, self.settings)
+                if final or self.wire.said(data, request, settings).finish:
+                    self.wire.settle(error, data, settings)
         error.reply = None
 
     def most_tokens(self, request: Request) -> int | None:
@@ -215,15 +220,14 @@ class ApiModel(RemoteModel):
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
-        call = self.wire.build(self._with_defaults(request), self.settings, whole=True)
+        call = self.wire.build(self._with_defaults(request), self._settings_of(request), whole=True)
         body: dict[str, Any] = call.payload
         return body
 
     def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
         """What a reply to `body` means. batched: it came at the price of a batch."""
-        return self._priced(
-            self.wire.read(reply, self._with_defaults(request), self.settings), batched=batched
-        )
+        settings = self._settings_of(request)
+        return self._priced(self.wire.read(reply, self._with_defaults(request), settings), batched=batched)
 
     async def close(self) -> None:
         """Release connections."""
@@ -262,32 +266,43 @@ class ApiModel(RemoteModel):
         found = self.provider.tokens_field if wanted == "auto" else wanted
         return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
 
-    def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
-        """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""
-        levels = _levels(self.provider.thinking, self.wire.name)
-        if thinking is None:
-            return {}
-        known = [name for name in levels if name != "budget"]
-        if not known:
-            raise ConfigurationError(
-                f"No thinking switch is known for '{self.name}': set the provider's own field with extra_body."
-            )
-        if isinstance(thinking, int) and not isinstance(thinking, bool):
-            if "budget" not in levels:
-                raise UnknownName("level of thinking", str(thinking), known, f"Known: {', '.join(known)}.")
-            body = _nested(str(levels["budget"]), thinking)
-            switch = levels.get("on", {})
-            return {**switch, "body": merged(switch.get("body", {}), body)}
-        level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
-        if level not in known:
-            number = ", or a number of tokens" if "budget" in levels else ""
-            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}{number}.")
-        found: Mapping[str, Any] = levels[level]
-        return found
-
-    def _streams(self, wanted: bool | None) -> bool:
+    def _streams(self, switch: Mapping[str, Any]) -> bool:
         """Whether answers are taken in pieces: as the person says, else as the model needs it."""
-        return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
+        wanted = self._stream_wanted
+        return bool(switch.get("stream", self.provider.stream)) if wanted is None else wanted
+
+    def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
+        """What is merged into every body: the row's fields, those of a level of thinking, the person's."""
+        return merged(merged(self.provider.extra_body, switch.get("body", {})), self._overrides)
+
+    def _settings_of(self, request: Generate | Embed) -> Settings:
+        """The settings with the level of thinking that a request asks for; -M thinking wins over it."""
+        level = carrying.level_of(request)
+        if level is None or self._thinking_given:
+            return self.settings
+        switch = carrying.switch(level, self.provider, self.wire, self.name)
+        return replace(
+            self.settings,
+            refuses=self.wire.lacks.union(self.provider.refuses, switch.get("refuses", ())),
+            extra_body=self._body_with(switch),
+            stream=self._streams(switch),
+        )
+
+    def refuses(self, request: Request) -> str | None:
+        """As for every model, and for values that the format or the model has not."""
+        if (why := super().refuses(request)) is not None or not isinstance(request, Generate):
+            return why
+        if (why := carrying.beyond(request, self.wire, self.name)) is not None:
+            return why
+        try:
+            refused = self._settings_of(request).refuses
+        except UsageError as error:
+            return f"'{self.name}' does not take this reasoning_effort: {error}"
+        silent = carrying.not_without_temperature(request) if "temperature" in refused else None
+        return (
+            silent
+            and f"'{self.name}' takes neither a temperature nor {silent} (at least with these arguments): leave it out."
+        )
 
     def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: object) -> None:
         """Raise ConfigurationError for an argument that this wire format has no way to say."""
@@ -475,25 +490,3 @@ def _formats(provider: Provider) -> tuple[str, ...]:
     """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
     more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *more)))
-
-
-def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
-    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put where `effort` says.
-
-    `effort` is one place in the body, or a table of places by wire format. With an effort "none" there is also "off".
-    """
-    levels = {name: level for name, level in thinking.items() if name not in ("effort", "efforts")}
-    place = thinking.get("effort", "")
-    place = place.get(wire, "") if isinstance(place, Mapping) else place
-    for word in thinking.get("efforts", ()) if place else ():
-        levels.setdefault(word, {"body": _nested(place, word)})
-    if "none" in levels:
-        levels.setdefault("off", levels["none"])
-    return levels
-
-
-def _nested(place: str, value: Any) -> Any:
-    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
-    for step in reversed(place.split(".")):
-        value = {step: value}
-    return value

@@ -31,7 +31,7 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import is_secret, masked_arguments, remember_environment, remember_within
 from evalwright.models import arguments
-from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.base import IMAGES, RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import Filtered, clean, error_for
@@ -41,11 +41,24 @@ from evalwright.models.remote.prices import price_of
 from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
 from evalwright.models.remote.wire.openai_text import CHAT
+from evalwright.models.remote.wire.options import (
+    OPENAI_CHAT,
+    Options,
+    at_place,
+    content,
+    fields_of,
+    openai_part,
+)
 
 _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
 )
 _CHANGING = re.compile(r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*")
+OPTIONS: Options = {
+    **{name: OPENAI_CHAT[name] for name in ("top_logprobs", "json_schema")},
+    "reasoning_effort": at_place("reasoning_effort"),
+}
+"""What the library translates for every provider, or refuses by itself."""
 _MAY_HOLD_SECRETS = (
     "headers",
     "extra_headers",
@@ -61,6 +74,7 @@ class LiteLLMModel(RemoteModel):
     """
 
     abilities = frozenset(("generate", "chat"))
+    carries = frozenset((*OPTIONS, IMAGES))
 
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key_env: str | None = None, max_tokens: int | None = None,
@@ -188,7 +202,11 @@ class LiteLLMModel(RemoteModel):
             "stop": list(told.stop) or None, "seed": told.seed,
         }  # fmt: skip
         switches = {"num_retries": 0, "max_retries": 0, "caching": False, "drop_params": False}
-        messages = [turn.as_dict() for turn in turns(request.prompt)]
+        for more in fields_of(request, OPTIONS):
+            fields |= more
+        messages = [
+            {"role": turn.role, "content": content(turn, openai_part)} for turn in turns(request.prompt)
+        ]
         said = {"model": self.model, "messages": messages, "timeout": self.pacing.timeout}
         return {**self._extra, **given(fields), **said, **switches}
 

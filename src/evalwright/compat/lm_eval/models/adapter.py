@@ -322,11 +322,11 @@ def lm_eval_model(
 def _settings(request: Generate) -> dict[str, Any]:
     """A request's settings under the names of the interface; what the task leaves open is left out."""
     seed = None if request.seed is None else request.seed + request.draw
+    told = request.temperature
     optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p, "seed": seed}
     return {
         "until": list(request.stop),
-        "do_sample": request.temperature > 0,
-        "temperature": request.temperature,
+        **({} if told is None else {"do_sample": told > 0, "temperature": told}),
         **{key: value for key, value in optional.items() if value is not None},
     }
 

@@ -230,7 +230,7 @@ def as_text(prompt: Prompt) -> str:
     """A prompt as one text; messages as JSON, as their chat backends get them."""
     if isinstance(prompt, str):
         return prompt
-    messages = [{"role": message.role, "content": message.content} for message in prompt]
+    messages = [{"role": message.role, "content": message.text} for message in prompt]
     return json.dumps(messages, ensure_ascii=False)
 
 

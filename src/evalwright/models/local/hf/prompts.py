@@ -29,15 +29,15 @@ class ChatRenderer:
         if isinstance(prompt, str):
             return prompt, False
         if not self.has_template:
-            return "\n\n".join(message.content for message in prompt), False
-        system = "\n\n".join(m.content for m in prompt if m.role == "system").strip()
+            return "\n\n".join(message.text for message in prompt), False
+        system = "\n\n".join(m.text for m in prompt if m.role == "system").strip()
         try:
             text = self._apply(prompt)
         except Exception as error:  # a template can raise anything
             if not system:
                 raise _refused(error) from error
             text = ""
-        if system and not all(m.content.strip() in text for m in prompt if m.role == "system"):
+        if system and not all(m.text.strip() in text for m in prompt if m.role == "system"):
             try:
                 text = self._apply(fold_system(prompt))
             except Exception as error:
@@ -46,7 +46,7 @@ class ChatRenderer:
 
     def _apply(self, messages: Sequence[Message]) -> str:
         prefill = bool(messages) and messages[-1].role == "assistant"
-        if prefill and not messages[-1].content:
+        if prefill and not messages[-1].text:
             messages, prefill = messages[:-1], False
         if not prefill:
             return self._template_text(messages, add_generation_prompt=True)
@@ -54,7 +54,7 @@ class ChatRenderer:
             return self._template_text(messages, continue_final_message=True)
         except ValueError:
             # The template changes the last message, so it cannot be cut there; its opening is the generation prompt.
-            return self._template_text(messages[:-1], add_generation_prompt=True) + messages[-1].content
+            return self._template_text(messages[:-1], add_generation_prompt=True) + messages[-1].text
 
     def _template_text(self, messages: Sequence[Message], **how: bool) -> str:
         from transformers import PreTrainedTokenizerBase
@@ -80,11 +80,13 @@ class ChatRenderer:
 
 def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The same conversation without system messages: their text opens the first user turn."""
-    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     for place, message in enumerate(rest):
         if message.role == "user":
-            rest[place] = Message("user", f"{system}\n\n{message.content}")
+            first = f"{system}\n\n"
+            whole = first + message.content if isinstance(message.content, str) else (first, *message.content)
+            rest[place] = Message("user", whole)
             return tuple(rest)
     return (Message("user", system), *rest)
 

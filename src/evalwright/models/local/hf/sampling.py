@@ -32,7 +32,7 @@ class RowWriter(AnswerWriter):
         super().__init__(loaded.encoder, loaded.end_tokens, job, pieces)
         self.stream: random.Random | None = None
         asked = job.request
-        if asked.temperature > 0:
+        if asked.temperature:
             text = f"{asked.seed}/{asked.draw}/{asked.temperature!r}/{asked.top_p!r}/{list(job.tokens)}"
             seed = hashlib.blake2b(text.encode(), digest_size=8).digest()
             self.stream = random.Random(int.from_bytes(seed))

@@ -205,7 +205,7 @@ def _picker(request: Generate) -> Callable[[Array], int]:
     """How the next token is chosen. Sampling depends on the prompt, the seed and the draw alone, never on the batch."""
     import numpy as np
 
-    if request.temperature <= 0:
+    if not request.temperature:
         return lambda logits: int(logits.argmax())
     name = json.dumps([prompt_payload(request.prompt), request.seed, request.draw])
     random = np.random.default_rng(

@@ -66,6 +66,7 @@ class BatchModel(RemoteModel):
         self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
         self.name = model.name
         self.abilities = model.abilities
+        self.carries = model.carries
         self.names_cost = model.names_cost
         # The same model gives the same answers either way, so they are shared.
         self.fingerprint = model.fingerprint
@@ -98,6 +99,10 @@ class BatchModel(RemoteModel):
     @price.setter
     def price(self, price: Price | None) -> None:
         self._model.price = price
+
+    def refuses(self, request: Request) -> str | None:
+        """As the model's own."""
+        return self._model.refuses(request)
 
     def most_tokens(self, request: Request) -> int | None:
         """As the model's own."""

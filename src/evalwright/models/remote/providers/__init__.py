@@ -20,11 +20,13 @@ from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import ordinary
+from evalwright.models.base import EVERY_OPTION
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
 from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.wire import FORMATS
 from evalwright.models.remote.wire.format import REFUSABLE, merged
+from evalwright.models.remote.wire.options import SAMPLERS
 
 TABLE = Path(__file__).with_name("providers.toml")
 VARIABLE = "EVALWRIGHT_PROVIDERS"
@@ -38,7 +40,8 @@ TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens")
 class ModelRule:
     """What holds for some of a provider's models: those whose whole name the regular expression `match` fits.
 
-    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before. examples: names that it fits.
+    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before; `takes` and `lacks` add to what the
+    row says. examples: names that it fits.
     """
 
     match: str = ".*"
@@ -46,6 +49,8 @@ class ModelRule:
     wire: str | None = None
     tokens_field: str | None = None
     refuses: tuple[str, ...] | None = None
+    takes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     reasoning_fields: tuple[str, ...] | None = None
     stream: bool | None = None
     least_temperature: float | None = None
@@ -67,6 +72,7 @@ class Provider:
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
     wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
     instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
     docs: where its interface is described.
     """
 
@@ -83,6 +89,8 @@ class Provider:
     any_server: bool = False
     tokens_field: str = "max_tokens"
     refuses: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     stream: bool = False
     least_temperature: float | None = None
@@ -215,6 +223,7 @@ def quirks(provider: Provider, model: str) -> Provider:
         }
         if rule.wire is not None:
             given["wires"] = (rule.wire, *(wire for wire in provider.wires if wire != rule.wire))
+        given |= {name: (*getattr(provider, name), *getattr(rule, name)) for name in ("takes", "lacks")}
         for name in ("defaults", "extra_body", "thinking"):
             given[name] = merged(getattr(provider, name), getattr(rule, name))
         provider = replace(provider, **given)
@@ -275,7 +284,7 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
 
 
-_LISTS = ("key", "wires", "refuses", "reasoning_fields", "examples")
+_LISTS = ("key", "wires", "refuses", "takes", "lacks", "reasoning_fields", "examples")
 _TEXT: Fit = (lambda value: isinstance(value, str), "text")
 _FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
 _TABLE: Fit = (_mapping, "a table")
@@ -295,6 +304,8 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
     "wire": tuple(FORMATS),
     "refuses": REFUSABLE,
+    "takes": tuple(sorted(SAMPLERS)),
+    "lacks": tuple(sorted(EVERY_OPTION)),
     "defaults": ("max_tokens", "temperature", "top_p"),
     "tokens_field": TOKENS_FIELDS,
     "batch": tuple(APIS),

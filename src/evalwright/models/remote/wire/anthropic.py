@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.requests import Generate
+from evalwright.core.images import Image
+from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content, nested
 
 MAX_TOKENS = 8192
 """Sent where no limit is set: the interface requires one."""
@@ -44,7 +47,7 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": told.max_tokens or MAX_TOKENS,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in talk],
+        "messages": [{"role": turn.role, "content": content(turn, _part)} for turn in talk],
         "system": system or None,
         "temperature": told.temperature,
         "top_p": told.top_p,
@@ -52,6 +55,13 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body = form.merged(form.given(fields), settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        source = {"type": "base64", "media_type": part.media_type, "data": part.base64()}
+        return {"type": "image", "source": source}
+    return {"type": "text", "text": part}
 
 
 def message_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -176,4 +186,11 @@ WIRE = Wire(
     gather=MessageGatherer,
     lacks=frozenset(("seed",)),
     names_limit=False,
+    options={
+        "top_k": at_place("top_k"),
+        "json_schema": lambda schema: nested(
+            "output_config.format", {"type": "json_schema", "schema": json.loads(schema)}
+        ),
+    },
+    images=ALL_IMAGES,
 )

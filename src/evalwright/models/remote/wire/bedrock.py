@@ -7,11 +7,13 @@ from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.errors import RequestError
-from evalwright.core.requests import Generate, Message
+from evalwright.core.images import Image
+from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, at_place, nested, parts
 
 _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
@@ -66,12 +68,19 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in talk:
-        block = {"text": turn.content}
+        blocks = parts(turn, _part)
         if messages and messages[-1]["role"] == turn.role:
-            messages[-1]["content"].append(block)
+            messages[-1]["content"].extend(blocks)
         else:
-            messages.append({"role": turn.role, "content": [block]})
+            messages.append({"role": turn.role, "content": blocks})
     return messages
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        kind = part.media_type.removeprefix("image/")
+        return {"image": {"format": kind, "source": {"bytes": part.base64()}}}
+    return {"text": part}
 
 
 def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -176,4 +185,14 @@ WIRE = Wire(
     decoding="aws",
     lacks=frozenset(("seed",)),
     names_limit=False,
+    options={
+        # Each family has its own place for it, or none.
+        "top_k": at_place("additionalModelRequestFields.top_k"),
+        "json_schema": lambda schema: nested(
+            "outputConfig.textFormat",
+            {"type": "json_schema", "structure": {"jsonSchema": {"name": SCHEMA_NAME, "schema": schema}}},
+        ),
+    },
+    extensions=frozenset(("top_k",)),
+    images=ALL_IMAGES,
 )

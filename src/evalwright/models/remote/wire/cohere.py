@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected, TimedOut
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
+from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import (
+    ALL_IMAGES,
+    NoLogProbs,
+    at_place,
+    content,
+    openai_part,
+    read_tokens,
+)
 
 _FINISHES = {
     "COMPLETE": "stop",
@@ -41,7 +50,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body = {
         "model": settings.model,
-        "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+        "messages": [{"role": turn.role, "content": content(turn, openai_part)} for turn in messages],
         **form.given(fields),
     }
     return form.merged(body, settings.extra_body)
@@ -78,6 +87,19 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
         raise TimedOut(f"{settings.where} timed out before it finished its answer{said}")
 
 
+def _tokens(data: Any) -> list[TokenLogProb]:
+    """Of pieces of text, each with the values of its tokens: the first of them has the piece's text."""
+    rows: list[Any] = []
+    for item in form.table(data).get("logprobs") or ():
+        values, text = form.at(item, "logprobs"), form.at(item, "text")
+        for value in values if isinstance(values, list) else ():
+            rows.append({"text": text, "value": value})
+            text = ""
+    if not rows:
+        raise NoLogProbs
+    return read_tokens(rows, "text", "value", "")
+
+
 def _usage(data: Any) -> Usage:
     """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
     usage = form.at(data, "usage")
@@ -97,12 +119,14 @@ class CohereGatherer(form.Gathering):
         self._parts: dict[int, dict[str, Any]] = {}
         self._called = False
         self._end: Mapping[str, Any] = {}
+        self._logprobs: list[Any] = []
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
         kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
         delta = form.table(data.get("delta"))
         if kind in ("content-start", "content-delta"):
+            self._logprobs += [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
             self._take(form.count(data.get("index")), delta)
         elif kind == "tool-call-start":
             self._called = True
@@ -134,7 +158,7 @@ class CohereGatherer(form.Gathering):
         }
         if self._called:
             message["tool_calls"] = [{}]
-        return {**self._end, "message": message}
+        return {**self._end, "message": message, "logprobs": self._logprobs}
 
 
 WIRE = Wire(
@@ -145,4 +169,14 @@ WIRE = Wire(
     usage=_usage,
     gather=CohereGatherer,
     names_limit=False,
+    options={
+        "top_k": at_place("k"),
+        "top_logprobs": lambda _: {"logprobs": True},
+        "json_schema": lambda schema: {
+            "response_format": {"type": "json_object", "json_schema": json.loads(schema)}
+        },
+    },
+    images=ALL_IMAGES,
+    tokens=_tokens,
+    most_alternatives=0,
 )

@@ -14,10 +14,11 @@ from typing import Any, Literal
 from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, RequestError
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
-from evalwright.core.responses import Response, Usage
+from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import stop_at
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
+from evalwright.models.remote.wire.options import NoLogProbs, Options, answers_tokens, fields_of
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
@@ -92,6 +93,9 @@ class Wire:
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
     format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
     people copy into a base URL although it is none of it, as a regular expression.
+    options: what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows that name them in `takes`.
+    images: media types of images that it carries. tokens: reads the log-probabilities of the answer's tokens, where options has
+    them; most_alternatives: how many alternatives to each it gives at the most.
     """
 
     name: str
@@ -108,6 +112,11 @@ class Wire:
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
     end: str = ""
+    options: Options = field(default_factory=dict)
+    extensions: frozenset[str] = frozenset()
+    images: frozenset[str] = frozenset()
+    tokens: Callable[[Any], list[TokenLogProb]] | None = None
+    most_alternatives: int = 20
 
     def build(self, request: Generate | Embed, settings: Settings, *, whole: bool = False) -> Call:
         """What to send. whole: not streamed, whatever the settings say.
@@ -117,6 +126,8 @@ class Wire:
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
         body = self.payload(request, settings)
+        for fields in fields_of(request, self.options) if isinstance(request, Generate) else ():
+            body = merged(fields, body)  # what the person says of the body wins
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if whole or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
@@ -160,6 +171,7 @@ class Wire:
             text = stop_at(text, stop)
         return Response(
             text=text,
+            tokens=self._tokens(reply.data, request, text, settings),
             reasoning=said.reasoning,
             finish_reason=said.finish,
             values=said.values,
@@ -169,6 +181,26 @@ class Wire:
             model=said.model if isinstance(said.model, str) else "",
             rate_limits=reply.rate_limits,
         )
+
+    def _tokens(
+        self, data: Any, request: Generate | Embed, text: str, settings: Settings
+    ) -> tuple[TokenLogProb, ...]:
+        """The answer's tokens where they were asked for. Raises Rejected where the reply has none of its text."""
+        if (
+            not isinstance(request, Generate)
+            or request.top_logprobs is None
+            or self.tokens is None
+            or not text
+        ):
+            return ()
+        try:
+            return answers_tokens(self.tokens(data), text)
+        except NoLogProbs:
+            raise Rejected(
+                f"{settings.where} sent no log-probabilities of the answer's tokens although top_logprobs asks for them: "
+                f"'{settings.model}' does not give them. Leave top_logprobs out, or use another model.",
+                taken=True,
+            ) from None
 
 
 def _named_cost(data: Any, settings: Settings) -> float | None:
@@ -246,7 +278,7 @@ def turns(prompt: Prompt) -> tuple[Message, ...]:
 def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
     """The system messages as one text, and the other messages, for formats that keep them apart."""
     messages = turns(prompt)
-    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
     return system, tuple(message for message in messages if message.role != "system")
 
 

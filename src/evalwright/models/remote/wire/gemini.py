@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply
-from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
+from evalwright.core.images import Image
+from evalwright.core.requests import Generate, Part
+from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import NoLogProbs, at_place, parts, read_tokens
 
 MOST_STOPS = 5
 """Stop strings that the interface takes; the others are applied here."""
@@ -51,7 +55,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "contents": [
-            {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.content}]}
+            {"role": "model" if turn.role == "assistant" else "user", "parts": parts(turn, _part)}
             for turn in talk
         ],
         "generationConfig": form.given(config),
@@ -60,6 +64,35 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         body["systemInstruction"] = {"parts": [{"text": system}]}
     body = form.merged(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"inlineData": {"mimeType": part.media_type, "data": part.base64()}}
+    return {"text": part}
+
+
+def _schema(schema: str) -> dict[str, Any]:
+    config = {"responseMimeType": "application/json", "responseJsonSchema": json.loads(schema)}
+    return {"generationConfig": config}
+
+
+def _logprobs(alternatives: int) -> dict[str, Any]:
+    more = {"logprobs": alternatives} if alternatives else {}
+    return {"generationConfig": {"responseLogprobs": True, **more}}
+
+
+def _tokens(data: Any) -> list[TokenLogProb]:
+    """The chosen token of each step, beside the most probable ones."""
+    found = form.at((form.table(data).get("candidates") or [None])[0], "logprobsResult")
+    chosen, steps = form.at(found, "chosenCandidates"), form.at(found, "topCandidates") or []
+    if not isinstance(chosen, list) or not chosen or not isinstance(steps, list):
+        raise NoLogProbs
+    rows = [
+        {**form.table(one), "others": form.at(step, "candidates")}
+        for one, step in itertools.zip_longest(chosen, steps[: len(chosen)])
+    ]
+    return read_tokens(rows, "token", "logProbability", "others")
 
 
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -123,6 +156,7 @@ class GeminiGatherer(form.Gathering):
         self._head: dict[str, Any] = {}
         self._parts: list[Any] = []
         self._candidate: dict[str, Any] = {}
+        self._logprobs: dict[str, list[Any]] = {}
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
@@ -135,6 +169,9 @@ class GeminiGatherer(form.Gathering):
                 raise form.not_documented(self.settings, "candidates[0]", data)
             parts = form.at(candidate, "content", "parts")
             self._parts.extend(parts if isinstance(parts, list) else ())
+            for name, rows in form.table(candidate.get("logprobsResult")).items():
+                if isinstance(rows, list):
+                    self._logprobs.setdefault(name, []).extend(rows)
             if candidate.get("finishReason"):
                 self._candidate["finishReason"] = candidate["finishReason"]
         return False
@@ -148,7 +185,10 @@ class GeminiGatherer(form.Gathering):
         if not self._candidate:
             return self._head
         content = {"role": "model", "parts": self._parts}
-        return {**self._head, "candidates": [{**self._candidate, "content": content}]}
+        whole = {**self._candidate, "content": content}
+        if self._logprobs:
+            whole["logprobsResult"] = self._logprobs
+        return {**self._head, "candidates": [whole]}
 
 
 WIRE = Wire(
@@ -161,4 +201,11 @@ WIRE = Wire(
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,
     names_limit=False,
+    options={
+        "top_k": at_place("generationConfig.topK"),
+        "top_logprobs": _logprobs,
+        "json_schema": _schema,
+    },
+    images=frozenset(("image/png", "image/jpeg", "image/webp")),
+    tokens=_tokens,
 )

@@ -6,16 +6,19 @@ their place. A stream ends with the whole reply in its last event.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
+from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
-from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
+from evalwright.core.requests import Generate, Message, Part
+from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, NoLogProbs, content, read_tokens
 
 _FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
@@ -41,12 +44,38 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "model": settings.model,
-        "input": [{"role": turn.role, "content": turn.content} for turn in turns],
+        "input": [{"role": turn.role, "content": _content(turn)} for turn in turns],
         # The provider keeps nothing of a request for a next turn.
         "store": False,
         **form.given(fields),
     }
     return form.merged(body, settings.extra_body)
+
+
+def _content(turn: Message) -> Any:
+    # What an assistant said has parts of another type than what it is asked; it is only ever text.
+    return turn.text if turn.role == "assistant" else content(turn, _part)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": part.data_url(), "detail": "auto"}
+    return {"type": "input_text", "text": part}
+
+
+def _tokens(data: Any) -> list[TokenLogProb]:
+    """Of all texts of a response, in their order."""
+    items = [item for item in form.table(data).get("output") or () if isinstance(item, Mapping)]
+    found = [
+        part.get("logprobs")
+        for item in items
+        if item.get("type") == "message"
+        for part in item.get("content") or ()
+        if isinstance(part, Mapping) and part.get("type") == "output_text"
+    ]
+    if not found or not all(isinstance(rows, list) and rows for rows in found):
+        raise NoLogProbs
+    return [token for rows in found for token in read_tokens(rows, "token", "logprob", "top_logprobs")]
 
 
 def response_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -162,4 +191,22 @@ WIRE = Wire(
     lacks=frozenset({"stop", "seed"}),
     names_limit=False,
     end="/responses",
+    options={
+        "top_logprobs": lambda alternatives: {
+            "include": ["message.output_text.logprobs"],
+            "top_logprobs": alternatives,
+        },
+        "json_schema": lambda schema: {
+            "text": {
+                "format": {
+                    "type": "json_schema",
+                    "name": SCHEMA_NAME,
+                    "strict": True,
+                    "schema": json.loads(schema),
+                }
+            }
+        },
+    },
+    images=ALL_IMAGES,
+    tokens=_tokens,
 )

@@ -11,11 +11,23 @@ from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.options import (
+    ALL_IMAGES,
+    OPENAI_CHAT,
+    OPENAI_COMPLETIONS,
+    SAMPLERS,
+    chat_tokens,
+    completion_tokens,
+    content,
+    openai_part,
+)
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    messages = [{"role": turn.role, "content": turn.content} for turn in form.turns(request.prompt)]
+    messages = [
+        {"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(request.prompt)
+    ]
     return with_sampling({"model": settings.model, "messages": messages}, request, settings)
 
 
@@ -123,6 +135,7 @@ class CompletionGatherer(form.Gathering):
         self._finish: Any = None
         self._head: dict[str, Any] = {}
         self._usage: Any = None
+        self._logprobs: dict[str, list[Any]] = {}
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
@@ -135,6 +148,8 @@ class CompletionGatherer(form.Gathering):
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
+                for name, part in form.table(choice.get("logprobs")).items():
+                    self._logprobs.setdefault(name, []).extend(part if isinstance(part, list) else ())
                 self._finish = choice.get("finish_reason") or self._finish
         return False
 
@@ -146,6 +161,8 @@ class CompletionGatherer(form.Gathering):
 
     def result(self) -> Any:
         choice = {"index": 0, **self._said(), "finish_reason": self._finish}
+        if self._logprobs:
+            choice["logprobs"] = self._logprobs
         return {**self._head, "choices": [choice], "usage": self._usage}
 
 
@@ -189,6 +206,10 @@ CHAT = Wire(
     gather=ChatGatherer,
     stream_payload=streamed,
     end="/chat/completions",
+    options=OPENAI_CHAT,
+    extensions=frozenset(SAMPLERS),
+    images=ALL_IMAGES,
+    tokens=chat_tokens,
 )
 
 
@@ -234,4 +255,8 @@ COMPLETIONS = Wire(
     gather=CompletionGatherer,
     stream_payload=streamed,
     end="/completions",
+    options=OPENAI_COMPLETIONS,
+    extensions=frozenset(SAMPLERS),
+    tokens=completion_tokens,
+    most_alternatives=5,
 )

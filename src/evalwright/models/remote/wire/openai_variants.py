@@ -18,6 +18,7 @@ from evalwright.core.requests import Generate
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.format import Said, Settings, given, merged, sampling, turns
 from evalwright.models.remote.wire.openai_text import CHAT, ChatGatherer, chat_payload, chat_said
+from evalwright.models.remote.wire.options import OPENAI_CHAT, content, openai_part
 
 INFERENCE_VERSION, AZURE_OPENAI_VERSION = "2024-05-01-preview", "2024-10-21"
 """The newest of the one, the newest that is no preview of the other; another is named by the variable api_version."""
@@ -69,7 +70,9 @@ class HuggingFaceGatherer(ChatGatherer):
 
 def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill is marked as the prefix of the answer."""
-    messages: list[dict[str, Any]] = [turn.as_dict() for turn in turns(request.prompt)]
+    messages: list[dict[str, Any]] = [
+        {"role": turn.role, "content": content(turn, openai_part)} for turn in turns(request.prompt)
+    ]
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
     told = sampling(request, settings)
@@ -93,7 +96,7 @@ def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
     last = turns(request.prompt)[-1:]
     if last and last[0].role == "assistant":
         # An answer may repeat the prefix that it was begun with.
-        found = replace(found, text=found.text.removeprefix(last[0].content))
+        found = replace(found, text=found.text.removeprefix(last[0].text))
     return found
 
 
@@ -113,7 +116,10 @@ class MistralGatherer(ChatGatherer):
 
 
 AZURE_INFERENCE = replace(
-    CHAT, name="azure-inference", path=lambda settings: _versioned("", settings, INFERENCE_VERSION)
+    CHAT,
+    name="azure-inference",
+    path=lambda settings: _versioned("", settings, INFERENCE_VERSION),
+    options={name: option for name, option in OPENAI_CHAT.items() if name != "top_logprobs"},
 )
 AZURE_OPENAI = replace(
     CHAT,
@@ -122,7 +128,9 @@ AZURE_OPENAI = replace(
     payload=azure_payload,
     end="(/openai/deployments/[^/]+)?/chat/completions",
 )
-HUGGINGFACE = replace(CHAT, name="huggingface", said=huggingface_said, gather=HuggingFaceGatherer)
+HUGGINGFACE = replace(
+    CHAT, name="huggingface", said=huggingface_said, gather=HuggingFaceGatherer, most_alternatives=5
+)
 MISTRAL = replace(
     CHAT,
     name="mistral",
@@ -131,4 +139,5 @@ MISTRAL = replace(
     gather=MistralGatherer,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
+    extensions=frozenset(("min_p", "num_beams")),
 )

@@ -55,7 +55,7 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    body: dict[str, Any] = {"input": {"prompt": turns[0].content, **form.given(fields)}}
+    body: dict[str, Any] = {"input": {"prompt": turns[0].text, **form.given(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version

@@ -1,0 +1,160 @@
+"""What wire formats carry besides text and plain sampling: options of a request as fields of a body, images as parts, and the
+log-probabilities of an answer's tokens read back.
+
+Each format has one table of options, from an option's name to what its value is in the body. What stands in no table is refused
+before anything is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from evalwright.core.images import Image
+from evalwright.core.requests import Generate, Message, Part
+from evalwright.core.responses import TokenLogProb
+
+Options = Mapping[str, Callable[[Any], Mapping[str, Any]]]
+"""By an option's name: its value as fields of the body, at their places."""
+PartOf = Callable[[Part], Mapping[str, Any]]
+
+ALL_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+SCHEMA_NAME = "answer"
+"""What a schema is called where an interface wants a name."""
+
+
+def nested(place: str, value: Any) -> Any:
+    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
+    for step in reversed(place.split(".")):
+        value = {step: value}
+    return value
+
+
+def at_place(place: str) -> Callable[[Any], Mapping[str, Any]]:
+    """An option whose value stands as it is at one place."""
+    return lambda value: nested(place, value)
+
+
+def fields_of(request: Generate, options: Options) -> list[Mapping[str, Any]]:
+    """The fields of the options that a request uses."""
+    return [options[name](value) for name, value in request.options().items() if name in options]
+
+
+def _openai_logprobs(alternatives: int) -> Mapping[str, Any]:
+    return {"logprobs": True, **({"top_logprobs": alternatives} if alternatives else {})}
+
+
+def _openai_schema(schema: str) -> Mapping[str, Any]:
+    named = {"name": SCHEMA_NAME, "strict": True, "schema": json.loads(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+SAMPLERS: Options = {
+    "top_k": at_place("top_k"),
+    "min_p": at_place("min_p"),
+    # The server keeps as many hypotheses as answers are wanted; the first answer is the best.
+    "num_beams": lambda beams: {"use_beam_search": True, "n": beams},
+}
+"""What servers of open models add to OpenAI's fields."""
+OPENAI_CHAT: Options = {**SAMPLERS, "top_logprobs": _openai_logprobs, "json_schema": _openai_schema}
+OPENAI_COMPLETIONS: Options = {**SAMPLERS, "top_logprobs": at_place("logprobs")}
+
+
+def openai_part(part: Part) -> Mapping[str, Any]:
+    """A part of a message of chat completions."""
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": {"url": part.data_url()}}
+    return {"type": "text", "text": part}
+
+
+def content(turn: Message, part_of: PartOf) -> Any:
+    """A turn's content: text as it is, several parts in the format's form. Empty text is no part."""
+    return turn.content if isinstance(turn.content, str) else parts(turn, part_of)
+
+
+def parts(turn: Message, part_of: PartOf) -> list[Mapping[str, Any]]:
+    """A turn's parts in the format's form, text alone as one part."""
+    kept = [part for part in turn.parts if part != ""]
+    return [part_of(part) for part in kept or [""]]
+
+
+class NoLogProbs(Exception):
+    """A reply has no log-probabilities where they were asked for, or what stands there is none."""
+
+
+def chat_tokens(data: Any) -> list[TokenLogProb]:
+    """Of a chat completion: `choices[0].logprobs.content`. Raises NoLogProbs."""
+    try:
+        rows = data["choices"][0]["logprobs"]["content"]
+    except (KeyError, IndexError, TypeError):
+        raise NoLogProbs from None
+    return read_tokens(rows, "token", "logprob", "top_logprobs")
+
+
+def completion_tokens(data: Any) -> list[TokenLogProb]:
+    """Of a completion: three lists side by side in `choices[0].logprobs`. Raises NoLogProbs."""
+    try:
+        found = data["choices"][0]["logprobs"]
+        tokens, values = found["tokens"], found["token_logprobs"]
+        others = found.get("top_logprobs") or [{}] * len(tokens)
+        rows = [
+            {
+                "token": token,
+                "logprob": value,
+                "others": [{"token": t, "logprob": v} for t, v in (other or {}).items()],
+            }
+            for token, value, other in zip(tokens, values, others, strict=True)
+        ]
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        raise NoLogProbs from None
+    return read_tokens(rows, "token", "logprob", "others")
+
+
+def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogProb]:
+    """Rows of a token's text, its value and, in `others`, rows of alternatives of the same form. Raises NoLogProbs."""
+    if not isinstance(rows, list):
+        raise NoLogProbs
+    found = []
+    for row in rows:
+        more = (row.get(others) if isinstance(row, Mapping) else None) or ()
+        pairs = sorted((_pair(one, text, value) for one in _rows(more)), key=lambda pair: -pair[1])
+        found.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
+    return found
+
+
+def _rows(value: Any) -> Iterable[Any]:
+    if not isinstance(value, list | tuple):
+        raise NoLogProbs
+    return value
+
+
+def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
+    token, number = (row.get(text), row.get(value)) if isinstance(row, Mapping) else (None, None)
+    if (
+        not isinstance(token, str)
+        or not isinstance(number, int | float)
+        or isinstance(number, bool)
+        or math.isnan(number)
+    ):
+        raise NoLogProbs
+    # Rounding can leave a logarithm a little above 0; infinities have no place in JSON.
+    return token, max(min(float(number), 0.0), -9999.0)
+
+
+def answers_tokens(tokens: list[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
+    """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
+    joined = "".join(token.text for token in tokens)
+    start = joined.rfind(text) if text else -1
+    if start < 0:
+        return tuple(tokens)
+    kept, place = [], 0
+    for token in tokens:
+        end = place + len(token.text)
+        if (end > start and place < start + len(text)) or (
+            not token.text and start < place < start + len(text)
+        ):
+            kept.append(token)
+        place = end
+    return tuple(kept)
