@@ -121,7 +121,9 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         "topP": "top_p",
         "stopSequences": "stop_sequences",
     }
-    talk = [{"role": turn["role"], "content": turn["content"][0].get("text", "an image")} for turn in messages]
+    talk = [
+        {"role": turn["role"], "content": turn["content"][0].get("text", "an image")} for turn in messages
+    ]
     fields = {names[name]: value for name, value in config.items()}
     made = {"max_tokens": 10**6, **fields, **body.get("additionalModelRequestFields", {})}
     return refusal("anthropic", {"model": model, "messages": talk, **made})

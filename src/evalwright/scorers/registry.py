@@ -50,6 +50,7 @@ BUNDLED = {
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
+    "reward": "evalwright.scorers.reward:reward",
     "rouge": "evalwright.scorers.rouge:rouge",
     "short-answer": "evalwright.scorers.short_answer:short_answer",
     "similarity": "evalwright.scorers.similarity:similarity",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -155,7 +155,7 @@ def _length(row: int, i: int) -> int:
     return i - (row & ((1 << i) - 1)).bit_count()
 
 
-def _rows(one: Sequence[str], other: Sequence[str]) -> Any:
+def _rows(one: Sequence[str], other: Sequence[str]) -> Iterator[int]:
     """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence grows at word i of `one`."""
     bits: dict[str, int] = {}
     for place, word in enumerate(one):
