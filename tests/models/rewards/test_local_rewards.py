@@ -139,9 +139,15 @@ def test_metricx_is_one_logit_of_the_first_step(tmp_path: Path) -> None:
         for version, wanted in texts.items():
             model = opened(f"metricx/{folder}", tokenizer=beside, score_token=token, version=version)
             for text, found in zip(wanted, values(model, requests), strict=True):
-                ids = tokenizer(text, return_tensors="pt")["input_ids"][:, :-1]  # without the end of the sequence
+                ids = tokenizer(text, return_tensors="pt")["input_ids"][
+                    :, :-1
+                ]  # without the end of the sequence
                 with torch.no_grad():
-                    logit = float(network(input_ids=ids, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0, token])
+                    logit = float(
+                        network(
+                            input_ids=ids, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)
+                        ).logits[0, 0, token]
+                    )
                 errors = min(max(logit, 0.0), 25.0)
                 inside += 0 < logit < 25
                 assert found == pytest.approx((-errors, errors), abs=1e-4)
@@ -163,7 +169,9 @@ def test_bertscore_matches_tokens_greedily(tmp_path: Path) -> None:
 
     def states(text: str) -> list[list[float]]:
         with torch.no_grad():
-            found = network(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[2][0]
+            found = network(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[
+                2
+            ][0]
         return [[float(value) for value in row] for row in found]
 
     def cosine(one: Sequence[float], other: Sequence[float]) -> float:
@@ -171,7 +179,11 @@ def test_bertscore_matches_tokens_greedily(tmp_path: Path) -> None:
         return dot / math.sqrt(math.fsum(a * a for a in one) * math.fsum(b * b for b in other))
 
     model = opened(f"bertscore/{folder}", layer=2)
-    requests = [Reward("", "eight legs", "A spider has eight legs."), Reward("", "Paris", "Paris"), Reward("", "a baker", "iron")]
+    requests = [
+        Reward("", "eight legs", "A spider has eight legs."),
+        Reward("", "Paris", "Paris"),
+        Reward("", "a baker", "iron"),
+    ]
     for request, found in zip(requests, values(model, requests), strict=True):
         reply, reference = states(request.response), states(request.reference or "")
         precision = [max(cosine(own, other) for other in reference) for own in reply][1:-1]
@@ -198,7 +210,10 @@ def test_comet_by_hand(tmp_path: Path, changed: dict[str, Any]) -> None:
 
     folder, encoder = make_comet(tmp_path / "comet", **changed)
     model = opened(f"comet/{folder}")
-    requests = [Reward("The river rises.", "Der Fluss steigt.", "Der Fluss entspringt."), Reward("Gold", "iron melts at 1538", "Gold")]
+    requests = [
+        Reward("The river rises.", "Der Fluss steigt.", "Der Fluss entspringt."),
+        Reward("Gold", "iron melts at 1538", "Gold"),
+    ]
     state = torch.load(folder / "checkpoints" / "model.ckpt", weights_only=True)["state_dict"]
     network, tokenizer = AutoModel.from_pretrained(encoder).eval(), AutoTokenizer.from_pretrained(encoder)
     logits = [float(state[f"layerwise_attention.scalar_parameters.{place}"]) for place in range(3)]
@@ -218,14 +233,20 @@ def test_comet_by_hand(tmp_path: Path, changed: dict[str, Any]) -> None:
                 low, high = min(logits) - 2, max(logits)
                 for _ in range(200):
                     middle = (low + high) / 2
-                    low, high = (middle, high) if sum(max(one - middle, 0) for one in logits) > 1 else (low, middle)
+                    low, high = (
+                        (middle, high) if sum(max(one - middle, 0) for one in logits) > 1 else (low, middle)
+                    )
                 shares = [max(one - low, 0) for one in logits]
             mixed = 1.3 * sum(share * layer for share, layer in zip(shares, layers, strict=True))
         return {"cls": mixed[0], "max": mixed.max(0).values}.get(changed.get("pool", "avg"), mixed.mean(0))
 
     for request, found in zip(requests, values(model, requests), strict=True):
-        source, reply, reference = map(pooled, (str(request.prompt), request.response, request.reference or ""))
-        x = torch.cat([reply, reference, reply * reference, abs(reply - reference), reply * source, abs(reply - source)])
+        source, reply, reference = map(
+            pooled, (str(request.prompt), request.response, request.reference or "")
+        )
+        x = torch.cat(
+            [reply, reference, reply * reference, abs(reply - reference), reply * source, abs(reply - source)]
+        )
         for place in (0, 3, 6):
             x = state[f"estimator.ff.{place}.weight"] @ x + state[f"estimator.ff.{place}.bias"]
             x = x.tanh() if place < 6 else x.sigmoid() if changed.get("final_activation") else x
