@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    needed = {
+    needed: dict[str, dict[str, Any]] = {
         "chance-normalised": {"chance": 0.25},
         "label-share": {"label": "correct"},
         "macro": {"over": "language"},

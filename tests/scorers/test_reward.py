@@ -30,7 +30,8 @@ def scored(
         assert isinstance(request, Reward)
         return Response(values=(-10.0 if request.reference == "Good day." else -5.0, 0.5))
 
-    found = asyncio.run(bind("reward", options).function(sample, answer, ask))  # type: ignore[arg-type]
+    function: Any = bind("reward", options).function
+    found = asyncio.run(function(sample, answer, ask))
     assert isinstance(found, Score)
     return found, seen
 

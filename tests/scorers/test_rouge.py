@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def test_languages_with_spaces(
     assert (found.parts["precision"], found.parts["recall"]) == (shared / given, shared / wanted)
 
 
-@pytest.mark.skipif(not segmentation.find_spec("icu"), reason="needs PyICU")
+@pytest.mark.skipif(not find_spec("icu"), reason="needs PyICU")
 @pytest.mark.parametrize(
     ("language", "target", "text", "wanted", "given", "shared"),
     [
@@ -110,7 +111,7 @@ def test_languages_without_spaces(
     assert ("MeCab" if language == "ja" else "ICU") in found.explanation
 
 
-@pytest.mark.skipif(not segmentation.find_spec("icu"), reason="needs PyICU")
+@pytest.mark.skipif(not find_spec("icu"), reason="needs PyICU")
 def test_places_are_right_beside_characters_of_two_units_and_lone_surrogates() -> None:
     assert segmentation.segment("😀แมว😀กิน", "th") == ["แมว", "กิน"]
     assert "แมว" in segmentation.segment("\ud83dแมว", "th")

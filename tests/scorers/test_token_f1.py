@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
@@ -64,7 +66,7 @@ def test_words_go_by_the_language(
     assert again == found
 
 
-@pytest.mark.skipif(not segmentation.find_spec("icu"), reason="needs PyICU")
+@pytest.mark.skipif(not find_spec("icu"), reason="needs PyICU")
 def test_thai_is_segmented_and_chinese_where_it_is_wanted() -> None:
     thai = Sample("a", targets=("แมวกินปลา",), metadata={"language": "th"})
     found = bind("token-f1").function(thai, Answer("แมวกินข้าว"))

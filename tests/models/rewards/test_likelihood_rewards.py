@@ -31,7 +31,8 @@ def asked(name: str, *requests: LogLikelihood) -> list[Response]:
 
 def test_the_mean_log_likelihood_of_the_reply() -> None:
     model = open_model("likelihood/demo/small")
-    assert (model.name, model.abilities) == ("likelihood/demo/small", {"reward"})
+    assert model.name == "likelihood/demo/small"
+    assert model.abilities == frozenset({"reward"})
     requests: list[Request] = [
         Reward("The capital of France is", " Paris"),
         Reward("The capital of France is", " a city in the north"),

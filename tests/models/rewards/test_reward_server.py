@@ -77,10 +77,11 @@ REPLIES: dict[str, Any] = {
 }
 CHAT = (Message("user", "What is two and two?"),)
 REQUEST = Reward(CHAT, "Four.")
+REQUEST = Reward(CHAT, "Four.")
 
 
 def asked(
-    request: Request = Reward(CHAT, "Four."),
+    request: Request = REQUEST,
     *,
     reply: Any = None,
     status: int = 200,

@@ -4,7 +4,7 @@
     comet/path/to/wmt22-comet-da  -M encoder=path/to/xlm-roberta-large
 
 The folder holds hparams.yaml and checkpoints/model.ckpt, read without running any code of it (weights only), or model.safetensors. The
-encoder's configuration and tokenizer are those of the model that hparams.yaml names. An encoder's layers are mixed by learned weights,
+encoder's configuration and tokenizer are in the folder too, or are those of the model that hparams.yaml names. An encoder's layers are mixed by learned weights,
 pooled over tokens, and put beside their products and differences before a small feed-forward network.
 """
 
@@ -50,7 +50,7 @@ class CometModel(LocalReward):
         folder = Path(name).expanduser()
         if not (folder / PARAMETERS).is_file():
             raise ConfigurationError(
-                f"'{folder}' is no folder with {PARAMETERS}, as COMET's checkpoints have it. Fetch one with: hf download "
+                f"The folder '{folder}' has no {PARAMETERS}, which COMET's checkpoints have. Fetch one with: hf download "
                 f"Unbabel/wmt22-comet-da --local-dir FOLDER"
             )
         self._hparams = _parameters(folder / PARAMETERS)
@@ -58,7 +58,10 @@ class CometModel(LocalReward):
         if self._weights is None:
             raise ConfigurationError(f"'{folder}' has no weights: it needs one of {', '.join(WEIGHTS)}.")
         self._hash = file_hash(self._weights)
-        where, _, revision = str(encoder or self._hparams.get("pretrained_model")).partition("@")
+        own_encoder = (
+            str(folder) if (folder / "config.json").is_file() else self._hparams.get("pretrained_model")
+        )
+        where, _, revision = str(encoder or own_encoder).partition("@")
         source = find_source(where, revision or None)
         own = window_of(source.config, source.tokenizer_config)
         window = own if max_length is None else as_count("max_length", max_length)

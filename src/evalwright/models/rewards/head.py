@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Reward
 from evalwright.models.arguments import one_of
-from evalwright.models.judges.checkpoint import class_names, supported_class, window_of
+from evalwright.models.judges.checkpoint import class_names, window_of
 from evalwright.models.judges.judge import Encoded
 from evalwright.models.local.hf.options import as_count
 from evalwright.models.local.hf.source import find_source, find_tokenizer
@@ -24,6 +24,27 @@ if TYPE_CHECKING:
     from evalwright.models.local.hf.prompts import ChatRenderer
 
 FORMS = ("auto", "chat", "pair")
+GOOD = frozenset({"accepted", "better", "chosen", "correct", "good", "helpful", "positive", "preferred"})
+"""Names of the class that says that a reply is good."""
+
+
+def good_class(names: Sequence[str], label: str | int | None, where: str) -> int:
+    """The place of the class that means good. Raises ConfigurationError, which lists the classes, where nothing tells it."""
+    plain = [name.strip().lower() for name in names]
+    listed = ", ".join(f"{place} = {name}" for place, name in enumerate(names))
+    if label is None:
+        found = [place for place, name in enumerate(plain) if name in GOOD]
+        if len(names) == 1 or len(found) == 1:
+            return found[0] if found else 0
+        raise ConfigurationError(
+            f"The classes of '{where}' do not say which of them means a good reply: name it with -M label=... Its classes: {listed}."
+        )
+    wanted = str(label).strip().lower()
+    if plain.count(wanted) == 1:
+        return plain.index(wanted)
+    if wanted.isdecimal() and int(wanted) < len(names):
+        return int(wanted)
+    raise ConfigurationError(f"'{where}' has no class '{label}'. Its classes: {listed}.")
 
 
 class HeadModel(LocalReward):
