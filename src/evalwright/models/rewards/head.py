@@ -87,9 +87,7 @@ class HeadModel(LocalReward):
                 f"The tokenizer of '{source.where}' has no chat template: leave out form=chat."
             )
         names = class_names(source.config)
-        self._class = (
-            supported_class(names, label, source.where) if len(names) > 1 or label is not None else 0
-        )
+        self._class = good_class(names, label, source.where)
         own = window_of(source.config, tokens.tokenizer_config)
         window = own if max_length is None else as_count("max_length", max_length)
         facts = {"form": self._form, "classes": names, "class": names[self._class]}
