@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
+from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column, Groups, compute, group_sums
-from evalwright.scorers import corpus
+from evalwright.scorers import corpus, registry
 from evalwright.scorers.registry import bind
 from support.typed import typed
 
@@ -157,6 +158,17 @@ def test_scores_without_counts_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="Use it with the scorer 'chrf'"):
         compute("chrf", Column(np.ones(2), {}))
     assert np.isnan(compute("ter", Column(np.array([]), {}, n_failed=2)).value)
+
+
+def test_a_search_for_shifts_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "SECONDS", 1.0)
+    target = " ".join(
+        ["the cat sat on the mat and then it went to sleep for a long time while rain fell"] * 10
+    )
+    words = target.split() * 8
+    random.Random(1).shuffle(words)
+    with pytest.raises(ScoringError, match="'ter' gave up on an answer of"):
+        bind("ter").function(Sample("a", targets=(target,)), Answer(" ".join(words)))
 
 
 TASK = """task: translate

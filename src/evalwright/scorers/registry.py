@@ -141,7 +141,7 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
 
 
 LONG = 20_000
-"""Characters from which on an answer is scored in the process with limits."""
+"""Characters from which on an answer is scored in the process with limits, where its scorer has no `long` of its own."""
 SECONDS = 10.0
 """Processor time that scoring one such answer may take."""
 
@@ -149,8 +149,10 @@ SECONDS = 10.0
 def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> ScorerFunction:
     """A scorer of ours whose work ends also on a text that was made to be slow to read."""
 
+    long: int = getattr(registry.get(kind), "long", LONG)
+
     def score(sample: Sample, answer: Answer) -> Scored:
-        if len(answer.text) <= LONG:
+        if len(answer.text) <= long:
             outcome: Scored = function(sample, answer)
             return outcome
         try:

@@ -104,8 +104,10 @@ def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> 
     wanted, given = ([words(line) for line in own.split("\n") if line] for own in (target, text))
     left = [Counter(word for line in own for word in line) for own in (wanted, given)]
     hits = 0
+    others = list(dict.fromkeys(map(tuple, given)))
     for line in wanted:
-        places = sorted({place for other in given for place in common_places(line, other)})
+        bits = _places(line)
+        places = sorted({place for other in others for place in _common_places(line, bits, other)})
         for word in (line[place] for place in places):
             if left[0][word] > 0 and left[1][word] > 0:
                 hits += 1
@@ -129,15 +131,15 @@ def _found(hits: int, given: int, wanted: int) -> Found:
 
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:
     """The length of the longest common subsequence, a row of the table at a time as the bits of one number (Hyyrö 2004)."""
-    *_, last = _rows(one, other)
+    *_, last = _rows(len(one), _places(one), other)
     return len(one) - last.bit_count()
 
 
-def common_places(one: Sequence[str], other: Sequence[str]) -> list[int]:
-    """Which words of `one` the longest common subsequence takes, walking back from both ends as rouge-score does."""
-    if set(one).isdisjoint(other):
+def _common_places(one: Sequence[str], bits: Mapping[str, int], other: Sequence[str]) -> list[int]:
+    """Which words of `one` (`bits`: where each is) the longest common subsequence takes, walking back from both ends as rouge-score does."""
+    if bits.keys().isdisjoint(other):
         return []
-    rows = list(_rows(one, other))
+    rows = list(_rows(len(one), bits, other))
     places, i, j = [], len(one), len(other)
     while i and j:
         if one[i - 1] == other[j - 1]:
@@ -155,12 +157,17 @@ def _length(row: int, i: int) -> int:
     return i - (row & ((1 << i) - 1)).bit_count()
 
 
-def _rows(one: Sequence[str], other: Sequence[str]) -> Iterator[int]:
-    """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence grows at word i of `one`."""
+def _places(words: Sequence[str]) -> dict[str, int]:
+    """Where each word is, as the bits of a number."""
     bits: dict[str, int] = {}
-    for place, word in enumerate(one):
+    for place, word in enumerate(words):
         bits[word] = bits.get(word, 0) | 1 << place
-    full = (1 << len(one)) - 1
+    return bits
+
+
+def _rows(size: int, bits: Mapping[str, int], other: Sequence[str]) -> Iterator[int]:
+    """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence grows at word i of `size` words."""
+    full = (1 << size) - 1
     row = full
     yield row
     for word in other:
