@@ -94,6 +94,60 @@ def saved(model: Any, tokenizer: Any, folder: Path) -> Path:
     return folder
 
 
+VISION_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
+    "{% for part in message['content'] %}{{ '<image>' if part['type'] == 'image' else part['text'] }}{% endfor %}"
+    "{{ '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""ChatML whose contents are lists of parts, as those of models for images are."""
+
+
+def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) -> Path:
+    """Write a tiny LLaVA (CLIP and Llama, random weights) with its processor to `folder` and return it. Images are 28 x 28."""
+    import torch
+    import transformers
+
+    folder = Path(folder)
+    tokenizer = make_tokenizer("llama", chat=VISION_TEMPLATE)
+    tokenizer.add_tokens(["<image>"], special_tokens=True)
+    text = _config("llama", tokenizer, 32, 2, context)
+    vision = transformers.CLIPVisionConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        image_size=28,
+        patch_size=14,
+    )
+    config = transformers.LlavaConfig(
+        vision_config=vision,
+        text_config=text,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        vision_feature_layer=-1,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = transformers.LlavaForConditionalGeneration(config)
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.15)
+    saved(model, tokenizer, folder)
+    pixels = transformers.models.clip.image_processing_pil_clip.CLIPImageProcessorPil(
+        size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}
+    )
+    transformers.LlavaProcessor(
+        image_processor=pixels,
+        tokenizer=tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        image_token="<image>",
+        chat_template=VISION_TEMPLATE,
+    ).save_pretrained(folder)
+    return folder
+
+
 def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128, window: int = 16) -> Path:
     """Write a tiny model that is out of the ordinary, with the tokenizer of "llama", and return its folder.
 

@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.cli.dialect import dialect_settings
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -78,6 +79,8 @@ def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]
+    if given.get("image_urls"):
+        os.environ[VARIABLE] = BY_FLAG
     if given["roles"] or given["role_arguments"]:
         out["roles"] = role_specs(given["roles"], given["role_arguments"])
     if given["where"]:

@@ -44,6 +44,11 @@ OVERRIDES = several(
     metavar="KEY=VALUE",
     help="A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt.",
 )
+IMAGE_URLS = click.option(
+    "--image-urls",
+    is_flag=True,
+    help="Fetch images that rows name by http(s) addresses. Each is fetched once.",
+)
 HOME = click.option(
     "--home", metavar="DIR", help="Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright."
 )

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="DIR", help="Where runs are, and where the pilot is written. Default: runs.")
 @options.HOME
 @options.FORMAT
+@options.IMAGE_URLS
 @options.PLUGINS
 @dialect_options
 @options.AS_JSON

@@ -38,6 +38,7 @@ from evalwright.cli.output import print_result
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
 @options.HOME
 @options.FORMAT
+@options.IMAGE_URLS
 @click.option(
     "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
 )

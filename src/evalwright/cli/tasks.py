@@ -263,7 +263,8 @@ def _show_request(request: Request) -> None:
     (kind, prompt), *settings = request.payload().items()
     for role, content in [(kind, prompt)] if isinstance(prompt, str) else prompt:
         echo(f"[{role}]", dim=True)
-        echo(content)
+        for part in [content] if isinstance(content, str) else content:
+            echo(part if isinstance(part, str) else f"({part['media_type']} {part['image'][:16]})")
     for key, value in settings:
         if value not in (None, (), ""):
             echo(repr(value), before=f"[{key}] ", dim=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration
 from evalwright.models.base import LocalModel, Model
 from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
+from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def check_effects(
@@ -21,6 +23,7 @@ def check_effects(
 ) -> None:
     """Raise ConfigurationError for a setting that no model or task of an evaluation uses. objects: names of Task objects."""
     check_roles_used(roles, tasks)
+    check_image_urls(tasks)
     if configuration.seed < 0:
         raise ConfigurationError(f"The seed must be 0 or more, not {configuration.seed}.")
     heavy = [model for model in (*models, *roles.values()) if isinstance(model, LocalModel) and model.heavy]
@@ -35,6 +38,16 @@ def check_effects(
     if configuration.format != "auto" and all(task.name in objects for task in tasks):
         raise ConfigurationError(
             f"format={configuration.format!r} has no effect on tasks that are given as objects: leave it out."
+        )
+
+
+def check_image_urls(tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError where images may be fetched and no task has any."""
+    if os.environ.get(VARIABLE) == BY_FLAG and not any(
+        task.definition.get("prompt", {}).get("images") for task in tasks
+    ):
+        raise ConfigurationError(
+            "--image-urls has no effect: no task here has images (`prompt.images`). Leave it out."
         )
 
 

@@ -290,6 +290,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
         )
+    _check_carried(task, model)
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
@@ -298,6 +299,16 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                     f"name it with --role {role}=provider/name."
                 )
             check_able(scorer, roles.get(role, model))
+
+
+def _check_carried(task: Task, model: Model) -> None:
+    """Raise ConfigurationError where the model does not take what the task's first request asks of it."""
+    sampling, render = (getattr(task.strategy, name, None) for name in ("sampling", "render"))
+    if sampling is None or render is None or not len(task.samples):
+        return
+    why = model.refuses(sampling.request(render(task.samples[0]), 0))
+    if why is not None:
+        raise ConfigurationError(f"The task '{task.name}' cannot be run: {why}")
 
 
 def check_able(scorer: Scorer, model: Model) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ class Model(ABC):
         images = images_of(request)
         if not all(image.data for image in images):
             return "An image of a recorded prompt cannot be sent again: the record holds its hash, not its bytes."
-        prompt = getattr(request, "prompt", "")
-        if images and any(turn.images for turn in prompt if turn.role != "user"):
-            return "Images stand in the user's turns only: move them out of the other turns."
+        turns: Any = getattr(request, "prompt", ())
+        if images and any(turn.images for turn in turns if turn.role != "user"):
+            return "Images can only be in the user's turns: move them out of the other turns."
         used = [*(request.options() if isinstance(request, Generate) else ()), *([IMAGES] if images else ())]
-        carried = self.carries if isinstance(request, Generate) else frozenset()
-        missing = [name for name in used if name not in carried]
+        if images and not isinstance(request, Generate):
+            return f"'{self.name}' takes images only in prompts to generate an answer from."
+        missing = [name for name in used if name not in self.carries]
         return self.cannot_carry(missing[0]) if missing else None
 
     def cannot_carry(self, option: str) -> str:
@@ -159,6 +160,23 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
     ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
+    """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
+    joined = "".join(token.text for token in tokens)
+    start = joined.rfind(text) if text else -1
+    if start < 0:
+        return tuple(tokens)
+    kept, place = [], 0
+    for token in tokens:
+        end = place + len(token.text)
+        if (end > start and place < start + len(text)) or (
+            not token.text and start <= place < start + len(text)
+        ):
+            kept.append(token)
+        place = end
+    return tuple(kept)
 
 
 def unknown_fingerprint() -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, Failure, UnknownName
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 
 NAMES = {"gold": 1.0, "wrong": 0.0}
 """What share of the samples each answers rightly, unless it is said."""
@@ -23,6 +23,7 @@ class OracleModel(LocalModel):
     """A simulation. share: of the samples that are answered rightly; seed: which these are, by the sample's id."""
 
     heavy = False
+    carries = EVERY_OPTION
 
     def __init__(self, name: str, *, share: float | None = None, seed: int = 0) -> None:
         if name not in NAMES:

@@ -34,7 +34,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 from evalwright.models.local.files import file_state
 
 Subject = tuple[str, Any, str]
@@ -48,6 +48,7 @@ class ReplayModel(LocalModel):
     """Answers from a file. Raises ConfigurationError for a file that is missing or is no recording, naming the row."""
 
     heavy = False
+    carries = EVERY_OPTION
 
     def __init__(self, path: str, *, revision: str | None = None) -> None:
         # The registry takes what follows a last '@' for a revision; here it is part of the path.

@@ -16,6 +16,7 @@ PromptFormat = Literal["auto", "chat", "text"]
 TOKENS_IN_TEXT = 256
 """`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
 
+_UNLESS_GIVEN: dict[str, Any] = {"temperature": 0.0, "stop": [], "num_beams": 1}
 _USER = {"letter": "{{ input }}\n{{ lettered }}\nAnswer:"}
 _SHOT = {"letter": "{{ letter }}"}
 
@@ -52,6 +53,10 @@ def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, cha
                 ("prompt", "user"), "several user turns need the chat form of the prompt, not text."
             )
         return "chat"
+    if file.prompt.images is not None:
+        if "text" in (wanted, file.prompt.format):
+            raise document.error(("prompt", "images"), "images need the chat form of the prompt, not text.")
+        return "chat"
     form = wanted if wanted != "auto" else file.prompt.format
     if form != "auto":
         return form
@@ -61,7 +66,7 @@ def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, cha
 def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
     """How text is generated in this form: defaults, then `answer`, then `answer.text` or `answer.chat`."""
     answer, shots = file.answer, file.prompt.few_shot
-    settings: dict[str, Any] = {**dict.fromkeys(schema.Drawing.model_fields), "temperature": 0.0, "stop": []}
+    settings: dict[str, Any] = {**dict.fromkeys(schema.Drawing.model_fields), **_UNLESS_GIVEN}
     if form == "text":
         settings["max_tokens"] = TOKENS_IN_TEXT
         if shots is not None and shots.count and file.prompt.separator:
@@ -69,9 +74,18 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
     for layer in (answer, answer.text if form == "text" else answer.chat):
         for name in settings:
             value = getattr(layer, name, None)
-            if value is not None:
+            own = name == "temperature" and layer is not None and name in layer.model_fields_set
+            if value is not None or own:
                 settings[name] = value
     return schema.Drawing.model_construct(**settings)
+
+
+def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
+    """What a task's definition says of it; of options that came later only those that are used."""
+    found = {name: value for name, value in drawing.model_dump().items() if value is not None}
+    if drawing.num_beams == 1:
+        del found["num_beams"]
+    return {**found, "temperature": drawing.temperature}
 
 
 def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
@@ -83,11 +97,25 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
                 raise document.error(
                     ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
                 )
-    elif answer.draws > 1 and not drawing.temperature:
+    elif drawing.num_beams != 1 and drawing.temperature != 0:
+        raise document.error(
+            ("answer", "num_beams"),
+            "beams keep the most probable answers and draw none: leave `answer.temperature` at 0.",
+        )
+    elif drawing.reasoning_effort is not None and drawing.reasoning_budget is not None:
+        raise document.error(
+            ("answer", "reasoning_budget"), "give `reasoning_effort` or `reasoning_budget`, not both."
+        )
+    elif answer.draws > 1 and drawing.temperature == 0:
         raise document.error(
             ("answer", "draws"),
             "several draws need a temperature above 0; otherwise they are all the same.",
         )
+    if prompt.images is not None:
+        if mode != "generate":
+            raise document.error(("prompt", "images"), f"images cannot be used with the mode {mode}.")
+        if prompt.few_shot is not None and prompt.few_shot.count:
+            raise document.error(("prompt", "few_shot"), "`few_shot` cannot be used with images.")
     if is_conversation(file):
         if mode != "generate":
             raise document.error(
@@ -143,8 +171,7 @@ def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, rend
     delimiter = prompt.delimiter if form == "text" or prompt.prefill else ""
     strategy: Any
     if mode == "generate":
-        stop, temperature = tuple(drawing.stop or ()), drawing.temperature or 0.0
-        sampling = Sampling(drawing.max_tokens, temperature, drawing.top_p, stop, drawing.seed)
+        sampling = Sampling(**{**drawing.model_dump(), "stop": tuple(drawing.stop or ())})
         several = is_conversation(file)
         strategy = (
             Conversation(renderer, renderer.turns, sampling) if several else SingleDraw(renderer, sampling)

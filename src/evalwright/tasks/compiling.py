@@ -16,6 +16,7 @@ from evalwright.tasks.answering import (
     check_sample,
     drawing_of,
     form_of,
+    recorded_drawing,
     shot_template,
     strategy_of,
     user_template,
@@ -129,12 +130,13 @@ class _Data:
         self._draw_from(pool, shots)
         return self._opened(file.dataset, file.where, file.sample, own, self._check, pool), pool
 
-    def _check(self, sample: Sample) -> None:
+    def _check(self, sample: Sample) -> bytes:
         check_sample(self.file.answer.mode, sample)
         check_scorers(self.scorers, sample)
-        self.renderer.check(sample)
+        more = self.renderer.check(sample)
         if self.renderer.shots is not None:
             self.renderer.shots.check(sample)
+        return more
 
     def _opened(
         self,
@@ -154,6 +156,7 @@ class _Data:
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
+            fresh=self.file.prompt.images is not None,
             recipe=plain(recipe),
             task=lambda: [
                 places,
@@ -215,7 +218,7 @@ def _resolved(
         prompt["few_shot"]["dataset"] = _data(prompt["few_shot"].get("dataset", {}), pool)
     out["answer"] = {"mode": file.answer.mode}
     if file.answer.mode == "generate":
-        out["answer"] |= {"draws": file.answer.draws, **drawing.model_dump(exclude_none=True)}
+        out["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
     out["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
     ]

@@ -15,10 +15,12 @@ from string import ascii_uppercase
 from typing import Any, Literal, TypeVar
 
 from evalwright.core.errors import DatasetError
+from evalwright.core.images import Image
 from evalwright.core.requests import Message, Prompt
 from evalwright.core.samples import Sample
 from evalwright.tasks import schema, templates
 from evalwright.tasks.few_shot import Shot, Shots, without_id
+from evalwright.tasks.images import RowImages, marks_of, with_images
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document
 
@@ -79,6 +81,7 @@ class Renderer:
         self._users = [Part(turn, "user", document, exact=exact) for turn in turns]
         self._assistant = Part(assistant, "assistant", document)
         self._prefill = Part(prompt.prefill, "prefill", document)
+        self._images = None if prompt.images is None else RowImages(prompt.images, document)
         self._delimiter = prompt.delimiter
         self._separator = prompt.separator
         self._ending = prompt.delimiter.rstrip(" \t") if open_ended else ""
@@ -103,6 +106,8 @@ class Renderer:
     def _turns(self, sample: Sample) -> tuple[str, ...]:
         def rendered(one: Sample) -> tuple[str, ...]:
             context = self.context(one)
+            if self._images is not None:
+                context["images"] = ("",) * len(self._images(context))
             return tuple(part(context) for part in self._users)
 
         return _named(sample, rendered)
@@ -110,6 +115,7 @@ class Renderer:
     def render(self, sample: Sample) -> Prompt:
         """As a call, but raises RowError."""
         context = self.context(sample)
+        images = self._seen(context)
         user = self._users[0](context)
         prefill = self._prefill(context)
         shots, key = self.shots.draw(sample, user) if self.shots else ([], "")
@@ -117,7 +123,7 @@ class Renderer:
         if self.form == "text":
             question = self._answered(user, prefill) if prefill else user + (self._ending if user else "")
             return f"{head}{question}"
-        messages = (*head, Message("user", user))
+        messages = (*head, Message("user", with_images(user, images)))
         return (*messages, Message("assistant", prefill)) if prefill else messages
 
     def shot(self, sample: Sample) -> Shot:
@@ -137,12 +143,21 @@ class Renderer:
         except RowError:
             return ""
 
-    def check(self, sample: Sample) -> None:
-        """Raise RowError where any part but the shots cannot be rendered."""
+    def check(self, sample: Sample) -> bytes:
+        """Raise RowError where any part but the shots cannot be rendered. Returns what names the row's images."""
         context = self.context(sample)
+        images = self._seen(context)
         for part in (*self._users, self._prefill, self._system):
             if not part.fixed:
                 part(context)
+        return "".join(image.digest for image in images).encode()
+
+    def _seen(self, context: dict[str, Any]) -> tuple[Image, ...]:
+        """The row's images, which are then in what templates see."""
+        images = () if self._images is None else self._images(context)
+        if self._images is not None:
+            context["images"] = marks_of(images)
+        return images
 
     def context(self, sample: Sample) -> dict[str, Any]:
         """What prompt templates see: the row's columns, over them the sample's own fields and those of `prompt.fields`."""

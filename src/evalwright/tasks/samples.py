@@ -273,14 +273,16 @@ def load_samples(
     recipe: Any,
     task: Callable[[], Any],
     empty: str,
+    fresh: bool = False,
 ) -> FileSamples:
     """Scan, check and keep rows, or take over what an earlier check kept. Raises DatasetError at the first row that is wrong.
 
-    check: raises RowError where a sample does not suit the task. recipe: what besides the rows
+    check: raises RowError where a sample does not suit the task; bytes that it returns name what belongs to the sample outside the
+    rows, which may change: fresh checks that again. recipe: what besides the rows
     makes the samples, as JSON. task: what else `check` depends on, made as JSON. empty: the place to name where no row is left.
     """
     remembered = Check(rows, lambda: [recipe, duplicates, task()])
-    if (content_hash := remembered.load()) is not None:
+    if not fresh and (content_hash := remembered.load()) is not None:
         return FileSamples(rows, make, content_hash, None)
     watch = _Watch(rows)
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
@@ -293,12 +295,12 @@ def load_samples(
             continue
         try:
             sample = make(row)
-            check(sample)
+            more = check(sample)
         except RowError as error:
             raise DatasetError(f"{where}: {error}.") from None
         keep()
         digest.update(line)
-        digest.update(b"\n")
+        digest.update(more + b"\n" if isinstance(more, bytes) else b"\n")
         hashes.append(hash(sample.id))
     if not len(rows):
         reason = "no row is left after `where`" if rows.total else "the dataset is empty"

@@ -6,6 +6,7 @@ recorded definition have one shape. Strings that are templates are checked where
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from evalwright.tasks.names import RULE, is_name
-from evalwright.tasks.yaml_files import kind_of
+from evalwright.tasks.yaml_files import kind_of, plain
 
 Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify"]
 Format = Literal["auto", "chat", "text"]
@@ -114,6 +115,7 @@ class Prompt(Part):
     system: Text = ""
     user: Text | list[Text] | None = None
     assistant: Text | None = None
+    images: Text | list[Text] | None = None
     prefill: Text = ""
     delimiter: Text = " "
     separator: Text = "\n\n"
@@ -137,13 +139,40 @@ class Prompt(Part):
 
 
 class Drawing(Part):
-    """How text is generated."""
+    """How text is generated. A temperature that is given as null leaves all sampling to the model."""
 
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0, le=10)
     top_p: float | None = Field(default=None, gt=0, le=1)
     stop: Texts | None = None
     seed: int | None = None
+    top_k: int | None = Field(default=None, ge=1)
+    min_p: float | None = Field(default=None, gt=0, le=1)
+    num_beams: int | None = Field(default=None, ge=1, le=1000)
+    top_logprobs: int | None = Field(default=None, ge=0, le=100)
+    reasoning_effort: Text | None = None
+    reasoning_budget: int | None = Field(default=None, ge=1)
+    json_schema: str | None = None
+
+    @field_validator("json_schema", mode="before")
+    @classmethod
+    def _canonical(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError(f"a JSON schema is a mapping, not {kind_of(value)}")
+        return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @field_validator("json_schema", mode="after")
+    @classmethod
+    def _is_schema(cls, value: Any) -> Any:
+        try:
+            fits = value is None or isinstance(json.loads(value), dict)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError("`json_schema` must be a JSON schema: a mapping, or the same as JSON")
+        return value
 
     @field_validator("stop", mode="after")
     @classmethod

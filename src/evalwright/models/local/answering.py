@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.core.errors import Failure, ModelError, RequestError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood, images_of
 from evalwright.core.responses import Response, Usage
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
@@ -68,7 +68,7 @@ class Answering(ABC):
         self._prepare = prepare
         self._own_sampling = own_sampling or {}
         self.start_tokens = tuple(start_tokens)
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
@@ -77,6 +77,10 @@ class Answering(ABC):
     @abstractmethod
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
+
+    def image_job(self, request: Generate) -> Job:
+        """The job of a prompt with images. Raises RequestError; a backend that takes images has a way of its own."""
+        raise DoesNotFit("This model takes no images.")
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into requests, answer)`: likelihoods first, then generations."""
@@ -159,13 +163,15 @@ class Answering(ABC):
 
     def _job(self, request: Generate) -> Job:
         request = settled(request, self._own_sampling)
+        if images_of(request):
+            return self.image_job(request)
         text, rules = self.reader.render(request.prompt)
         tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
         if not tokens:
             if rules.prefix_token is None:
                 raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to start from.")
             tokens = [rules.prefix_token]
-        limit = self._max_tokens if request.max_tokens is None else request.max_tokens
+        limit = self.max_tokens if request.max_tokens is None else request.max_tokens
         if not self.start_tokens:
             return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
         if len(tokens) > rules.max_length:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from evalwright.core.responses import Response, Usage
-from evalwright.models.base import stop_at
+from collections.abc import Sequence
+
+from evalwright.core.responses import Response, TokenLogProb, Usage
+from evalwright.models.base import answers_tokens, stop_at
 from evalwright.models.local.answering import Job
 from evalwright.models.local.tokens import Encoder
 
@@ -47,6 +49,8 @@ class AnswerWriter:
     ) -> None:
         self.job = job
         self.written: list[int] = []
+        self.values: list[tuple[float, Sequence[tuple[int, float]]]] = []
+        """For each token its log-probability and (token, log-probability) of the alternatives, where the request wants them."""
         self._encoder, self._end_tokens, self._pieces = encoder, end_tokens, pieces
         self._counts_end = counts_end
         self._stops = tuple(stop for stop in job.request.stop if stop)
@@ -70,11 +74,34 @@ class AnswerWriter:
     def _response(self, reason: str) -> Response:
         written = self.written
         kept = written[:-1] if written[-1] in self._end_tokens else written
+        whole = self._encoder.decode(kept, skip_special_tokens=True)
+        text, tokens = stop_at(whole, self._stops), token_texts(self._encoder, kept, self.values)
         return Response(
-            text=stop_at(self._encoder.decode(kept, skip_special_tokens=True), self._stops),
+            text=text,
+            tokens=tuple(tokens) if text == whole else answers_tokens(tokens, text),
             finish_reason=reason,
             usage=Usage(
                 input_tokens=len(self.job.tokens),
                 output_tokens=len(written if self._counts_end else kept),
             ),
         )
+
+
+def token_texts(
+    encoder: Encoder, tokens: Sequence[int], values: Sequence[tuple[float, Sequence[tuple[int, float]]]]
+) -> list[TokenLogProb]:
+    """Tokens with their values, if there are any, and with texts that together are the text of all: of several tokens that are one
+    character the last has it."""
+    found: list[TokenLogProb] = []
+    start = place = 0
+    for number, (value, others) in enumerate(values[: len(tokens)], 1):
+        # Some decoders drop a space at the start, so what a token adds is seen behind those before it.
+        before = encoder.decode(tokens[start:place], skip_special_tokens=True)
+        after = encoder.decode(tokens[start:number], skip_special_tokens=True)
+        text = ""
+        if number == len(tokens) or not after.endswith("\N{REPLACEMENT CHARACTER}"):
+            text = after[len(before) :]
+            start, place = place, number
+        pairs = tuple((encoder.decode([other], False), worth) for other, worth in others)
+        found.append(TokenLogProb(text, value, pairs))
+    return found

@@ -75,6 +75,8 @@ class ApiModel(RemoteModel):
         temperature: float | None = None,
         top_p: float | None = None,
         seed: int | None = None,
+        top_k: int | None = None,
+        min_p: float | None = None,
         thinking: str | int | bool | None = None,
         stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
@@ -133,10 +135,15 @@ class ApiModel(RemoteModel):
         self.pacing = arguments.pacing(
             timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
         )
+        more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
+        self._samplers = {name: value for name, value in more.items() if value is not None}
         self.abilities = self._abilities()
         self.carries = carrying.carried(
             self.provider, self.wire, own_server=provider.any_server and not self.official
         )
+        for name in self._samplers:
+            if name not in self.carries:
+                raise ConfigurationError(self.cannot_carry(name))
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
         prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
@@ -241,14 +248,16 @@ class ApiModel(RemoteModel):
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
+        """The provider's defaults where the task leaves something open, its least temperature where it asks for less, and the
+        person's own top_k and min_p."""
         defaults, least = self.provider.defaults, self.provider.least_temperature
-        if not defaults and least is None:
+        if not defaults and least is None and not self._samplers:
             return request
         asked = request.temperature
         changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
         if least is not None and asked is not None and asked < least:
             changed["temperature"] = least
+        changed |= self._samplers
         return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
@@ -329,6 +338,7 @@ class ApiModel(RemoteModel):
             "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
             "headers": changing_headers(self._headers) or None,
+            **self._samplers,
             **self._more_identity(),
         }
         return {
@@ -344,7 +354,7 @@ class ApiModel(RemoteModel):
 
     def _interface(self, given: str | None, shape: str | None) -> str:
         """The wire format that an argument, the URL's end or the row names."""
-        known = {wire.removeprefix("openai-"): wire for wire in _formats(self.provider)}
+        known = {wire.removeprefix("openai-"): wire for wire in carrying.formats(self.provider)}
         if given is None:
             return shape or self.provider.wires[0]
         return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
@@ -443,7 +453,7 @@ class ApiModel(RemoteModel):
     def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
         """A path without the end that belongs to one of the row's formats, and the format's name."""
         # The longest end decides: "/chat/completions" is no "/completions".
-        formats = sorted(map(wire_of, _formats(provider)), key=lambda wire: -len(wire.end))
+        formats = sorted(map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end))
         for wire in formats:
             if wire.end and (found := re.search(f"{wire.end}$", path)):
                 return path[: found.start()], wire.name
@@ -484,9 +494,3 @@ class ApiModel(RemoteModel):
         return _PLACEHOLDER.sub(lambda found: set_to(found[1]), provider.base_url).replace(
             "https://https://", "https://"
         )
-
-
-def _formats(provider: Provider) -> tuple[str, ...]:
-    """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
-    more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
-    return tuple(dict.fromkeys((*provider.wires, *more)))

@@ -96,3 +96,9 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
     if "none" in found:
         found.setdefault("off", found["none"])
     return found
+
+
+def formats(provider: Provider) -> tuple[str, ...]:
+    """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
+    more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
+    return tuple(dict.fromkeys((*provider.wires, *more)))

@@ -464,3 +464,34 @@ def test_an_onnx_folder_inside_and_a_named_file(folder: Path, tmp_path: Path) ->
     assert good(ask(model, Generate("the", max_tokens=4)))[0].text == before.text
     description = json.loads(json.dumps(model.describe()))
     assert description["bytes"] == (made / "onnx" / "model.onnx").stat().st_size
+
+
+def test_samplers_and_log_probabilities(folder: Path) -> None:
+    """top_k and min_p keep what they say; values are those of one forward; the checkpoint's own sampling where it is left to it."""
+    model = OnnxModel(str(folder))
+    (greedy,) = good(ask(model, Generate("the river", max_tokens=8, top_logprobs=2)))
+    assert "".join(token.text for token in greedy.tokens) == greedy.text
+    assert all(token.alternatives[0][1] == token.log_prob for token in greedy.tokens)
+    summed = 0
+    for word in WORDS:
+        (found,) = good(ask(model, Generate(word, max_tokens=2, top_logprobs=0)))
+        if not found.text.strip():
+            continue
+        whole = good(ask(model, LogLikelihood(word, found.text)))[0]
+        if whole.tokens_scored == len(found.tokens) and whole.is_greedy:
+            summed += 1
+            value = sum(token.log_prob for token in found.tokens)
+            assert value == pytest.approx(whole.log_likelihood, abs=1e-4)
+    assert summed
+    for how in ({"top_k": 1}, {"min_p": 1.0}):
+        drawn = [
+            Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n, **how)  # type: ignore[arg-type]
+            for n in range(3)
+        ]
+        assert {each.text for each in good(ask(model, *drawn))} == {greedy.text}
+    wide = [Generate("the river", max_tokens=8, temperature=3.0, seed=n, draw=n) for n in range(3)]
+    assert len({each.text for each in good(ask(model, *wide))}) == 3
+    own = [Generate("the river", max_tokens=8, temperature=None, seed=n, draw=n) for n in range(3)]
+    assert {each.text for each in good(ask(model, *own))} == {greedy.text}
+    refused = model.refuses(Generate("x", num_beams=2))
+    assert refused is not None and "does not take num_beams (it takes: min_p, top_k, top_logprobs)" in refused

@@ -244,9 +244,9 @@ def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None
         ("gemini/gemini-2.5-flash", Generate((Message("user", (GIF,)),)), "images of the type image/gif"),
         ("deepseek/deepseek-chat", Generate(SEEN), "'deepseek/deepseek-chat' does not take images"),
         ("replicate/a/b", Generate("x", top_k=5), "does not take top_k (it takes: none of the further options)"),
-        ("openai/gpt-4o-mini", Generate((Message("system", (IMAGE,)), Message("user", "x"))), "user's turns only"),
+        ("openai/gpt-4o-mini", Generate((Message("system", (IMAGE,)), Message("user", "x"))), "only be in the user's turns"),
         ("openai/gpt-4o-mini", Generate((Message("user", (Image.recorded(IMAGE.named()),)),)), "its hash, not its"),
-        ("scripted/echo", LogLikelihood(SEEN, "dot"), "does not take images"),
+        ("scripted/echo", LogLikelihood(SEEN, "dot"), "takes images only in prompts to generate"),
         ("demo/small", Generate("x", top_k=5, num_beams=2), "'demo/small' does not take num_beams"),
     ],
 )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalwright.core.errors import Failure, ModelError
+from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hf.batching import (
@@ -32,6 +33,7 @@ class TransformersAnswering(Answering):
     def __init__(self, loaded: Loaded, options: HfOptions, name: str) -> None:
         super().__init__(
             loaded.reader,
+            own_sampling=loaded.own_sampling,
             start_tokens=loaded.start_tokens,
             max_tokens=options.max_tokens,
             prepare=loaded.encoder.prepare,
@@ -75,6 +77,13 @@ class TransformersAnswering(Answering):
         self.generator = Generator(
             loaded, BatchRunner(rows, 1 << 62 if rows is not None else writing), reader, name
         )
+
+    def image_job(self, request: Generate) -> Job:
+        """Its tokens are made when it is written, with the pixels, which are not kept that long."""
+        if self.loaded.vision is None:
+            return super().image_job(request)
+        limit = self.max_tokens if request.max_tokens is None else request.max_tokens
+        return Job([], limit, request)
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """See Answering."""

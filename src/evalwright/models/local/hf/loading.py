@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     GenerationConfig,
@@ -29,6 +30,7 @@ from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.hf.vision import Vision, load_processor
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
@@ -116,7 +118,8 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
 class Loaded:
     """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the generation config, else
     from the tokenizer. start_tokens: what a decoder with an encoder starts from; empty for a decoder-only model. spread:
-    parts of the model lie on other devices.
+    parts of the model lie on other devices. own_sampling: what the checkpoint's generation config says. vision: reads prompts with images,
+    where the model takes them.
     """
 
     model: Any
@@ -127,6 +130,8 @@ class Loaded:
     pad_token: int
     start_tokens: tuple[int, ...] = ()
     spread: bool = False
+    own_sampling: Mapping[str, Any] = field(default_factory=dict)
+    vision: Vision | None = None
 
 
 def load(
@@ -147,19 +152,27 @@ def load(
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
     check_vocabulary(source, tokenizer, model)
     length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
-    reader = _reader(encoder, length, options)
+    reader = _reader(encoder, length, options, parts=source.sees_images)
     ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
+    own_sampling = model.generation_config.to_dict()
     # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
     model.generation_config = GenerationConfig()
+    device = options.device if options.placement is None else input_device(model)
+    vision = None
+    if source.sees_images:
+        processor = load_processor(source, where(source, options.trust_remote_code))
+        vision = Vision(processor, model, device, reader.render)
     return Loaded(
         model=model,
         encoder=encoder,
         reader=reader,
-        device=options.device if options.placement is None else input_device(model),
+        device=device,
+        vision=vision,
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
         start_tokens=starts,
         spread=is_spread(model),
+        own_sampling=own_sampling,
     )
 
 
@@ -167,10 +180,10 @@ def load_reader(source: Checkpoint, tokenizer_source: Checkpoint, options: HfOpt
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     length = context_length(source.config, tokenizer_source.tokenizer_config)
-    return _reader(HubEncoder(tokenizer), length, options)
+    return _reader(HubEncoder(tokenizer), length, options, parts=source.sees_images)
 
 
-def _reader(encoder: HubEncoder, length: int | None, options: HfOptions) -> Reader:
+def _reader(encoder: HubEncoder, length: int | None, options: HfOptions, *, parts: bool) -> Reader:
     tokenizer = encoder.tokenizer
     rules = rules_for(
         encoder,
@@ -181,7 +194,7 @@ def _reader(encoder: HubEncoder, length: int | None, options: HfOptions) -> Read
         add_bos=options.add_bos,
     )
     rules = _with_prefix(rules, tokenizer, options.prefix_token)
-    renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments)
+    renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments, parts=parts)
 
     def render(prompt: Prompt) -> tuple[str, TokenRules]:
         text, complete = renderer.render(prompt)
@@ -218,7 +231,9 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         arguments["device_map"] = {"": options.device}
     try:
         config = AutoConfig.from_pretrained(source.where, **where(source, options.trust_remote_code))
-        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        kind: Any = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        if source.sees_images:
+            kind = AutoModelForImageTextToText
         model = kind.from_pretrained(source.where, dtype=getattr(torch, options.dtype), **arguments)
         return (model if placed else model.to(options.device)).eval()
     except EvalwrightError:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError, Failure
-from evalwright.core.requests import Ability, Request
+from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
 from evalwright.models.local.files import context_length, parameter_count, weight_files
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
@@ -56,10 +56,13 @@ class TransformersModel(LocalModel):
     quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
     preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit: choose the most exact dtype
     and quantization that fit into the free memory.
+    Beams are transformers' own search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
     prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
+
+    carries = frozenset(("top_k", "min_p", "num_beams", "top_logprobs"))
 
     def __init__(
         self,
@@ -153,6 +156,8 @@ class TransformersModel(LocalModel):
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
         self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
+        if self._source.sees_images and self._has_template:
+            self.carries |= {IMAGES}
         self.fingerprint = fingerprint_of(self._identity())
         self._known: dict[str, Any] = {}
         self._engine: TransformersAnswering | None = None
@@ -246,6 +251,12 @@ class TransformersModel(LocalModel):
             )
         check_embedded(self.name, self._source)
         require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+
+    def refuses(self, request: Request) -> str | None:
+        """As for every model; beams are not drawn."""
+        if isinstance(request, Generate) and request.num_beams > 1 and request.temperature != 0:
+            return f"'{self.name}' draws no beams: set the temperature to 0, or leave num_beams out."
+        return super().refuses(request)
 
     def reader(self) -> Reader:
         """See Model; the tokenizer alone is loaded."""

@@ -16,9 +16,13 @@ from evalwright.models.local.tokens import DoesNotFit
 
 
 class ChatRenderer:
-    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that the template reads."""
+    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that the template reads. parts: it
+    takes every content as a list of parts, as those of models for images do."""
 
-    def __init__(self, tokenizer: Any, template: str | None, arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tokenizer: Any, template: str | None, arguments: Mapping[str, Any], *, parts: bool = False
+    ) -> None:
+        self._parts = parts
         self._tokenizer = tokenizer
         self._template = template
         self._arguments = dict(arguments)
@@ -66,6 +70,8 @@ class ChatRenderer:
     def _template_text(self, messages: Sequence[Message], **how: bool) -> str:
         from transformers import PreTrainedTokenizerBase
 
+        if self._parts:
+            messages = [Message(message.role, message.parts) for message in messages]
         rows = [message.as_dict() for message in messages]
         tokenizer = self._tokenizer
         if type(tokenizer).apply_chat_template is not PreTrainedTokenizerBase.apply_chat_template:

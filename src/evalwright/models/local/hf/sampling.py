@@ -64,20 +64,33 @@ def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
         rows, requests, uniforms = zip(*sampled[start : start + _SORTED_AT_ONCE], strict=True)
         for row, token in zip(rows, _draw_rows(logits[list(rows)], requests, uniforms), strict=True):
             found[row] = token
+    for row, writer in enumerate(writers):
+        if writer.job.request.top_logprobs is not None and found[row] >= 0:
+            logs = torch.log_softmax(logits[row].float(), dim=-1)
+            writer.values.append(values_of(logs, found[row], writer.job.request.top_logprobs))
     return [None if token < 0 else token for token in found]
 
 
 def _draw_rows(logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]) -> list[int]:
     """The tokens that the uniform numbers (in [0, 1)) fall on, in order of token number.
 
-    top_p: keep the most probable tokens until their sum reaches it, at least one (nucleus sampling, Holtzman et al. 2020).
+    As transformers does it, one after another, each on what the one before has left: top_k keeps the k most probable tokens and
+    those that equal the last of them, top_p the most probable until their sum reaches it, at least one (nucleus sampling, Holtzman
+    et al. 2020), min_p those with at least this share of the most probable one's probability (Nguyen et al. 2024).
     """
     given = {"dtype": torch.float64, "device": logits.device}
     temperatures = torch.tensor([request.temperature for request in requests], **given)
     probabilities = torch.softmax(logits.double() / temperatures[:, None], dim=-1).nan_to_num()
     for row, request in enumerate(requests):
+        left = probabilities[row]
+        if request.top_k is not None and request.top_k < len(left):
+            left = torch.where(left < left.topk(request.top_k).values[-1], 0.0, left)
+            left = left / left.sum()
         if request.top_p is not None and request.top_p < 1:
-            probabilities[row] = _nucleus(probabilities[row], request.top_p)
+            left = _nucleus(left, request.top_p)
+        if request.min_p is not None:
+            left = torch.where(left < request.min_p * left.max(), 0.0, left)
+        probabilities[row] = left
     cumulative = probabilities.cumsum(-1)
     wanted = torch.tensor(uniforms, **given)[:, None] * cumulative[:, -1:]
     places = torch.searchsorted(cumulative, wanted, right=True)[:, 0]
@@ -94,6 +107,12 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     kept = before < top_p
     kept[0] = True
     return torch.zeros_like(probabilities).scatter(-1, places[kept], ordered[kept])
+
+
+def values_of(logs: Tensor, token: int, alternatives: int) -> tuple[float, list[tuple[int, float]]]:
+    """A token's value in log-probabilities (vocabulary,), and the most probable tokens with theirs."""
+    best = logs.topk(min(alternatives, len(logs)))
+    return float(logs[token]), list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
 
 
 def not_a_number() -> Failure:

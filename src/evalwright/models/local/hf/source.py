@@ -23,6 +23,10 @@ PATIENCE = 15.0
 """Seconds to wait for the hub before its local cache is used."""
 
 
+_READ_AS_TEXT = frozenset(("dots3_note", "emu3", "llama4", "mllama", "qwen3_5", "qwen3_5_moe", "qwen4_exp"))
+"""Architectures of which transformers has a model for text alone, which is used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A model or tokenizer, found.
@@ -43,6 +47,12 @@ class Checkpoint:
     templates: Mapping[str, str] = field(default_factory=dict)
     subfolder: str | None = None
     adapter: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model takes images beside text."""
+        kind = self.config.get("model_type")
+        return isinstance(self.config.get("vision_config"), Mapping) and kind not in _READ_AS_TEXT
 
     @property
     def folder(self) -> Path | None:

@@ -207,7 +207,11 @@ def _decode(steps: _Cached | _Uncached, answers: list[GrowingAnswer]) -> Iterato
     while True:
         going = []
         for place, answer in enumerate(answers):
-            response = answer.writer.add(answer.pick(logits[place]))
+            token = answer.pick(logits[place])
+            wanted = answer.writer.job.request.top_logprobs
+            if wanted is not None:
+                answer.writer.values.append(_values(logits[place], token, wanted))
+            response = answer.writer.add(token)
             if response is None:
                 going.append(place)
             else:
@@ -218,6 +222,14 @@ def _decode(steps: _Cached | _Uncached, answers: list[GrowingAnswer]) -> Iterato
             steps.keep(going)
             answers = [answers[place] for place in going]
         logits = steps.step([answer.writer.written[-1] for answer in answers])
+
+
+def _values(logits: Array, token: int, alternatives: int) -> tuple[float, list[tuple[int, float]]]:
+    """A token's log-probability by logits [vocabulary], and the most probable tokens with theirs."""
+    values = logits.astype(np.float32) - logits.max()
+    values -= np.log(np.exp(values).sum())
+    best = np.argsort(-values, kind="stable")[:alternatives]
+    return float(values[token]), [(int(other), float(values[other])) for other in best]
 
 
 class _Cached:

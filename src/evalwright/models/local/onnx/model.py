@@ -51,8 +51,11 @@ class OnnxModel(LocalModel):
     file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core. batch_size: the most sequences
     computed at once. max_length: tokens of context (default: as config.json says). chat_template: a jinja2 template, or
     the path of one, in place of the model's own; False leaves it out, so that the model takes text only. preset: settings for
-    a kind of machine ("laptop", ...) for what is left open here.
+    a kind of machine ("laptop", ...) for what is left open here. Log-probabilities are those of the model itself, before
+    temperature, top_k, top_p and min_p.
     """
+
+    carries = frozenset(("top_k", "min_p", "top_logprobs"))
 
     def __init__(
         self,
@@ -148,7 +151,8 @@ class _Opened(Answering):
         self.rules: TokenRules = rules_for(
             self.tokenizer, bos_token=bos, eos_token=eos, max_length=model.max_length
         )
-        super().__init__(Reader(self.tokenizer, self.rules, self._render))
+        reader = Reader(self.tokenizer, self.rules, self._render)
+        super().__init__(reader, own_sampling=files.generation_config)
         self.end_tokens = _end_tokens(eos, files.generation_config, files.config)
         self.template: ChatTemplate | None = None
         if model._template:
@@ -211,15 +215,19 @@ def _picker(request: Generate) -> Callable[[Array], int]:
     random = np.random.default_rng(
         int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     )
-    temperature, top_p = request.temperature, request.top_p
+    temperature, top_p, top_k, min_p = request.temperature, request.top_p, request.top_k, request.min_p
 
     def pick(logits: Array) -> int:
         values = logits.astype(np.float64) / temperature
         order = np.argsort(-values, kind="stable")
+        if top_k is not None and top_k < len(order):
+            order = order[: np.searchsorted(-values[order], -values[order[top_k - 1]], side="right")]
         chances = np.exp(values[order] - values[order[0]])
         total = np.cumsum(chances / chances.sum())
         if top_p is not None and top_p < 1:
             total = total[: int(np.searchsorted(total, top_p)) + 1]
+        if min_p is not None:
+            total = total[: int((chances[: len(total)] >= min_p).sum())]
         place = int(np.searchsorted(total, random.random() * total[-1], side="right"))
         return int(order[min(place, len(total) - 1)])
 

@@ -15,10 +15,10 @@ from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, R
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import stop_at
+from evalwright.models.base import answers_tokens, stop_at
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
-from evalwright.models.remote.wire.options import NoLogProbs, Options, answers_tokens, fields_of
+from evalwright.models.remote.wire.options import NoLogProbs, Options, fields_of
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 

@@ -141,20 +141,3 @@ def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
         raise NoLogProbs
     # Rounding can leave a logarithm a little above 0; infinities have no place in JSON.
     return token, max(min(float(number), 0.0), -9999.0)
-
-
-def answers_tokens(tokens: list[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
-    """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
-    joined = "".join(token.text for token in tokens)
-    start = joined.rfind(text) if text else -1
-    if start < 0:
-        return tuple(tokens)
-    kept, place = [], 0
-    for token in tokens:
-        end = place + len(token.text)
-        if (end > start and place < start + len(text)) or (
-            not token.text and start < place < start + len(text)
-        ):
-            kept.append(token)
-        place = end
-    return tuple(kept)

@@ -1,0 +1,92 @@
+"""Prompts with images for transformers: the model's own processor makes tokens and pixels of the rendered text and its images.
+
+Only the first frame is seen, turned as its EXIF data say. Such prompts are written one by one, by transformers' own loop.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any
+
+import torch
+
+from evalwright.core.errors import ConfigurationError, MissingExtra, Rejected
+from evalwright.core.images import Image
+from evalwright.core.requests import Generate, Prompt, images_of
+from evalwright.models.local.hf.quiet import quiet
+from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.tokens import TokenRules
+
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+
+
+class Vision:
+    """A loaded processor. render: the prompt as text, and the rules of its tokens."""
+
+    def __init__(
+        self, processor: Any, model: Any, device: str, render: Callable[[Prompt], tuple[str, TokenRules]]
+    ) -> None:
+        self._processor, self._model, self._device = processor, model, device
+        self._render = render
+
+    def inputs(self, request: Generate) -> dict[str, Any]:
+        """What the model is called with. Raises Rejected where an image cannot be decoded, or the processor refuses."""
+        text, rules = self._render(request.prompt)
+        pictures = [_decoded(image) for image in images_of(request)]
+        try:
+            with quiet():
+                made = self._processor(
+                    text=[text],
+                    images=pictures,
+                    return_tensors="pt",
+                    add_special_tokens=rules.add_special_tokens,
+                )
+        except Exception as error:  # a processor can raise anything
+            reason = " ".join(str(error).split())[:300]
+            raise Rejected(
+                f"The model's processor does not take this prompt with {len(pictures)} images: {reason or type(error).__name__}."
+            ) from error
+        found: Mapping[str, Any] = {name: value for name, value in made.items() if torch.is_tensor(value)}
+        return {name: self._placed(value) for name, value in found.items()}
+
+    def _placed(self, value: Any) -> Any:
+        """On the model's device, and pixels in its numbers."""
+        moved = value.to(self._device)
+        return moved.to(self._model.dtype) if moved.is_floating_point() else moved
+
+
+def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
+    """The processor of a checkpoint. Raises ConfigurationError or MissingExtra."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise MissingExtra("A model that sees images", "hf", "pillow") from None
+    from transformers import AutoProcessor
+
+    try:
+        with quiet(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return AutoProcessor.from_pretrained(source.where, **arguments)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigurationError(
+            f"The processor of '{source.where}', which images need, cannot be loaded: {reason or type(error).__name__}."
+        ) from error
+
+
+def _decoded(image: Image) -> Any:
+    """The picture in red, green and blue."""
+    from PIL import Image as Pictures
+    from PIL import ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Pictures.open(BytesIO(image.data), formats=_FORMATS) as picture:
+                return ImageOps.exif_transpose(picture).convert("RGB")
+    except Exception as error:  # a damaged file can raise anything
+        raise Rejected(
+            f"The image '{image.source}' cannot be decoded: {' '.join(str(error).split())[:200] or type(error).__name__}."
+        ) from None

@@ -1,0 +1,169 @@
+"""The images of a row: paths inside the task's folder, data URLs, and addresses where the person has allowed them.
+
+`prompt.images` is a template of one or several of these. An image stands where the template of the user's turn puts it
+(`{{ images[0] }}`), else before the text. What a stranger's row may name is bounded: nothing outside the folder, no pipe, no more
+bytes or pixels than an image may have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from evalwright.core.errors import DatasetError
+from evalwright.core.images import MOST_BYTES, Image
+from evalwright.core.private import home_folder, ordinary, private_folder
+from evalwright.core.requests import Part
+from evalwright.core.secrets import without_login
+from evalwright.tasks import templates
+from evalwright.tasks.samples import RowError
+from evalwright.tasks.yaml_files import Document, kind_of
+
+VARIABLE = "EVALWRIGHT_IMAGE_URLS"
+"""Set to 1 where images may be fetched from the addresses that rows name; `--image-urls` sets it for one command."""
+BY_FLAG = "--image-urls"
+_TIMEOUT = 60.0
+_MOST_IMAGES = 100
+
+# A mark stands for an image in a rendered text. No row can know it, and no filter that changes letters changes it.
+_MARK = f"\ue000{secrets.randbits(64)}"
+_MARKS = re.compile(f"{_MARK}:(\\d+)\ue001")
+
+
+def urls_allowed() -> bool:
+    """Whether images may be fetched."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+class RowImages:
+    """Reads the images of rows. given: the template. folder: what relative paths start from, and may not leave."""
+
+    def __init__(self, given: Any, document: Document) -> None:
+        at = ("prompt", "images")
+        self._place = document.at(at)
+        self._folder = document.folder(("dataset", "path"))
+        try:
+            self._render = templates.structure(given)
+        except templates.TemplateError as error:
+            raise document.error(at, f"{error}.") from None
+
+    def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
+        """The images of one row, in their order. Raises RowError."""
+        try:
+            found = self._render(context)
+        except templates.TemplateError as error:
+            reason = templates.missing_column(error.missing, context) if error.missing else str(error)
+            raise RowError(f"`prompt.images` ({self._place}) cannot be rendered: {reason}") from None
+        named = found if isinstance(found, list | tuple) else [found]
+        if len(named) > _MOST_IMAGES:
+            raise RowError(f"the row names {len(named)} images, and a prompt may have {_MOST_IMAGES}")
+        return tuple(self._read(one) for one in named if one not in (None, ""))
+
+    def _read(self, named: Any) -> Image:
+        if not isinstance(named, str):
+            raise RowError(f"an image is named by a path, a data URL or an address, not by {kind_of(named)}")
+        try:
+            if named.startswith("data:"):
+                return Image.from_data_url(named)
+            if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", named):
+                return _fetched(named)
+            return self._file(named)
+        except DatasetError as error:
+            raise RowError(str(error).rstrip(".")) from None
+
+    def _file(self, named: str) -> Image:
+        try:
+            root = self._folder.resolve()
+            path = (root / named).resolve()
+            inside = path.is_relative_to(root)
+        except (OSError, ValueError, RuntimeError):
+            raise DatasetError(f"The image '{_short(named)}' cannot be found.") from None
+        if not inside:
+            raise DatasetError(
+                f"The image '{_short(named)}' is outside the task's folder: images are read from inside it only."
+            )
+        return Image.read(_content(path, named), path.relative_to(root).as_posix())
+
+
+def marks_of(images: Sequence[Image]) -> tuple[str, ...]:
+    """What templates see as `images`: a mark for each."""
+    return tuple(f"{_MARK}:{place}\ue001" for place in range(len(images)))
+
+
+def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
+    """The content of a turn: its text, with each image where its mark stands; images without a mark come first."""
+    if not images:
+        return text
+    pieces = _MARKS.split(text)
+    placed = [int(piece) for piece in pieces[1::2]]
+    first = [image for place, image in enumerate(images) if place not in placed]
+    rest = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
+    return tuple(part for part in (*first, *rest) if part != "")
+
+
+def _content(path: Path, named: str) -> bytes:
+    try:
+        with ordinary(path).open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        reason = "it is a folder"
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+    raise DatasetError(f"The image '{_short(named)}' cannot be read: {reason}.")
+
+
+def _fetched(url: str) -> Image:
+    """An image from an address, kept in the home folder: what was fetched once is not fetched again."""
+    shown = without_login(url).partition("?")[0]
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DatasetError(f"The image '{_short(shown)}' has an address that is neither http nor https.")
+    if not urls_allowed():
+        raise DatasetError(
+            f"The row names an image by its address ({_short(shown)}): add --image-urls to allow that such images are fetched."
+        )
+    kept = home_folder() / "images" / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+    with suppress(OSError):
+        return Image.read(ordinary(kept).read_bytes(), shown)
+    try:
+        with _opener().open(url, timeout=_TIMEOUT) as reply:
+            data = reply.read(MOST_BYTES + 1)
+    except (OSError, ValueError, urllib.error.URLError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise DatasetError(
+            f"The image {_short(shown)} cannot be fetched: {_short(str(reason), 200)}."
+        ) from None
+    image = Image.read(data, shown)
+    private_folder(kept.parent)
+    part = kept.with_name(f"{kept.name}.{os.getpid()}")
+    part.write_bytes(data)
+    part.replace(kept)
+    return image
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """An opener for http and https alone, wherever it is led."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _short(text: str, most: int = 80) -> str:
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text[:most])
+    return shown if len(text) <= most else f"{shown}..."

@@ -1,0 +1,333 @@
+"""Tasks with images, from the file to the record: over three wire formats and a transformers model, and what a stranger's row may not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.openai_server import OpenAIServer, serving
+from support.typed import typed as run_typed
+
+Pictures = pytest.importorskip("PIL.Image")
+
+TASK = """\
+task: colours
+dataset: rows.jsonl
+sample: {id: "{{ id }}", input: What colour is it?, target: "{{ colour }}"}
+prompt: {images: "{{ picture }}", user: "{{ input }}"}
+answer: {max_tokens: 8, temperature: null}
+scorers: [exact-match]
+"""
+KEY = "test-key-0123456789abcdef"
+COLOURS = ("red", "green", "blue")
+
+
+def typed(arguments: list[str]) -> tuple[int, str]:
+    done = run_typed(*arguments)
+    return done.code, done.text
+
+
+def picture(colour: str, kind: str = "PNG") -> bytes:
+    data = BytesIO()
+    Pictures.new("RGB", (400, 300), colour).save(data, kind)
+    return data.getvalue()
+
+
+def written(folder: Path, task: str = TASK, rows: list[dict[str, Any]] | None = None) -> Path:
+    (folder / "pictures").mkdir(parents=True)
+    for colour in COLOURS:
+        (folder / "pictures" / f"{colour}.png").write_bytes(picture(colour))
+    made = rows or [
+        {"id": colour, "picture": f"pictures/{colour}.png", "colour": colour} for colour in COLOURS
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    (folder / "task.yaml").write_text(task)
+    return folder / "task.yaml"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("EVALWRIGHT_IMAGE_URLS", "")
+    monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with serving(lambda prompt: "red", key=KEY) as found:
+        yield found
+
+
+def records(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("runs", name, "samples.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("provider", "path", "model"),
+    [
+        ("openai", "/v1", "m"),
+        ("anthropic", "/v1", "claude-sonnet-4-5"),
+        ("gemini", "/v1beta", "gemini-2.5-flash"),
+    ],
+)
+def test_a_run_over_each_format(
+    server: OpenAIServer, tmp_path: Path, provider: str, path: str, model: str
+) -> None:
+    task = written(tmp_path / "task")
+    command = [
+        "run",
+        str(task),
+        "--model",
+        f"{provider}/{server.root}{path}#{model}",
+        "-M",
+        "api_key_env=TEST_KEY",
+        "--name",
+        "a",
+    ]
+    code, said = typed(command)
+    assert code == 0, said
+    assert server.log is not None and len(server.log) == 3
+    sent = sorted(json.dumps(entry["body"]) for entry in server.log)
+    for colour in COLOURS:
+        assert sum(base64.b64encode(picture(colour)).decode() in body for body in sent) == 1
+    assert all("temperature" not in body for body in sent)
+    found = {row["id"]: row for row in records("a")}
+    assert [found[colour]["scores"]["exact-match"]["value"] for colour in COLOURS] == [1.0, 0.0, 0.0]
+    for colour in COLOURS:
+        ((role, (image, text)),) = found[colour]["prompt"]
+        assert (role, text) == ("user", "What colour is it?")
+        assert image["source"] == f"pictures/{colour}.png" and image["media_type"] == "image/png"
+        assert len(image["image"]) == 64 and len(json.dumps(found[colour])) < 3000
+    kept = json.loads(Path("runs/a/run.json").read_text())
+    answer = kept["tasks"][0]["definition"]["answer"]
+    assert answer["temperature"] is None and "top_k" not in answer
+    assert kept["tasks"][0]["definition"]["prompt"]["images"] == "{{ picture }}"
+    # Everything is answered from the store; an image with other bytes is another request.
+    assert typed([*command[:-1], "b"])[0] == 0 and len(server.log) == 3
+    (task.parent / "pictures" / "blue.png").write_bytes(picture("navy"))
+    assert typed([*command[:-1], "c"])[0] == 0 and len(server.log) == 4
+    assert typed(["runs", "show", "a"])[0] == 0
+
+
+def test_a_run_with_a_transformers_model(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from support.tiny_models import make_vision_model
+
+    folder = make_vision_model(tmp_path / "llava")
+    task = written(tmp_path / "task", TASK.replace("temperature: null", "top_logprobs: 1"))
+    code, said = typed(["run", str(task), "--model", f"hf/{folder}", "-M", "device=cpu", "--name", "a"])
+    assert code == 0, said
+    rows = records("a")
+    assert len(rows) == 3 and all(row["outcome"] == "answered" for row in rows)
+    assert all(row["responses"][0]["tokens"] for row in rows if row["answer"])
+    code, said = typed(
+        ["run", str(task), "--model", f"hf/{folder}", "-M", "device=cpu", "--name", "b", "--json"]
+    )
+    assert code == 0 and '"stored": 3' in said.replace("\n", " ")
+
+
+def test_images_stand_where_the_template_puts_them(server: OpenAIServer, tmp_path: Path) -> None:
+    two = '["pictures/red.png", "{{ picture }}"]'
+    text = TASK.replace(
+        '"{{ picture }}", user: "{{ input }}"',
+        f'{two}, user: "First {{{{ images[1] }}}}, and {{{{ input | upper }}}}"',
+    )
+    task = written(tmp_path / "task", text)
+    code, said = typed(
+        [
+            "run",
+            str(task),
+            "--model",
+            f"openai/{server.url}#m",
+            "-M",
+            "api_key_env=TEST_KEY",
+            "--limit",
+            "1",
+            "--name",
+            "a",
+        ]
+    )
+    assert code == 0, said
+    ((_, parts),) = records("a")[0]["prompt"]
+    sources = [part if isinstance(part, str) else part["source"] for part in parts]
+    assert sources[0] == "pictures/red.png" and sources[1] == "First "
+    assert sources[3] == ", and WHAT COLOUR IS IT?"
+    code, said = typed(["tasks", "preview", str(task)])
+    assert code == 0 and "(image/png " in said
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (["demo/small"], "needs a model that can do: chat"),
+        (["deepseek/deepseek-chat", "-M", "api_key_env=TEST_KEY"], "The task 'colours' cannot be run: 'deepseek/deepseek-chat' does not take images"),
+        (["scripted/constant", "--format", "text"], "images need the chat form of the prompt"),
+    ],
+)  # fmt: skip
+def test_a_model_without_eyes_is_refused_before_anything_is_sent(
+    tmp_path: Path, model: list[str], says: str
+) -> None:
+    code, said = typed(["run", str(written(tmp_path / "task")), "--model", *model])
+    assert code == 2 and says in " ".join(said.split()), said
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("answer.top_k=5", "cannot be run: 'openai/gpt-4o-mini' does not take top_k (it takes: images, json_schema, top_logprobs)"),
+        ("answer.num_beams=4", "beams keep the most probable answers and draw none"),
+        ("answer.min_p=2", "answer.min_p"),
+        ("answer.json_schema=5", "a JSON schema is a mapping"),
+        ("answer.reasoning_effort=low", "does not take reasoning_effort"),
+        ("prompt.few_shot.count=1", "`few_shot` cannot be used with images"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_go_are_one_sentence(tmp_path: Path, option: str, says: str) -> None:
+    task = written(
+        tmp_path / "task",
+        TASK.replace(
+            ", temperature: null", ", temperature: null" if "top_k" in option or "beams" in option else ""
+        ),
+    )
+    code, said = typed(
+        ["run", str(task), "--model", "openai/gpt-4o-mini", "-M", "api_key_env=TEST_KEY", "-T", option]
+    )
+    assert code == 2 and says in " ".join(said.split()), said
+
+
+def test_images_are_for_answers_in_words(tmp_path: Path) -> None:
+    task = written(tmp_path / "task", TASK.replace("max_tokens: 8, temperature: null", "mode: continuation"))
+    code, said = typed(["run", str(task), "--model", "demo/small"])
+    assert code == 2 and "images cannot be used with the mode continuation" in " ".join(said.split())
+
+
+def bad(folder: Path, name: str) -> str:
+    """What a row names, with whatever must lie there for it."""
+    outside = folder.parent / "secret.png"
+    outside.write_bytes(picture("red"))
+    if name == "link":
+        (folder / "link.png").symlink_to(outside)
+        return "link.png"
+    files: dict[str, bytes] = {
+        "text": b"not a picture",
+        "svg": b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+        "bomb": b"GIF89a\xff\xff\xff\xff\x00\x00\x00;",
+        "empty": b"",
+    }
+    if name in files:
+        (folder / f"{name}.png").write_bytes(files[name])
+        return f"{name}.png"
+    return {
+        "outside": "../secret.png",
+        "absolute": str(outside),
+        "device": "/dev/zero",
+        "missing": "pictures/none.png",
+        "folder": "pictures",
+        "url": "http://127.0.0.1:9/a.png",
+        "file url": f"file://{outside}",
+        "data": "data:image/png;base64,AAAA",
+        "nul": "a\x00b.png",
+        "long": "x" * 10_000,
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("text", "is not an image that models take: use PNG, JPEG, GIF or WebP"),
+        ("svg", "SVG, which can contain scripts"),
+        ("bomb", "unpacks to 65,535 x 65,535 pixels"),
+        ("empty", "(it is empty)"),
+        ("outside", "is outside the task's folder"),
+        ("absolute", "is outside the task's folder"),
+        ("link", "is outside the task's folder"),
+        ("device", "is outside the task's folder"),
+        ("missing", "cannot be read: no such file or directory"),
+        ("folder", "cannot be read: it is a folder"),
+        ("url", "add --image-urls to allow"),
+        ("file url", "has an address that is neither http nor https"),
+        ("data", "is not an image"),
+        ("nul", "cannot be found"),
+        ("long", "The image 'xxx"),
+    ],
+)  # fmt: skip
+def test_a_bad_image_is_one_sentence(tmp_path: Path, name: str, says: str) -> None:
+    folder = tmp_path / "task"
+    task = written(folder)
+    row = {"id": "1", "picture": bad(folder, name), "colour": "red"}
+    (folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    code, said = typed(["run", str(task), "--model", "scripted/constant"])
+    line = " ".join(said.split())
+    assert code == 2 and says in line and "Traceback" not in said, said
+    assert "row 1" in line and len(line) < 500
+
+
+@contextmanager
+def pictures_at(data: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A server of one picture, at /a.png; /away leads to a file."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302 if self.path == "/away" else 200)
+            if self.path == "/away":
+                self.send_header("Location", "file:///etc/passwd")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Silent."""
+
+    found = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{found.server_port}", asked
+    finally:
+        found.shutdown()
+        found.server_close()
+
+
+def test_addresses_are_fetched_once_where_the_person_allows_it(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pictures_at(picture("red")) as (url, asked):
+        rows = [{"id": "1", "picture": f"{url}/a.png?token=abc", "colour": "red"}]
+        task = written(tmp_path / "task", rows=rows)
+        command = [
+            "run",
+            str(task),
+            "--model",
+            f"openai/{server.url}#m",
+            "-M",
+            "api_key_env=TEST_KEY",
+            "--image-urls",
+        ]
+        code, said = typed([*command, "--name", "a"])
+        assert code == 0, said
+        assert typed([*command, "--name", "b"])[0] == 0 and asked == ["/a.png?token=abc"]
+        ((_, (image, _)),) = records("a")[0]["prompt"]
+        assert image["source"] == f"{url}/a.png"
+        (tmp_path / "task" / "rows.jsonl").write_text(
+            json.dumps({**rows[0], "picture": f"{url}/away"}) + "\n"
+        )
+        code, said = typed([*command, "--name", "c"])
+        assert code == 2 and "cannot be fetched" in said and "root:" not in said
+    monkeypatch.setenv("EVALWRIGHT_IMAGE_URLS", "")
+    code, said = typed(
+        ["run", "factual-closed-book", "--model", "scripted/constant", "--limit", "2", "--image-urls"]
+    )
+    assert code == 2 and "--image-urls has no effect" in said
