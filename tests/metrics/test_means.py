@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
 
 NEEDED: dict[str, dict[str, object]] = {
     "label-share": {"label": "correct"}, "maj@k": {"k": 2}, "part-mean": {"part": "clear"}, "pass@k": {"k": 2}, "pass^k": {"k": 2},
+    "chance-normalised": {"chance": 0.25}, "macro": {"over": "language"}, "macro-score": {"over": "language"},
 }  # fmt: skip
 """Options that there must be."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ SAMPLE = Sample("s", targets=("The Café", "Kaffeehaus"))
         ("", {}, 0.0),
     ],
 )
-def test_options(reply: str, options: dict[str, bool], value: float) -> None:
+def test_options(reply: str, options: dict[str, Any], value: float) -> None:
     found = exact_match(SAMPLE, Answer(reply), **options)
     assert (found.value, found.label) == (value, "correct" if value else "incorrect")
 

@@ -67,6 +67,25 @@ FILES: dict[str, dict[str, Any]] = {
         "sentence_bert_config.json": {"max_seq_length": 32}, "1_Pooling/config.json": {"pooling_mode_mean_tokens": True},
     },
     "replay": {"samples.jsonl": {"prompt": "a", "response": "b"}},
+    "reward": {
+        "config.json": {"architectures": ["LlamaForSequenceClassification"], "id2label": {"0": "good", "1": "bad"}},
+        "model.safetensors": "weights", "tokenizer.json": "{}", "tokenizer_config.json": {"model_max_length": 64},
+    },
+    "metricx": {
+        "config.json": {"architectures": ["MT5ForRegression"], "model_type": "mt5", "vocab_size": 250112}, "model.safetensors": "weights",
+        "tokenizer.json": "{}", "tokenizer_config.json": {"model_max_length": 64},
+    },
+    "bertscore": {
+        "config.json": {"architectures": ["BertModel"], "num_hidden_layers": 12, "max_position_embeddings": 64},
+        "model.safetensors": "weights", "tokenizer.json": "{}", "tokenizer_config.json": {"model_max_length": 64},
+    },
+    "comet": {
+        "hparams.yaml": {
+            "class_identifier": "regression_metric", "pool": "avg", "layer": "mix", "hidden_sizes": [4], "activations": "Tanh",
+        },
+        "model.safetensors": "weights", "config.json": {"model_type": "xlm-roberta", "max_position_embeddings": 64},
+        "tokenizer.json": "{}", "tokenizer_config.json": {"model_max_length": 64},
+    },
 }  # fmt: skip
 """A model of each local backend, as files; nothing is loaded to know what it is."""
 CHANGED: dict[tuple[str, str], Any] = {
@@ -77,11 +96,13 @@ CHANGED: dict[tuple[str, str], Any] = {
         {"type": "sentence_transformers.models.Normalize", "path": "2"},
     ],
     ("replay", "samples.jsonl"): {"prompt": "a", "response": "c"},
+    ("comet", "hparams.yaml"): {**FILES["comet"]["hparams.yaml"], "pool": "max"},
 }
 IDLE: dict[str, dict[str, Any]] = {
     "hf": {"batch_size": 3, "scoring": "plain", "memory": 1},
     "onnx": {"batch_size": 3, "threads": 1},
     "nli": {"batch_size": 3},
+    "reward": {"batch_size": 3},
 }
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "hf": [
@@ -96,6 +117,10 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "minicheck": [{"dtype": "bfloat16"}, {"chunk": 9}, {"max_length": 32}],
     "hhem": [{"dtype": "bfloat16"}, {"chunk": 9}, {"max_length": 32}, {"prompt": "hhem"}, {"tokenizer": "OTHER"}],
+    "reward": [{"dtype": "bfloat16"}, {"max_length": 32}, {"label": "bad"}, {"tokenizer": "OTHER"}],
+    "metricx": [{"dtype": "bfloat16"}, {"max_length": 32}, {"version": "23"}, {"score_token": 7}, {"tokenizer": "OTHER"}],
+    "bertscore": [{"dtype": "bfloat16"}, {"max_length": 32}, {"layer": 3}, {"tokenizer": "OTHER"}],
+    "comet": [{"dtype": "bfloat16"}, {"max_length": 32}, {"encoder": "OTHER"}],
 }  # fmt: skip
 
 
@@ -121,6 +146,7 @@ def write(folder: Path, files: Mapping[str, Any]) -> Path:
 
 def fingerprint(backend: str, folder: Path, **given: Any) -> str:
     given.setdefault("device", "cpu") if backend not in ("onnx", "replay") else None
+    given.setdefault("layer", 9) if backend == "bertscore" else None
     return open_model(f"{backend}/{folder}", given).fingerprint
 
 
@@ -362,6 +388,8 @@ def test_a_class_that_says_nothing_of_itself_shares_nothing(
 LOCAL = {
     "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "st": "st", "replay": "replay",
     "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "lm_eval": "hf",
+    "reward": "reward", "metricx": "metricx", "bertscore": "bertscore", "comet": "comet", "likelihood": "demo/small",
+    "verdict": "demo/small",
 }  # fmt: skip
 
 
@@ -372,7 +400,8 @@ LOCAL = {
 )
 def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path: Path) -> None:
     name = str(write(tmp_path / "m", FILES[backend])) if backend in FILES else LOCAL[backend]
-    more = {"pretrained": str(tmp_path)} if backend == "lm_eval" else {}
+    needed: dict[str, dict[str, Any]] = {"lm_eval": {"pretrained": str(tmp_path)}, "bertscore": {"layer": 9}}
+    more = needed.get(backend, {})
     with pytest.raises(UsageError) as caught:
         open_batched(f"{backend}/{name}", {**more, **given}, home=tmp_path)
     takes = backend not in ("replay", "scripted", "oracle", "baseline")
@@ -382,11 +411,13 @@ def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path:
 
 
 def test_all_backends_are_tried() -> None:
-    remote = {"litellm", "vectara"}
+    remote = {"litellm", "reward-server", "vectara"}
     assert set(BUILT_IN) == set(LOCAL) | remote | {"lm"}
 
 
-@pytest.mark.parametrize("name", ["openai/m", "anthropic/m", "litellm/openai/m", "vectara/m"])
+@pytest.mark.parametrize(
+    "name", ["openai/m", "anthropic/m", "litellm/openai/m", "vectara/m", "reward-server/http://localhost:1#m"]
+)
 @pytest.mark.parametrize("given", [{"batch_size": 5}, {"no_such_thing": 1}, {"tempersture": 1}], ids=str)
 def test_no_argument_of_a_remote_model_is_swallowed(name: str, given: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Unknown argument|add --batch"):

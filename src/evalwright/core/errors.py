@@ -45,12 +45,12 @@ class UnknownName(UsageError):
 
 
 class MissingExtra(UsageError):
-    """An optional library is not installed."""
+    """An optional library is not installed. first: a command that has to come before its installation."""
 
-    def __init__(self, what: str, extra: str, library: str) -> None:
+    def __init__(self, what: str, extra: str, library: str, *, first: str = "") -> None:
         super().__init__(
             f"{what} needs the library '{library}', which is not installed. "
-            f"Install it with: pip install 'evalwright[{extra}]'"
+            f"Install it with: {f'{first}, then ' if first else ''}pip install 'evalwright[{extra}]'"
         )
 
 

@@ -189,16 +189,19 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """How good a reply to a prompt is, as a reward model sees it."""
+    """How good a reply to a prompt is, as a reward model sees it; more is better. reference: what a good reply would be, for models that
+    compare with one (metrics of translations)."""
 
     ability: ClassVar[Ability] = "reward"
 
     prompt: Prompt
     response: str
+    reference: str | None = None
 
     def payload(self) -> dict[str, Any]:
         """What names this request by its content."""
-        return {"reward": prompt_payload(self.prompt), "response": self.response}
+        named = {"reward": prompt_payload(self.prompt), "response": self.response}
+        return named if self.reference is None else {**named, "reference": self.reference}
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward

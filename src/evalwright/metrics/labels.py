@@ -36,6 +36,16 @@ def macro_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     return _over_labels(column, statistics.macro_f1, level, seed)
 
 
+def null_weighted_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
+    """The mean F1 over the gold classes, times the share of answers from which a class could be read.
+
+    An answer that could not be read counts twice: its class lacks a hit, and all classes are weighted down. seed: of the bootstrap interval.
+    """
+    from evalwright import statistics
+
+    return _over_labels(column, statistics.null_weighted_f1, level, seed)
+
+
 def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, seed: int) -> Estimate:
     import numpy as np
 

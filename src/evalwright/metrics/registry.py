@@ -24,9 +24,9 @@ LOWER_IS_BETTER = frozenset({
 """Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
 BOUNDED = frozenset({
-    "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "citation-f1",
+    "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "chance-normalised", "citation-f1",
     "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
-    "macro-f1", "outcome-share", "part-mean", "stress-share",
+    "macro", "macro-f1", "null-weighted-f1", "outcome-share", "part-mean", "stress-share",
 })  # fmt: skip
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
@@ -45,7 +45,8 @@ class Column:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
     shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_failed,), of the samples
-    without a score, where there are clusters.
+    without a score, where there are clusters. slices: of the metadata keys that a metric goes by, the items' values as codes (n,), -1
+    for none, into names.
     """
 
     values: NDArray[np.float64]
@@ -59,6 +60,7 @@ class Column:
     label_names: Sequence[str] = ()
     n_undecided: int = 0
     missing_clusters: NDArray[np.int64] | None = None
+    slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,11 @@ registry: Registry[MetricFunction] = Registry(
         "auroc": "evalwright.metrics.ranking:auroc",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
+        "bleu": "evalwright.metrics.corpus:bleu",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
+        "chance-normalised": "evalwright.metrics.derived:chance_normalised",
+        "chrf": "evalwright.metrics.corpus:chrf",
+        "chrf++": "evalwright.metrics.corpus:chrf_plus",
         "citation-f1": "evalwright.metrics.grounding:citation_f1",
         "citation-precision": "evalwright.metrics.grounding:citation_precision",
         "citation-recall": "evalwright.metrics.grounding:citation_recall",
@@ -110,15 +116,19 @@ registry: Registry[MetricFunction] = Registry(
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "handled": "evalwright.metrics.stress:handled",
         "label-share": "evalwright.metrics.attempts:label_share",
+        "macro": "evalwright.metrics.derived:macro",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "maj@k": "evalwright.metrics.repeats:maj_at_k",
+        "macro-score": "evalwright.metrics.derived:macro_score",
         "mean": "evalwright.metrics.means:mean",
+        "null-weighted-f1": "evalwright.metrics.labels:null_weighted_f1",
         "outcome-share": "evalwright.metrics.rates:outcome_share",
         "part-mean": "evalwright.metrics.means:part_mean",
         "pass@k": "evalwright.metrics.repeats:pass_at_k",
         "pass^k": "evalwright.metrics.repeats:pass_all_k",
         "rater-agreement": "evalwright.metrics.stress:rater_agreement",
         "stress-share": "evalwright.metrics.stress:stress_share",
+        "ter": "evalwright.metrics.corpus:ter",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
         "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
     },
@@ -157,12 +167,20 @@ _OF_SUMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "accuracy-given-attempted": ("attempts:attempted_sums", {}),
     "balanced-accuracy": ("labels:label_sums", {"kind": "balanced-accuracy"}),
     "bits-per-byte": ("perplexities:bits_sums", {}),
+    "bleu": ("corpus:corpus_sums", {"kind": "bleu"}),
     "byte-perplexity": ("perplexities:perplexity_sums", {"unit": "bytes"}),
+    "chance-normalised": ("derived:chance_sums", {}),
+    "chrf": ("corpus:corpus_sums", {"kind": "chrf"}),
+    "chrf++": ("corpus:corpus_sums", {"kind": "chrf++"}),
     "citation-f1": ("grounding:citation_sums", {"parts": _CITED + _SUPPORTED}),
     "citation-precision": ("grounding:citation_sums", {"parts": _CITED}),
     "citation-recall": ("grounding:citation_sums", {"parts": _SUPPORTED}),
     "f-score": ("attempts:f_sums", {}),
+    "macro": ("derived:macro_sums", {}),
     "macro-f1": ("labels:label_sums", {"kind": "macro-f1"}),
+    "macro-score": ("derived:macro_sums", {"of": "mean"}),
+    "null-weighted-f1": ("labels:label_sums", {"kind": "null-weighted-f1"}),
+    "ter": ("corpus:corpus_sums", {"kind": "ter"}),
     "token-perplexity": ("perplexities:perplexity_sums", {"unit": "tokens"}),
     "word-perplexity": ("perplexities:perplexity_sums", {"unit": "words"}),
 }
@@ -188,12 +206,46 @@ def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, 
         return None
     name, own = _OF_SUMS[kind]
     given = {name: value for name, value in options.items() if name != "level"}
-    found: GroupSums = resolve_name(f"evalwright.metrics.{name}")(column, groups, **own, **given)
+    found: GroupSums = resolve_name(f"evalwright.metrics.{name}")(column, groups, **{**own, **given})
     return found
+
+
+_DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
+SUMMED = frozenset({*MEANS, *_OF_ITEMS, *_OF_SUMS}) - FAILED_IS_ZERO - _DERIVED
+"""Metrics that other metrics can be made of."""
+
+
+def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The metadata keys that a metric goes by."""
+    return (str(options["over"]),) if kind in _DERIVED and options.get("over") else ()
+
+
+def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
+    """The sums that a metric of `SUMMED` is a function of, a mean those of its items' values and their number, and that function."""
+    import numpy as np
+
+    from evalwright.metrics.perplexities import ratio
+
+    made = group_sums(kind, column, groups, {})
+    if made is not None:
+        return made
+    values = item_values(kind, column, {})
+    if values is None:
+        values = 1 - column.values if kind == "hallucination-rate" else column.values
+    elif values.ndim == 2:
+        values = np.nanmean(values, axis=1)
+    return groups.sums(values, np.ones(len(values))), ratio
+
+
+def check_options(kind: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError where an option is not one of the metric's, or has a value that it cannot have."""
+    registry.check_options(kind, options)
+    if (check := getattr(registry.get(kind), "check_options", None)) is not None:
+        check(options)
 
 
 def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:
     """The metric `kind` over a column."""
     given = dict(options or {})
-    registry.check_options(kind, given)
+    check_options(kind, given)
     return registry.get(kind)(column, **given)

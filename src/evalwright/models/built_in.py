@@ -5,40 +5,54 @@ from __future__ import annotations
 BUILT_IN: dict[str, str] = {
     "answers": "evalwright.models.answers:RecordedAnswers",
     "baseline": "evalwright.models.judges.baseline:LexicalBaseline",
+    "bertscore": "evalwright.models.rewards.bertscore:BertScoreModel",
+    "comet": "evalwright.models.rewards.comet:CometModel",
     "demo": "evalwright.models.local.demo:demo_model",
     "hf": "evalwright.models.local.hf.model:TransformersModel",
     "hhem": "evalwright.models.judges.hhem:HhemModel",
+    "likelihood": "evalwright.models.rewards.likelihood:likelihood_model",
     "litellm": "evalwright.models.remote.litellm:LiteLLMModel",
     "lm": "evalwright.compat.lm_eval.models.adapter:lm_model",
     "lm_eval": "evalwright.compat.lm_eval.models.adapter:lm_eval_model",
+    "metricx": "evalwright.models.rewards.metricx:MetricXModel",
     "minicheck": "evalwright.models.judges.minicheck:MiniCheckModel",
     "nli": "evalwright.models.judges.nli:NliModel",
     "onnx": "evalwright.models.local.onnx.model:OnnxModel",
     "oracle": "evalwright.models.oracle:OracleModel",
     "replay": "evalwright.models.replay:ReplayModel",
+    "reward": "evalwright.models.rewards.head:HeadModel",
+    "reward-server": "evalwright.models.rewards.server:RewardServer",
     "scripted": "evalwright.models.scripted:scripted_model",
     "st": "evalwright.models.local.sentence_embedder:SentenceEmbedder",
     "vectara": "evalwright.models.judges.vectara:VectaraModel",
+    "verdict": "evalwright.models.rewards.likelihood:verdict_model",
 }
 
-OPEN_ARGUMENTS = frozenset({"lm", "lm_eval"})
-"""Backends whose arguments are those of a foreign class, which may mean anything."""
+OPEN_ARGUMENTS = frozenset({"likelihood", "lm", "lm_eval", "verdict"})
+"""Backends whose arguments are those of another class, which may mean anything."""
 
 EXAMPLES: dict[str, tuple[str, str]] = {
     "answers": ("answers/NAME", "whoever wrote the answers in a data file; it cannot be asked"),
     "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),
+    "bertscore": ("bertscore/roberta-large", "a reward: BERTScore against a reference (the extra hf)"),
+    "comet": ("comet/path/to/folder", "a reward: a COMET regression metric of translations (the extra hf)"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
     "hhem": (
         "hhem/vectara/hallucination_evaluation_model",
         "a judge of consistency: HHEM-2.1-Open (pip install 'evalwright[hf]')",
     ),
+    "likelihood": ("likelihood/hf/gpt2", "a reward: a model's mean log-likelihood of the reply's tokens"),
     "litellm": (
         "litellm/openai/gpt-4o-mini",
         "any model that the library litellm can call (pip install 'evalwright[litellm]')",
     ),
     "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
     "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),
+    "metricx": (
+        "metricx/google/metricx-24-hybrid-large-v2p6",
+        "a reward: MetricX, minus the errors of a translation (the extra hf)",
+    ),
     "minicheck": (
         "minicheck/lytang/MiniCheck-Flan-T5-Large",
         "a judge of consistency: MiniCheck (the extra hf)",
@@ -50,11 +64,20 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
     "oracle": ("oracle/gold", "a SIMULATION that gives the gold answers (oracle/wrong, -M share=0.7)"),
     "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
+    "reward": (
+        "reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B",
+        "a reward model with a sequence-classification head (the extra hf)",
+    ),
+    "reward-server": (
+        "reward-server/http://localhost:8000#my-model",
+        "a reward model behind an HTTP endpoint",
+    ),
     "scripted": ("scripted/echo", "fixed answers, for trying out tasks"),
     "st": (
         "st/path/to/folder",
         "an embedder in the format of sentence-transformers, for similarity (the extra hf)",
     ),
+    "verdict": ("verdict/hf/Qwen/Qwen3-0.6B", "a reward: a model's log-odds of Yes against No about a reply"),
     "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, needs VECTARA_API_KEY"),
 }
 """Per provider an example of a name, and what it is."""

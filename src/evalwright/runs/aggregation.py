@@ -16,7 +16,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.core.outcomes import OUTCOMES
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import Column, compute
+from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import (
     MOST_VALUES,
@@ -220,13 +220,19 @@ class TaskTally:
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
-                columns[spec.scorer] = self.column(spec.scorer, rows)
+                keys = [
+                    key
+                    for one in metrics
+                    if one.scorer == spec.scorer
+                    for key in slice_keys(one.kind, one.options)
+                ]
+                columns[spec.scorer] = self.column(spec.scorer, rows, keys)
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
         return tuple(results)
 
-    def column(self, scorer: str, rows: NDArray[np.int64]) -> Column:
-        """The Column of one scorer over some records, which must be in the order of sample and draw."""
+    def column(self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()) -> Column:
+        """The Column of one scorer over some records, which must be in the order of sample and draw, with these slices of it."""
         import numpy as np
 
         scores = self.scores[scorer]
@@ -245,7 +251,16 @@ class TaskTally:
             padded[: len(part)] = np.frombuffer(part, np.float64)
             part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
+        known = {
+            key: self.slices[key]
+            for key in {*slices} & {*self.slices}
+            if 0 < len(self.slices[key].names) <= MOST_VALUES
+        }
         return Column(
+            slices={
+                key: (one.codes_of(total).codes[rows][first][kept], tuple(one.names))
+                for key, one in known.items()
+            },
             values=row_means(draws[kept]),
             parts={name: row_means(part) for name, part in part_draws.items()},
             clusters=None if clusters is None else clusters[kept],

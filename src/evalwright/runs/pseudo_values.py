@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values
+from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values, slice_keys
 from evalwright.runs.aggregation import TaskTally, estimate_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
@@ -53,7 +53,8 @@ class Record:
         self.task = task
         self.result = result
         self.first: Mapping[str, Any] | None = None
-        self.tally = TaskTally([result.scorer], [])
+        self.keys = [key for spec in run.metric_specs(task) for key in slice_keys(spec.kind, spec.options)]
+        self.tally = TaskTally([result.scorer], self.keys)
         self.tally.clustered = True  # what stands for a cluster here is the group of an item, or the item
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -156,7 +157,7 @@ class Record:
         spec = self._spec()
         order, codes = self._ordered(codes)
         order, codes = order[codes >= 0], codes[codes >= 0]
-        column = self.tally.column(spec.scorer, order)
+        column = self.tally.column(spec.scorer, order, self.keys)
         sums = None
         if spec.function is None and column.clusters is not None and len(column.values):
             sums = group_sums(spec.kind, column, Groups(column.clusters, count), spec.options)
@@ -168,7 +169,7 @@ class Record:
         else:
             estimate = estimate_of(spec, column)
             value = estimate.value
-            parts = (self.tally.column(spec.scorer, order[codes != each]) for each in range(count))
+            parts = (self.tally.column(spec.scorer, order[codes != each], self.keys) for each in range(count))
             without = np.array([estimate_of(spec, part).value for part in parts])
         if recorded is not None and math.isfinite(recorded.value):
             if not _close(value, recorded.value):

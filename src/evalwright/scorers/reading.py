@@ -147,7 +147,7 @@ def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> s
 
 
 def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
-    return normalised(answer.text, **options)[:_MOST_CHARACTERS]
+    return normalised(sample, answer.text, **options)[:_MOST_CHARACTERS]
 
 
 _READERS: Mapping[str, Callable[..., str]] = {

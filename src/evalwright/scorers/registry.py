@@ -33,7 +33,10 @@ def _check(name: str, function: ScorerFunction) -> None:
 
 
 BUNDLED = {
+    "bleu": "evalwright.scorers.corpus:bleu",
     "choice": "evalwright.scorers.choice:choice",
+    "chrf": "evalwright.scorers.corpus:chrf",
+    "chrf++": "evalwright.scorers.corpus:chrf_plus",
     "citation": "evalwright.scorers.citation:citation",
     "classification": "evalwright.scorers.classification:classification",
     "consistency": "evalwright.scorers.consistency.scorer:consistency",
@@ -52,9 +55,12 @@ BUNDLED = {
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
+    "reward": "evalwright.scorers.reward:reward",
+    "rouge": "evalwright.scorers.rouge:rouge",
     "short-answer": "evalwright.scorers.short_answer:short_answer",
     "similarity": "evalwright.scorers.similarity:similarity",
     "stress": "evalwright.scorers.stress.scorer:stress",
+    "ter": "evalwright.scorers.corpus:ter",
     "token-f1": "evalwright.scorers.token_f1:token_f1",
     "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
     "words": "evalwright.scorers.outcome:words",
@@ -145,7 +151,7 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
 
 
 LONG = 20_000
-"""Characters from which on an answer is scored in the process with limits."""
+"""Characters from which on an answer is scored in the process with limits, where its scorer has no `long` of its own."""
 SECONDS = 10.0
 """Processor time that scoring one such answer may take."""
 
@@ -153,8 +159,10 @@ SECONDS = 10.0
 def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> ScorerFunction:
     """A scorer of ours whose work ends also on a text that was made to be slow to read."""
 
+    long: int = getattr(registry.get(kind), "long", LONG)
+
     def score(sample: Sample, answer: Answer) -> Scored:
-        if len(answer.text) <= LONG:
+        if len(answer.text) <= long:
             outcome: Scored = function(sample, answer)
             return outcome
         try:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.judge_correction import JudgeCorrection, corrected_difference, corrected_mean
     from evalwright.statistics.judge_rates import RoganGladen, rogan_gladen
     from evalwright.statistics.labelling import draw_labelling_set
-    from evalwright.statistics.labels import balanced_accuracy, macro_f1
+    from evalwright.statistics.labels import balanced_accuracy, macro_f1, null_weighted_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
     from evalwright.statistics.multiplicity import benjamini_hochberg, holm
     from evalwright.statistics.paired import PairedComparison, compare_paired
@@ -75,7 +75,7 @@ _NAMES = {
     "judge_correction": "JudgeCorrection corrected_difference corrected_mean",
     "judge_rates": "RoganGladen rogan_gladen",
     "labelling": "draw_labelling_set",
-    "labels": "balanced_accuracy macro_f1",
+    "labels": "balanced_accuracy macro_f1 null_weighted_f1",
     "macro": "MacroDifference macro_average macro_difference",
     "multiplicity": "benjamini_hochberg holm",
     "paired": "PairedComparison compare_paired",
@@ -99,7 +99,7 @@ __all__ = [
     "balanced_accuracy", "benjamini_hochberg", "bits_per_byte", "brier_score", "calibration_error", "cohen_kappa", "compare_paired", "compare_unpaired",
     "contamination_check", "corrected_difference", "corrected_mean", "draw_labelling_set", "equivalence_paired", "gwet_ac1",
     "holm", "items_for_difference", "items_for_half_width", "judge_agreement", "krippendorff_alpha", "length_bias",
-    "macro_average", "macro_difference", "macro_f1", "mean_interval", "parse_rule", "perplexity", "pooled_f1", "pooled_share",
+    "macro_average", "macro_difference", "macro_f1", "mean_interval", "null_weighted_f1", "parse_rule", "perplexity", "pooled_f1", "pooled_share",
     "rank_sets", "raw_agreement", "repeat_flips", "risk_coverage", "rogan_gladen", "simultaneous_means",
     "smallest_visible_difference", "swap_consistency", "wilson",
 ]  # fmt: skip

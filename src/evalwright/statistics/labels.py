@@ -57,16 +57,30 @@ def macro_f1(
     return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
 
 
+def null_weighted_f1(
+    gold: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    clusters: Clusters = None,
+    failed_gold: npt.ArrayLike = (),
+    level: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of F1 over the gold classes, times the share of predictions that are a class (not -1). Arguments as for `macro_f1`."""
+    return _macro(gold, predicted, clusters, failed_gold, level, seed, None)
+
+
 def grouped_labels(
     gold: npt.ArrayLike, predicted: npt.ArrayLike, groups: I64, count: int, kind: str
 ) -> tuple[F64, Statistic]:
-    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind: "macro-f1" or "balanced-accuracy"."""
+    """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind: "macro-f1", "null-weighted-f1" or
+    "balanced-accuracy"."""
     truth, said = _labels(np.asarray(gold, np.int64), np.asarray(predicted, np.int64))
     names, codes = np.unique(np.concatenate([truth, said.ravel()]), return_inverse=True)
     n, draws = said.shape
     owner, each_gold = np.repeat(groups, draws), np.repeat(codes[:n], draws)
     sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
-    metric = _mean_f1 if kind == "macro-f1" else _mean_recall
+    metric = {"macro-f1": _mean_f1, "balanced-accuracy": _mean_recall}.get(kind, _of_read(names))
 
     def statistic(found: F64) -> F64:
         return metric(found.reshape(*found.shape[:-1], 3, len(names)))
@@ -83,6 +97,20 @@ def _mean_recall(sums: F64) -> F64:
 def _mean_f1(sums: F64) -> F64:
     hits, truth, said = sums[..., 0, :], sums[..., 1, :], sums[..., 2, :]
     return _mean_over_present(2 * hits, truth + said)
+
+
+def _of_read(names: I64) -> Statistic:
+    """Of sums (..., 3, classes): the mean F1 of the gold classes, times the share of answers with a class (all but -1)."""
+    read = names >= 0
+
+    def metric(sums: F64) -> F64:
+        hits, truth, said = sums[..., 0, :], sums[..., 1, :], sums[..., 2, :]
+        share = _mean_over_present(2 * hits, np.where(truth > 0.5, truth + said, 0.0))
+        total = np.maximum(said.sum(axis=-1), 1.0)
+        weighted: F64 = share * said[..., read].sum(axis=-1) / total
+        return weighted
+
+    return metric
 
 
 def _mean_over_present(numerator: F64, denominator: F64) -> F64:
@@ -123,13 +151,14 @@ def _macro(
     failed_gold: npt.ArrayLike,
     level: float,
     seed: int,
-    metric: Statistic,
+    chosen: Statistic | None,
 ) -> Estimate:
     check_level(level)
     truth, said = _labels(gold, predicted)
     failed = _integers(failed_gold, "failed_gold")
     ids = None if clusters is None else cluster_ids(clusters, len(truth))
     names, codes = np.unique(np.concatenate([truth, said.ravel(), failed]), return_inverse=True)
+    metric = chosen or _of_read(names)
     n, cells = len(truth), said.size
     tally = _tally(codes[:n], codes[n : n + cells].reshape(said.shape), len(names), ids)
     failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
+from evalwright.metrics.registry import slice_keys
 from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
@@ -69,7 +70,11 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         version=file.version,
         description=file.description,
         draws=file.answer.draws,
-        slices=tuple(file.slices),
+        slices=tuple(
+            dict.fromkeys(
+                [*file.slices, *(key for one in metrics for key in slice_keys(one.kind, one.options))]
+            )
+        ),
         score_as_empty=tuple(file.score_as_empty or ()),
         metadata=plain(file.metadata),
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),

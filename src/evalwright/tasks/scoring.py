@@ -81,7 +81,15 @@ def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
-    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike."""
+    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike.
+
+    Raises MissingExtra where a scorer needs a library for the language of this sample (`check_sample`) that is not installed.
+    """
+    from evalwright.scorers.registry import registry
+
+    for scorer in scorers:
+        if (check := getattr(registry.get(scorer.kind), "check_sample", None)) is not None:
+            check(sample, scorer.options)
     if any(scorer.kind != "similarity" for scorer in scorers):
         return
     from evalwright.scorers.similarity_guard import EXACT
@@ -98,7 +106,7 @@ def metrics_of(
     file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
 ) -> tuple[MetricSpec, ...]:
     """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
-    from evalwright.metrics.registry import registry
+    from evalwright.metrics.registry import check_options
     from evalwright.metrics.repeats import shown_name
 
     given = file.metrics
@@ -125,7 +133,7 @@ def metrics_of(
             raise document.error(at, f"two metrics have the label '{label}'; give one another `name`.")
         options = plain(use.options)
         try:
-            registry.check_options(use.use, options)
+            check_options(use.use, options)
             _check_repeats(use.use, options, file.answer.draws, scorers[columns.index(column)])
         except UsageError as error:
             raise document.error(at, str(error)) from None

@@ -69,6 +69,10 @@ class PairNetwork:
         made = self._tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
         return Encoded(tuple(made["input_ids"]), tuple(made["token_type_ids"]) if self._typed else None)
 
+    def tokens(self, text: str) -> tuple[int, ...]:
+        """A text that holds its special tokens already."""
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
     def count(self, premise: str) -> int:
         """Tokens or words of a premise alone, the unit in which chunks are measured."""
         if self._by_words:
@@ -78,12 +82,16 @@ class PairNetwork:
     def supported(self, batch: Sequence[Encoded]) -> list[float]:
         """P(supported) of each pair: a softmax, or the sigmoid of the one logit there is. A pair's number does not
         depend on its company."""
-        token = self._unlike_any_end(batch) if self._reads_last else self._pad
-        with torch.inference_mode(), quiet():
-            logits = self._logits(padded(batch, token, self._device)).double()
+        logits = self.logits(batch)
         single = logits.shape[-1] == 1
         found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self._place]
         return [float(each) for each in found.cpu()]
+
+    def logits(self, batch: Sequence[Encoded]) -> Tensor:
+        """What the network says of each pair, [batch, classes] in 64-bit floats."""
+        token = self._unlike_any_end(batch) if self._reads_last else self._pad
+        with torch.inference_mode(), quiet():
+            return self._logits(padded(batch, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
         """A token that no pair of the batch ends with, told to the network as its padding."""

@@ -78,7 +78,7 @@ def test_corpus_chrf_against_sacrebleu(write: Write, load: Load) -> None:
     places = [int(row["metadata"]["doc"]["n"]) for row in rows]
     scores = read_matrices(runs)[0].of_items
     units, keys = scores.units, scores.keys
-    groups = jackknife_groups(units[np.searchsorted(keys, [hashed(row["id"]) for row in rows])], 25)
+    groups = jackknife_groups(units[np.searchsorted(keys, [hashed(row["id"]) for row in rows])], 100)
 
     def gap(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
         there = [n for n, keep in zip(places, kept, strict=True) if keep]

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks import labels
-from evalwright.core.errors import MissingExtra, TaskError, UnknownName
+from evalwright.core.errors import TaskError, UnknownName
+from evalwright.metrics import corpus
+from evalwright.scorers.corpus import require, statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,19 +81,24 @@ def brier_score(items: Items) -> float:
 
 def corpus_score(name: str, items: Items) -> float:
     """BLEU, chrF, chrF++ or TER of sacrebleu over (reference or references, text) pairs."""
-    try:
-        import sacrebleu
-    except ImportError:
-        raise MissingExtra(f"The metric '{name}'", "lm-eval", "sacrebleu") from None
+    return float(corpus.SCORES[name](corpus_counts(name, items).sum(axis=0)))
+
+
+def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
+    """The counts that the score is a function of the sums of, (items, counts). All items have as many references as the one with fewest."""
+    import numpy as np
+
+    require(what=f"The metric '{name}'", extra="lm-eval")
     references, texts = zip(*items, strict=True)
-    spread = [[one] if isinstance(one, str) else list(one) for one in references]
-    texts = tuple(text if isinstance(text, str) else text[0] for text in texts)
-    streams = [list(stream) for stream in zip(*spread, strict=False)]
-    if name == "bleu":
-        return float(sacrebleu.corpus_bleu(list(texts), streams).score)
-    if name == "ter":
-        return float(sacrebleu.corpus_ter(list(texts), streams).score)
-    return float(sacrebleu.corpus_chrf(list(texts), streams, word_order=2 if name == "chrf++" else 0).score)
+    spread = [(one,) if isinstance(one, str) else tuple(one) for one in references]
+    least = min(map(len, spread))
+    plain = (text if isinstance(text, str) else text[0] for text in texts)
+    return np.array([_counts(name, text, own[:least]) for text, own in zip(plain, spread, strict=True)])
+
+
+@lru_cache(maxsize=1 << 14)
+def _counts(name: str, text: str, references: tuple[str, ...]) -> tuple[float, ...]:
+    return tuple(statistics(name, text, references))
 
 
 BUILT_IN: dict[str, Aggregation] = {
@@ -220,6 +227,9 @@ def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[fl
         return lambda draws: _nanmeans(values[draws])
     if name in labels.KINDS:
         return labels.over(name, items)
+    if name in SLOW:
+        table = corpus_counts(name, items)
+        return lambda draws: [float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws]
     function = BUILT_IN[name]
     return lambda draws: [float(function([items[place] for place in row])) for row in draws]
 

@@ -6,7 +6,6 @@ pairs that an aggregation reads (`Score.item`).
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import statistics as standard
 from collections.abc import Mapping, Sequence
@@ -16,10 +15,10 @@ from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.core.errors import MissingExtra
 from evalwright.core.samples import Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.scorers.corpus import require
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -62,10 +61,8 @@ class Metrics:
     def check(self) -> None:
         """Raise MissingExtra where a metric needs a library that is not installed, before anything is asked."""
         for name, _ in self._ways.values():
-            if name in aggregation.SLOW and importlib.util.find_spec("sacrebleu") is None:
-                raise MissingExtra(
-                    f"The metric '{name}' of the task '{self.definition.name}'", "lm-eval", "sacrebleu"
-                )
+            if name in aggregation.SLOW:
+                require(what=f"The metric '{name}' of the task '{self.definition.name}'", extra="lm-eval")
 
     def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
         """Specs of the metrics that scores have, by pipeline: those of the file first, in its order."""

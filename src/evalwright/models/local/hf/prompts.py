@@ -48,6 +48,13 @@ class ChatRenderer:
                 raise _refused(error) from error
         return text, True
 
+    def whole(self, messages: Sequence[Message]) -> str:
+        """A conversation that is over, as text that nobody goes on from. Raises DoesNotFit where the template refuses."""
+        try:
+            return self._template_text(messages)
+        except Exception as error:
+            raise _refused(error) from error
+
     def _apply(self, messages: Sequence[Message]) -> str:
         prefill = bool(messages) and messages[-1].role == "assistant"
         if prefill and not messages[-1].text:

@@ -1,0 +1,236 @@
+"""Rewards of a language model by log-likelihoods: `likelihood/<provider>/<name>` and `verdict/<provider>/<name>`, with that model's own arguments.
+
+    likelihood/hf/gpt2                the mean log-probability of the reply's tokens after the prompt
+    verdict/hf/Qwen/Qwen3-0.6B        log P(" Yes") - log P(" No") after a question about the reply
+
+The model beneath may be any that gives log-likelihoods, in this process or behind a network.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError
+from evalwright.core.requests import Ability, LogLikelihood, Message, Prompt, Request, Reward
+from evalwright.core.responses import Response, Usage
+from evalwright.models import arguments
+from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of, unknown_fingerprint
+from evalwright.models.rewards.local import needed_reference, plain_prompt
+
+TEMPLATE = (
+    "A question or task, and a reply to it.\n\n[Task]\n{prompt}\n\n[Reply]\n{response}\n\n"
+    "Is the reply correct and helpful? Answer Yes or No.\nAnswer:"
+)
+_FIELD = re.compile(r"\{(prompt|response|reference)\}")
+
+
+class Way(ABC):
+    """How a reward comes from log-likelihoods. facts: what decides it, beside the model."""
+
+    facts: Mapping[str, Any]
+
+    @abstractmethod
+    def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
+        """What the model is asked. chat: whether it takes messages. Raises ModelError for a reply without a reward."""
+
+    @abstractmethod
+    def value(self, responses: Sequence[Response], name: str) -> float:
+        """The reward of the answers. Raises ModelError where they do not give one."""
+
+
+class MeanLikelihood(Way):
+    """The mean log-probability of the reply's tokens."""
+
+    facts: Mapping[str, Any] = {"reward": "mean log-likelihood"}
+
+    def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
+        """One, of the reply after the prompt. An empty reply has no tokens, and no mean that could be compared."""
+        if not request.response:
+            raise ModelError("An empty reply has no tokens, so it has no mean log-likelihood.")
+        prompt: Prompt = request.prompt if chat else plain_prompt(request.prompt)
+        return [LogLikelihood(prompt, request.response)]
+
+    def value(self, responses: Sequence[Response], name: str) -> float:
+        """The sum over the number of tokens."""
+        (found,) = responses
+        if found.log_likelihood is None or not found.tokens_scored:
+            raise ModelError(
+                f"'{name}' does not say how many tokens it scored, so there is no mean log-likelihood."
+            )
+        return found.log_likelihood / found.tokens_scored
+
+
+class Verdict(Way):
+    """The log-odds of one verdict against another after a question. What is in braces is filled in once, so that no text fills in another."""
+
+    def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
+        self.template = arguments.text("template", template) or TEMPLATE
+        self.yes, self.no = arguments.text("yes", yes) or " Yes", arguments.text("no", no) or " No"
+        if "{response}" not in self.template:
+            raise ConfigurationError("The template of a verdict must have {response} where the reply stands.")
+        if self.yes == self.no:
+            raise ConfigurationError(f"yes and no must be two verdicts, not '{self.yes}' for both.")
+        self.facts = {"reward": "verdict", "template": self.template, "yes": self.yes, "no": self.no}
+
+    def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
+        """Two: both verdicts after the same question."""
+        texts = {"prompt": plain_prompt(request.prompt), "response": request.response}
+        if "{reference}" in self.template:
+            texts["reference"] = needed_reference(request, "verdict")
+        question = _FIELD.sub(lambda found: texts[found[1]], self.template)
+        context: Prompt = (Message("user", question),) if chat else question
+        return [LogLikelihood(context, one.strip() if chat else one) for one in (self.yes, self.no)]
+
+    def value(self, responses: Sequence[Response], name: str) -> float:
+        """The difference of both."""
+        yes, no = (response.log_likelihood for response in responses)
+        if yes is None or no is None:
+            raise ModelError(f"'{name}' gave no log-likelihood.")
+        return yes - no
+
+
+def likelihood_model(name: str, **given: Any) -> Model:
+    """The mean log-likelihood of a reply's tokens. The arguments are those of the model beneath."""
+    return _around("likelihood", name, given, MeanLikelihood())
+
+
+def verdict_model(
+    name: str, *, template: str | None = None, yes: str | None = None, no: str | None = None, **given: Any
+) -> Model:
+    """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted {reference}; yes, no: the verdicts. The
+    other arguments are those of the model beneath."""
+    return _around("verdict", name, given, Verdict(template, yes, no))
+
+
+def _around(provider: str, name: str, given: dict[str, Any], way: Way) -> Model:
+    from evalwright.models.registry import open_model
+
+    revision = given.pop("revision", None)
+    inner = open_model(name if revision is None else f"{name}@{revision}", given)
+    if "log-likelihood" not in inner.abilities:
+        raise ConfigurationError(
+            f"'{provider}/{name}' needs a model with log-likelihoods, and '{inner.name}' gives none. Reward models with a head are reward/..."
+        )
+    if isinstance(inner, LocalModel):
+        return _Local(provider, inner, way)
+    assert isinstance(inner, RemoteModel)
+    return _Remote(provider, inner, way)
+
+
+def _fingerprint(provider: str, inner: Model, way: Way) -> str:
+    if not inner.is_known:
+        return unknown_fingerprint()
+    return fingerprint_of({"backend": provider, "model": inner.fingerprint, **way.facts})
+
+
+def _asked(way: Way, inner: Model, request: Request) -> list[LogLikelihood]:
+    if not isinstance(request, Reward):
+        raise ModelError(f"'{inner.name}' gives rewards here; it cannot do '{request.ability}'.")
+    return way.requests(request, chat="chat" in inner.abilities and not isinstance(request.prompt, str))
+
+
+def _together(way: Way, responses: Sequence[Response], name: str) -> Response:
+    usage = sum((one.usage for one in responses), Usage())
+    costs = [one.cost for one in responses if one.cost is not None]
+    return Response(
+        values=(way.value(responses, name),),
+        usage=usage,
+        cost=sum(costs) if len(costs) == len(responses) else None,
+        latency=sum(one.latency for one in responses),
+        model=responses[0].model,
+        rate_limits=responses[-1].rate_limits,
+    )
+
+
+class _Local(LocalModel):
+    def __init__(self, provider: str, inner: LocalModel, way: Way) -> None:
+        self.name = f"{provider}/{inner.name}"
+        self.abilities: frozenset[Ability] = frozenset({"reward"})
+        self.heavy = inner.heavy
+        self._inner, self._way = inner, way
+        self.fingerprint = _fingerprint(provider, inner, way)
+
+    def describe(self) -> dict[str, Any]:
+        """The model beneath, and how the reward is made of it."""
+        return {**self._inner.describe(), **super().describe(), **self._way.facts}
+
+    def check(self) -> None:
+        """As the model beneath."""
+        self._inner.check()
+
+    def load(self) -> None:
+        """As the model beneath."""
+        self._inner.load()
+
+    def unload(self) -> None:
+        """As the model beneath."""
+        self._inner.unload()
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield a reward when its last log-likelihood is there. A prompt that several replies share is computed once, as the model does it."""
+        owner: list[tuple[int, int]] = []
+        asked: list[Request] = []
+        found: dict[int, list[Response | Failure | None]] = {}
+        for index, request in enumerate(requests):
+            try:
+                own = _asked(self._way, self._inner, request)
+            except ModelError as error:
+                yield index, error.as_failure()
+                continue
+            found[index] = [None] * len(own)
+            owner += [(index, place) for place in range(len(own))]
+            asked += own
+        for number, answer in self._inner.answer_batch(asked) if asked else ():
+            index, place = owner[number]
+            found[index][place] = answer
+            if None not in found[index]:
+                yield index, self._made(found.pop(index))
+
+    def _made(self, answers: Sequence[Response | Failure | None]) -> Response | Failure:
+        failed = [answer for answer in answers if isinstance(answer, Failure)]
+        if failed:
+            return failed[0]
+        try:
+            return _together(self._way, [one for one in answers if isinstance(one, Response)], self.name)
+        except ModelError as error:
+            return error.as_failure()
+
+
+class _Remote(RemoteModel):
+    def __init__(self, provider: str, inner: RemoteModel, way: Way) -> None:
+        self.name = f"{provider}/{inner.name}"
+        self.abilities: frozenset[Ability] = frozenset({"reward"})
+        self._inner, self._way = inner, way
+        self.pacing, self.price = inner.pacing, inner.price
+        self.fingerprint = _fingerprint(provider, inner, way)
+
+    def describe(self) -> dict[str, Any]:
+        """The model beneath, and how the reward is made of it."""
+        return {**self._inner.describe(), **super().describe(), **self._way.facts}
+
+    def check(self) -> None:
+        """As the model beneath, which must turn out to give log-likelihoods."""
+        self._inner.check()
+        if "log-likelihood" not in self._inner.abilities:
+            raise ConfigurationError(
+                f"'{self._inner.name}' turned out to give no log-likelihoods, so it gives no rewards."
+            )
+
+    async def answer(self, request: Request) -> Response:
+        """Send what the reward is made of, one after another. What was answered before a failure is billed."""
+        responses: list[Response] = []
+        for one in _asked(self._way, self._inner, request):
+            try:
+                responses.append(await self._inner.answer(one))
+            except RequestError as error:
+                if responses:
+                    error.usage = sum((response.usage for response in responses), error.usage or Usage())
+                raise
+        return _together(self._way, responses, self.name)
+
+    async def close(self) -> None:
+        """As the model beneath."""
+        await self._inner.close()

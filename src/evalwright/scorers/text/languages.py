@@ -1,0 +1,59 @@
+"""The language of a sample as a short code: what decides tokenisers, articles and segmentation."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evalwright.core.samples import Sample
+
+_SHORT = {
+    "ara": "ar", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "ind": "id", "in": "id",
+    "ita": "it", "jp": "ja", "jpn": "ja", "khm": "km", "kor": "ko", "kr": "ko", "lao": "lo", "msa": "ms", "mya": "my", "bur": "my",
+    "nld": "nl", "por": "pt", "rus": "ru", "spa": "es", "tam": "ta", "tgl": "tl", "tha": "th", "vie": "vi", "yue": "zh", "zho": "zh",
+}  # fmt: skip
+"""Longer and older codes that data sets use, by the code that is used here."""
+
+_ARTICLES = {
+    "ar": r"\bال(?=\w{2})",
+    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
+    "en": r"\b(?:a|an|the)\b",
+    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
+    "fr": r"\b(?:l['’]|(?:un|une|le|la|les|des)\b)",
+    "it": r"\b(?:(?:l|un)['’]|(?:un|uno|una|il|lo|la|i|gli|le)\b)",
+    "nl": r"\b(?:de|het|een)\b",
+    "pt": r"\b(?:o|a|os|as|um|uma|uns|umas)\b",
+    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
+}
+"""Articles in lower case, of English as published with SQuAD and of ar, de, es, vi as with MLQA (Lewis et al. 2020), but that the Arabic
+article is taken off the beginnings of words only, not out of their middle; the others by the same idea."""
+_PATTERNS = {language: re.compile(pattern, re.IGNORECASE) for language, pattern in _ARTICLES.items()}
+
+
+def without_articles(text: str, language: str) -> str:
+    """A text with its articles as spaces; the same text in a language that has none. "" is English."""
+    pattern = _PATTERNS.get(language or "en")
+    return text if pattern is None else pattern.sub(" ", text)
+
+
+def language_of(sample: Sample, language: str | None) -> str:
+    """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody says it."""
+    return short_code(language or str(sample.metadata.get("language") or ""))
+
+
+def short_code(language: str) -> str:
+    """ "zh" of "zho_Hans", "zh-CN" and "cmn"; "" of "". What is no known code stays as it is."""
+    base = language.strip().lower().replace("_", "-").partition("-")[0]
+    return _SHORT.get(base, base)
+
+
+def check_language(language: object) -> None:
+    """Raise ConfigurationError where the option `language` is no language code."""
+    good = isinstance(language, str) and short_code(language).isalpha() and len(short_code(language)) <= 3
+    if language is not None and not good:
+        raise ConfigurationError(
+            f"The option 'language' must be a language code such as th or zh-CN, not {language!r}."
+        )

@@ -1,0 +1,74 @@
+"""Words of languages that are written without spaces between them: Burmese, Chinese, Khmer, Lao and Thai by the word breaks of ICU
+(dictionaries of the Unicode project), Japanese by MeCab with its dictionary IPADIC, as sacrebleu reads it.
+
+Words are those of the dictionaries and differ from a grammarian's; tests/scorers/text/test_segmentation.py states how often. Versions of ICU
+may differ, so scores say the version.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+from evalwright.core.errors import MissingExtra
+
+UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})
+"""Languages whose words are found by a dictionary."""
+
+_COMPILED = "apt install libicu-dev pkg-config g++ (or brew install icu4c pkg-config)"
+
+
+def require(language: str, what: str) -> None:
+    """Raise MissingExtra where words of this language need the library and it is not installed."""
+    if language == "ja" and (find_spec("MeCab") is None or find_spec("ipadic") is None):
+        raise MissingExtra(f"{what} for the language 'ja'", "translation-ja", "mecab-python3")
+    if language in UNSPACED - {"ja"} and find_spec("icu") is None:
+        raise MissingExtra(f"{what} for the language '{language}'", "segmentation", "PyICU", first=_COMPILED)
+
+
+def segment(text: str, language: str) -> list[str]:
+    """The words of a text in one of `UNSPACED`, without spaces and punctuation. Raises MissingExtra without its library."""
+    require(language, "Segmentation")
+    if language == "ja":
+        # It reads lines, and none that is empty.
+        words = [
+            word for line in text.split("\n") if line.strip() for word in _japanese().parse(line).split()
+        ]
+        return [word for word in words if any(map(str.isalnum, word))]
+    import icu
+
+    breaks = _breaks(language)
+    # Places are counted in UTF-16.
+    units = text.encode("utf-16-le", "replace")
+    breaks.setText(icu.UnicodeString(units.decode("utf-16-le")))
+    found, start = [], 0
+    for end in breaks:
+        if breaks.getRuleStatus() > 0:  # 0 is said of spaces and punctuation
+            found.append(units[2 * start : 2 * end].decode("utf-16-le"))
+        start = end
+    return found
+
+
+def library(language: str) -> str:
+    """ "ICU 72.1": what decides where words end."""
+    if language == "ja":
+        return "MeCab and IPADIC"
+    import icu
+
+    return f"ICU {icu.ICU_VERSION}"
+
+
+@lru_cache(maxsize=1)
+def _japanese() -> Any:
+    import ipadic
+    import MeCab
+
+    return MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati")
+
+
+@lru_cache(maxsize=8)
+def _breaks(language: str) -> Any:
+    import icu
+
+    return icu.BreakIterator.createWordInstance(icu.Locale(language))

@@ -1,0 +1,57 @@
+"""Where words end, against sentences segmented by hand (tests/data/segmentation), at least 20 a language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evalwright.core.errors import MissingExtra
+from evalwright.scorers.text import segmentation
+
+TABLES = Path(__file__).resolve().parents[2] / "data" / "segmentation"
+
+# F1 of the boundaries inside of sentences, as measured with ICU 72.1 and IPADIC 1.0 on tables that were written before: no version may be much worse.
+MEASURED = {"ja": 1.000, "km": 0.950, "lo": 0.938, "my": 0.931, "th": 0.946, "zh": 0.920}
+
+
+def boundaries(words: Sequence[str], text: str) -> set[int]:
+    """Where words begin and end, but for the ends of the text."""
+    out, place = set(), 0
+    for word in words:
+        place = text.index(word, place)
+        out |= {place, place + len(word)}
+        place += len(word)
+    return out - {0, len(text)}
+
+
+@pytest.mark.parametrize("language", sorted(segmentation.UNSPACED))
+def test_boundaries_against_tables_by_hand(language: str) -> None:
+    try:
+        segmentation.require(language, "This test")
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    rows = [
+        json.loads(line) for line in (TABLES / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(rows) >= 20
+    both = found = wanted = 0
+    for row in rows:
+        words = [word for word in row["words"] if any(map(str.isalnum, word))]
+        ours, theirs = (
+            boundaries(own, row["text"]) for own in (segmentation.segment(row["text"], language), words)
+        )
+        both, found, wanted = both + len(ours & theirs), found + len(ours), wanted + len(theirs)
+    score = 2 * both / (found + wanted)
+    print(
+        f"{language}: F1 of word boundaries {score:.3f}, precision {both / found:.3f}, recall {both / wanted:.3f}"
+    )
+    assert score >= MEASURED[language] - 0.02
+
+
+def test_japanese_over_lines_and_around_characters_of_two_units() -> None:
+    pytest.importorskip("MeCab")
+    pytest.importorskip("ipadic")
+    assert segmentation.segment("猫が😀\n\n寝る。", "ja") == ["猫", "が", "寝る"]
