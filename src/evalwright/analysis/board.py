@@ -22,7 +22,7 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed
+from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
@@ -195,7 +195,11 @@ def _board(
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
     alone = [complete[place].label for place in made.alone] if made else []
     names = [run.label for run in complete]
-    lost = _missing_notes(runs, [*inner, *([node.name] if node else [])])
+    lost = [*_missing_notes(runs, [*inner, *([node.name] if node else [])])]
+    if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
+        lost.append(
+            f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score does not count it."
+        )
     notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
     return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
@@ -368,16 +372,17 @@ def _notes(
         if alone:
             them = "it" if len(alone) == 1 else "them"
             yield (
-                f"No other model has enough items in common with {listed(alone)}: every rank is possible for {them}, whatever the "
-                "score."
+                f"{listed(alone)} could not be compared with any other model, for lack of common items or of any spread: every rank "
+                f"is possible for {them}, whatever the score."
             )
         yield from _common_notes(found)
         for one in found:
             yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
+    few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
         cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
-        if few := few_clusters(min(filter(None, cells), default=None)):
-            yield f"On '{task}', {few}"
+        few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
+    yield from (f"On {tasks} {said}" for tasks, said in said_once(few) if said)
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -396,6 +401,8 @@ def _notes(
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
+    remarks = [(f"'{one.measure.task}'", note) for one in found for note in group_notes(one)]
+    yield from (f"On {tasks} {note}" for tasks, note in said_once(remarks))
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
@@ -413,7 +420,6 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
                 f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
                 "cannot be separated from any other."
             )
-        yield from (f"On '{one.measure.task}' {note}" for note in group_notes(one))
 
 
 def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:

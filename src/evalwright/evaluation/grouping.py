@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
@@ -159,9 +160,11 @@ def _estimate(
         if len(one.tasks) == 1:
             parts.append(results[one.tasks[0]].estimate)
         elif found.measure.is_mean:
-            parts.append(
-                mean_interval(found.values[0], clusters=found.clusters, value_range=found.measure.value_range)
+            made = mean_interval(
+                found.values[0], clusters=found.clusters, value_range=found.measure.value_range
             )
+            undecided = sum(results[task].estimate.n_undecided for task in one.tasks)
+            parts.append(replace(made, n_failed=made.n_failed - undecided, n_undecided=undecided))
         else:
             return nothing("only means of items can be pooled")
         units.append(unit_sums(found.values[0], found.units))

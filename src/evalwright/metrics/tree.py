@@ -107,12 +107,14 @@ def _node(given: Any, where: str, name: str, depth: int) -> Node:
         raise ConfigurationError(f"{where} must be a mapping with the keys 'name', 'average' and 'parts'.")
     for key in given:
         if key not in _KEYS:
-            raise UnknownName(f"key of '{where}'", str(key), _KEYS, f"Known: {', '.join(_KEYS)}.")
+            raise UnknownName("key", str(key), _KEYS, f"'{where}' takes {', '.join(_KEYS)}.")
     name, average, missing = given.get("name", name), given.get("average", "macro"), given.get("missing", "")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where}: a node needs a name, such as 'name: science'.")
     if average not in AVERAGES:
-        raise UnknownName(f"average of '{name}'", str(average), AVERAGES, f"Known: {', '.join(AVERAGES)}.")
+        raise UnknownName(
+            "average", str(average), AVERAGES, f"'{name}' in {where} takes {', '.join(AVERAGES)}."
+        )
     if missing not in ("", "ignore"):
         raise ConfigurationError(f"{where}: 'missing' of '{name}' can only be 'ignore', not '{missing}'.")
     parts = given.get("parts")

@@ -31,7 +31,7 @@ def worded_comparison(found: Comparison) -> Comparison:
         " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
     )
     if found.overall is not None:
-        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names, _missing(found))
         text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
         text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
     overall = found.overall_equivalence
@@ -55,6 +55,11 @@ def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
             who = name_a if (found.difference > 0) != other.lower_is_better else name_b
             parts.append(f"'{other.metric}' (p {numbers.p_value(found.p_value)}, {who} is better)")
     return f"They also differ significantly by {listed(parts)}, each tested by itself." if parts else ""
+
+
+def _missing(found: Comparison) -> Sequence[str]:
+    """The tasks that the tree of the overall difference names and that there are not."""
+    return next((one.missing for one in found.groups if one.difference is found.overall), ())
 
 
 def gain_sentence(gain: ContextGain) -> str:
@@ -101,12 +106,17 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         return f"No verdict on {name_a} and {name_b} is possible ({gap}, {details}): {what}."
     seen = f"No significant difference between {name_a} and {name_b} was found ({gap}, {details})"
     visible = comparison.smallest_visible_difference
+    most = 1.0 if unit == "points" else math.inf
+    return f"{seen}; {_undetected(visible, most, lost, lambda x: f'{show(x)}{word}')}."
+
+
+def _undetected(visible: float, most: float, lost: int, show: Callable[[float], str]) -> str:
+    """What would have been missed. visible: the smallest difference that would have been detected, most: that there can be."""
     if math.isnan(visible):
-        return f"{seen}; how small a difference could have been detected is not known."
-    if visible >= 1.0 and unit == "points":
-        why = "so many items without a score" if lost else "so few items"
-        return f"{seen}; with {why} any difference would often go undetected."
-    return f"{seen}; differences under {show(visible)}{word} would often go undetected."
+        return "how small a difference could have been detected is not known"
+    if visible >= most:
+        return f"with so {'many items without a score' if lost else 'few items'} any difference would often go undetected"
+    return f"differences under {show(visible)} would often go undetected"
 
 
 def whatever(
@@ -177,10 +187,16 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
     return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
 
 
-def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
+def conclusion(
+    overall: MacroDifference,
+    tasks: Mapping[str, Result],
+    name_a: str,
+    name_b: str,
+    missing: Sequence[str] = (),
+) -> str:
     """One or two sentences: the mean over tasks, and the single tasks on which the two differ significantly.
 
-    overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
+    missing: tasks that the mean should have and has not. overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
     after Holm's correction over all of them.
     """
     adjusted = holm([found.p_value for found in tasks.values()])
@@ -191,12 +207,13 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
             higher[name_a if found.difference > 0 else name_b].append(size)
     parts = [f"{name} scores higher on {listed(own)}" for name, own in higher.items() if own]
     by_task = f" By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
-    return _overall(overall, name_a, name_b) + by_task
+    return _overall(overall, name_a, name_b, missing) + by_task
 
 
-def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
+def _overall(overall: MacroDifference, name_a: str, name_b: str, missing: Sequence[str]) -> str:
     sample = overall.tasks_are == "sample"
     where = "Over tasks like these" if sample else "Over all tasks"
+    where += f" except {listed(missing, 5)}" if missing else ""
     if math.isnan(overall.low) and not math.isnan(overall.scored_low):
         return (
             f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
@@ -204,8 +221,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         )
     if math.isnan(overall.low):
         return (
-            f"{where} {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
-            f"has too few items with a score from both."
+            f"{where} {name_a} and {name_b} cannot be compared: at least one of the tasks has too few items with a score from both, or "
+            "no interval."
         )
     difference, ends, scored = (
         overall.difference,
@@ -220,13 +237,16 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
     )
     mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
-    basis = f"{100 * overall.level:g}% {interval}, mean of {mean}, {overall.n} items"
+    parts = [f"{100 * overall.level:g}% {interval}"]
+    parts += [f"mean of {mean}"] if overall.n_tasks > 1 else []
+    parts += [] if overall.n_missing else [counted(overall.n, "item")]
+    basis = ", ".join(parts)
     if significant:
         return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
         f"{where} no significant difference between {name_a} and {name_b} was found "
-        f"({100 * difference:+.1f} points; {basis}); differences under "
-        f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
+        f"({100 * difference:+.1f} points; {basis}); "
+        f"{_undetected(overall.smallest_visible_difference, 1.0, overall.n_missing, lambda x: f'{100 * x:.1f} points')}."
     )
 
 
@@ -250,7 +270,8 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
-    said = [f"{where} {_different(different, labels, table)} ({level})."]
+    base = "" if baseline is None else labels[baseline]
+    said = [f"{where} {_different(different, labels, table, base)} ({level})."]
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
@@ -260,9 +281,13 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     return " ".join(said)
 
 
-def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable) -> str:
+def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: str) -> str:
     if not different:
-        return "no two models differ significantly"
+        return (
+            f"no model differs significantly from {baseline}"
+            if baseline
+            else "no two models differ significantly"
+        )
     if len(different) > MOST_NAMED:
         return f"{len(different)} of {len(table.pairs)} pairs differ significantly"
     parts = []

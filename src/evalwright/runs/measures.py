@@ -370,7 +370,9 @@ class Pair:
             n=n,
             n_missing=int(both.sum()) - n,
             n_clusters=None if own is None else len(np.unique(own[both])),
-            test=f"jackknife t (G = {made.n})" if made.n > 1 else made.test,
+            test=made.test.removesuffix(", range not known")
+            if made.test.startswith("none")
+            else f"jackknife t (G = {made.n})",
             discordant=None,
         )
 
@@ -419,8 +421,9 @@ def common_units(found: Matrix) -> NDArray[np.int64]:
     return counts
 
 
-def group_notes(found: Matrix) -> list[str]:
-    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side."""
+def group_notes(found: Matrix, shown: bool = True) -> list[str]:
+    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side.
+    shown: whether there is an interval to speak of."""
     import numpy as np
 
     from evalwright.statistics.jackknife import FEW_GROUPS
@@ -431,25 +434,15 @@ def group_notes(found: Matrix) -> list[str]:
     notes = [f"'{name}' has no interval and no test for {why}." for why in found.problems]
     what = "items" if found.scores.clusters is None else "clusters"
     groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
-    if not notes and groups < FEW_GROUPS:
+    if not notes and shown and groups < FEW_GROUPS:
         notes.append(
             f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
-            "assumes that the few are typical."
+            "assumes that these few are typical."
         )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
         notes.append(f"'{name}' is that of all items of each run, also of those that others were not asked.")
     return notes
-
-
-def half_of(run: Run, other: Run, common: int, most: int) -> str:
-    """A warning where pairing keeps under half of the scored items of the larger run; "" where it does not."""
-    if 2 * common >= most:
-        return ""
-    return (
-        f"Pairing keeps {common:,} of {most:,} items that '{run.id}' or '{other.id}' has a score on: "
-        f"the conclusion is for items drawn like these {common:,} only."
-    )
 
 
 def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]]) -> Form:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.gate import Gate
+from evalwright.analysis.words import said_once
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
@@ -26,7 +27,7 @@ def comparison_document(
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
         *_differences(comparison),
-        *(remark for task in comparison.tasks for remark in _remarks(task)),
+        *_remarks(comparison.tasks),
         *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
     ]
@@ -112,7 +113,7 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
         units.setdefault("", []).append(
             _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
         )
-    if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
+    if comparison.overall and all(one.difference is not comparison.overall for one in comparison.groups):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
     for rows in units.values():
@@ -127,6 +128,7 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
             gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
+            said += f" (test: {found.test})" if found.test.startswith("none") else ""
             yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
             for warning in set(other.warnings) - set(task.warnings):
                 yield doc.Note(f"{task.task}: {warning}", "warn")
@@ -142,7 +144,7 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         "",
         numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
         numbers.p_value(whole.p_value),
-        "t, tasks as a sample" if whole.tasks_are == "sample" else "t",
+        "t, tasks as a sample" if whole.tasks_are == "sample" else "t" if whole.n_tasks > 1 else "",
         visible(whole.smallest_visible_difference, True),
         "",
         numbers.items(whole.n, whole.n_missing, failed="unscored"),
@@ -177,15 +179,22 @@ def _mean(mean: float, bounded: bool) -> str:
     return numbers.number(mean, "points", 1) if bounded else numbers.number(mean, "plain", 3)
 
 
-def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
+def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """What to know of the tasks, each remark once with the names of all that it is true of."""
+    for names, text in said_once((task.task, text) for task in tasks for text in _remarks_on(task)):
+        yield doc.Note(f"{names}: {text}", "warn")
+    if any(task.paired and task.paired.n_missing for task in tasks):
+        yield doc.Note("Intervals and p hold whatever the unscored items would have scored.", "quiet")
+
+
+def _remarks_on(task: TaskComparison) -> Iterator[str]:
     counts = (task.only_a, "only in A"), (task.only_b, "only in B")
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
-        yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
+        yield f"left out of the comparison: {', '.join(parts)}."
     if task.paired and task.paired.n_clusters and (few := numbers.few_clusters(task.paired.effective_units)):
-        yield doc.Note(f"{task.task}: {few}", "warn")
-    for warning in task.warnings:
-        yield doc.Note(f"{task.task}: {warning}", "warn")
+        yield few
+    yield from task.warnings
 
 
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:

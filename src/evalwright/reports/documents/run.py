@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.analysis.words import listed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -77,10 +78,15 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
-        shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
+        named = group.name.endswith(group.label) or group.label.startswith(group.name)
+        shown = group.name if named else f"{group.label} ({group.name})"
         how = f", {group.average}" if group.average else ""
         title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
+    averaged = {name for group in run.groups for name in group.tasks}
+    lacks = [task.name for task in run.tasks if task.name not in averaged]
+    if lacks and run.data["configuration"].get("tree"):
+        blocks.append(doc.Note(f"The tree lacks {listed(lacks, 5)}, so no average counts it.", "warn"))
     said = stopping_sentences(run)
     if said:
         blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))
