@@ -128,7 +128,7 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
             gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
-            said += f" (test: {found.test})" if found.test.startswith("none") else ""
+            said += found.test.replace("none", ", no test", 1) if found.test.startswith("none") else ""
             yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
             for warning in set(other.warnings) - set(task.warnings):
                 yield doc.Note(f"{task.task}: {warning}", "warn")
