@@ -25,7 +25,7 @@ from evalwright.analysis.trees import Average, average_of, common_trees, overall
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
@@ -208,8 +208,8 @@ def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[B
     for name in inner:
         if found := [row.groups[name] for row in rows if name in row.groups]:
             kinds = {one.kind for one in found}
-            less = found[0].lower_is_better or found[0].kind in LOWER_IS_BETTER
-            yield BoardTask(name, found[0].label, kinds <= BOUNDED or kinds == {"mean"}, less)
+            bounded = kinds <= BOUNDED or kinds == {"mean"}
+            yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
 
 
 def _missing_notes(runs: Sequence[Run], names: Sequence[str]) -> Iterator[str]:
@@ -231,8 +231,7 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
             shown = task.metric(metric)
             if shown is None:
                 continue
-            less = shown.kind in LOWER_IS_BETTER or shown.lower_is_better
-            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, less)
+            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better)
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "

@@ -32,7 +32,7 @@ from typing import Any, Literal, cast
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, listed, points
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
@@ -366,6 +366,5 @@ def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") 
 
 
 def _number(x: float, bounded: bool, *, signed: bool = False) -> str:
-    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
-    text = "0.0" if text == "-0.0" else text
+    text = points(x, bounded)
     return f"+{text}" if signed and float(text) > 0 else text

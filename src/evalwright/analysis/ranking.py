@@ -120,11 +120,6 @@ class Ranking:
         """Runs that could be compared with no other."""
         return tuple(np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist())
 
-    def groups(self) -> list[tuple[int, ...]]:
-        """Runs that share a letter, by letter."""
-        letters = sorted({letter for own in self.letters for letter in own})
-        return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
-
 
 def rank(
     found: Sequence[Matrix],

@@ -30,6 +30,12 @@ def listed(parts: Sequence[str], most: int = 0) -> str:
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def points(x: float, bounded: bool) -> str:
+    """A score or difference: in points of 100 with a decimal, else with four digits; without a minus before zero."""
+    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
+    return "0.0" if text == "-0.0" else text
+
+
 def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Remarks, each once with the names that it was made of. remarks: (name, text)."""
     names: dict[str, list[str]] = {}

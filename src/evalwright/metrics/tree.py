@@ -88,6 +88,13 @@ class Node:
         return {"name": self.name, "average": self.average, **missing, "parts": parts}
 
 
+def coverage(total: int, missing: Sequence[str]) -> str:
+    """How many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
+    if not missing:
+        return f"{total} task{'' if total == 1 else 's'}"
+    return f"{total - len(missing)} of {total} tasks; missing: {', '.join(missing)}"
+
+
 def read_tree(given: Any, where: str = "tree") -> Node:
     """The tree of a suite file. where: what messages call the place.
 

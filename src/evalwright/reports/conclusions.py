@@ -13,7 +13,7 @@ from evalwright.analysis.comparison import Comparison, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.ranking import Pair
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, listed, points
 from evalwright.reports import numbers
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 
@@ -295,7 +295,7 @@ def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTabl
         a, b, low, high = pair.a, pair.b, pair.low, pair.high
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
-        ends = f"{_number(low, table)} to {_number(high, table)}"
+        ends = f"{points(low, table.bounded)} to {points(high, table.bounded)}"
         parts.append(
             f"{labels[a]} scores {_size(abs(pair.difference), table)} higher than {labels[b]} ({ends})"
         )
@@ -323,7 +323,10 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     least, most = min(seen), max(seen)
     if table.bounded and least >= 1:
         return f"{who}; with so few items no difference could be detected reliably."
-    least_text, most_text = _number(least, table), _size(min(most, 1.0) if table.bounded else most, table)
+    least_text, most_text = (
+        points(least, table.bounded),
+        _size(min(most, 1.0) if table.bounded else most, table),
+    )
     span = most_text if most_text.split()[0] == least_text else f"{least_text} to {most_text} (by pair)"
     return f"{who}; true differences under {span} would usually go undetected."
 
@@ -358,10 +361,5 @@ def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence
     return f"{'; '.join(said)}, because they have too few scored items in common."
 
 
-def _number(x: float, table: PairTable) -> str:
-    text = f"{100 * x:.1f}" if table.bounded else f"{x:.4g}"
-    return "0.0" if text == "-0.0" else text
-
-
 def _size(x: float, table: PairTable) -> str:
-    return f"{_number(x, table)} {'points' if table.bounded else 'units'}"
+    return f"{points(x, table.bounded)} {'points' if table.bounded else 'units'}"

@@ -58,11 +58,6 @@ class Measure:
         """Whether the metric is the mean of the items' scores as they are shown."""
         return self.form != "other"
 
-    @property
-    def unit(self) -> str:
-        """What differences are counted in: "points" of 100, else "units"."""
-        return "points" if self.bounded else "units"
-
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -192,9 +187,9 @@ def make_matrix(
     form = _form(results, [one.values for one in scores])
     main = results[0]
     values = -values if form == "negated" else 1.0 - values if form == "complement" else values
-    less = _less(main)
-    bounded = main.kind in BOUNDED
-    measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
+    measure = Measure(
+        task, main.label, main.scorer, main.kind, main.kind in BOUNDED, main.less_is_better, form
+    )
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     return Matrix(measure, keys, values, asked, missing, clusters, found, pairing)
 
@@ -476,13 +471,9 @@ def _forms(main: MetricResult) -> tuple[Form, ...]:
     """
     if main.kind in ("balanced-accuracy", "macro-f1"):
         return ()
-    if not _less(main):
+    if not main.less_is_better:
         return ("score",)
     return ("complement", "score", "negated") if main.kind in BOUNDED else ("negated", "score")
-
-
-def _less(main: MetricResult) -> bool:
-    return main.lower_is_better or main.kind in LOWER_IS_BETTER
 
 
 def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> SliceCodes | None:
