@@ -180,12 +180,11 @@ def _board(
         place = places.get(id(run))
         row = _row(run, tasks, cells[id(run)], given, factual_shares(run) if factual else {})
         own = {group.name: group for group in run.groups}
-        if place is not None and whole is not None:
-            row = replace(row, overall=_overall(whole, row, place))
         row = replace(row, groups={name: own[name].metrics[0] for name in inner if own[name].metrics})
         if place is not None and whole is not None:
             row = replace(
                 row,
+                overall=_overall(whole, row, place),
                 ranks=made.ranks[place] if made else (1, 1),
                 own_ranks=made.own_ranks[place] if made else (1, 1),
                 letters=made.letters[place] if made and made.letters else "",

@@ -27,11 +27,12 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
-    text = (
-        " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
-    )
+    said = [f"{task.task}: {task.sentence}" for task in tasks]
+    text = " ".join(said) if len(said) > 1 else tasks[0].sentence
     if found.overall is not None:
-        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names, _missing(found))
+        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+        lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
+        text += f" Not in this mean: {listed(lacks, 5)}." if lacks else ""
         text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
         text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
     overall = found.overall_equivalence
@@ -55,11 +56,6 @@ def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
             who = name_a if (found.difference > 0) != other.lower_is_better else name_b
             parts.append(f"'{other.metric}' (p {numbers.p_value(found.p_value)}, {who} is better)")
     return f"They also differ significantly by {listed(parts)}, each tested by itself." if parts else ""
-
-
-def _missing(found: Comparison) -> Sequence[str]:
-    """The tasks that the tree of the overall difference names and that there are not."""
-    return next((one.missing for one in found.groups if one.difference is found.overall), ())
 
 
 def gain_sentence(gain: ContextGain) -> str:
@@ -133,12 +129,8 @@ def whatever(
     inner = f"interval {show(scored[0])} to {show(scored[1])}" if math.isfinite(scored[0]) else "no interval"
     if not n_missing:
         return inner
-    inner += f" on the {on}"
-    return inner + (
-        f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
-        if math.isfinite(low)
-        else ""
-    )
+    more = f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
+    return f"{inner} on the {on}{more if math.isfinite(low) else ''}"
 
 
 def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
@@ -187,16 +179,10 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
     return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
 
 
-def conclusion(
-    overall: MacroDifference,
-    tasks: Mapping[str, Result],
-    name_a: str,
-    name_b: str,
-    missing: Sequence[str] = (),
-) -> str:
+def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
     """One or two sentences: the mean over tasks, and the single tasks on which the two differ significantly.
 
-    missing: tasks that the mean should have and has not. overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
+    overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
     after Holm's correction over all of them.
     """
     adjusted = holm([found.p_value for found in tasks.values()])
@@ -207,13 +193,12 @@ def conclusion(
             higher[name_a if found.difference > 0 else name_b].append(size)
     parts = [f"{name} scores higher on {listed(own)}" for name, own in higher.items() if own]
     by_task = f" By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
-    return _overall(overall, name_a, name_b, missing) + by_task
+    return _overall(overall, name_a, name_b) + by_task
 
 
-def _overall(overall: MacroDifference, name_a: str, name_b: str, missing: Sequence[str]) -> str:
+def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     sample = overall.tasks_are == "sample"
     where = "Over tasks like these" if sample else "Over all tasks"
-    where += f" except {listed(missing, 5)}" if missing else ""
     if math.isnan(overall.low) and not math.isnan(overall.scored_low):
         return (
             f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
@@ -224,11 +209,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str, missing: Sequen
             f"{where} {name_a} and {name_b} cannot be compared: at least one of the tasks has too few items with a score from both, or "
             "no interval."
         )
-    difference, ends, scored = (
-        overall.difference,
-        (overall.low, overall.high),
-        (overall.scored_low, overall.scored_high),
-    )
+    difference, ends = overall.difference, (overall.low, overall.high)
+    scored = overall.scored_low, overall.scored_high
     significant = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
     if significant and difference < 0:
         name_a, name_b, difference = name_b, name_a, -difference
@@ -237,10 +219,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str, missing: Sequen
         overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
     )
     mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
-    parts = [f"{100 * overall.level:g}% {interval}"]
-    parts += [f"mean of {mean}"] if overall.n_tasks > 1 else []
-    parts += [] if overall.n_missing else [counted(overall.n, "item")]
-    basis = ", ".join(parts)
+    basis = f"{100 * overall.level:g}% {interval}{f', mean of {mean}' if overall.n_tasks > 1 else ''}"
+    basis += "" if overall.n_missing else f", {counted(overall.n, 'item')}"
     if significant:
         return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
@@ -255,13 +235,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str, missing: Sequen
 
 def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
-    where = (
-        f"On {table.task}"
-        if table.task
-        else "Over tasks like these"
-        if table.metric == "mean over tasks like these"
-        else "Over all tasks"
-    )
+    whole = "Over tasks like these" if table.metric == "mean over tasks like these" else "Over all tasks"
+    where = f"On {table.task}" if table.task else whole
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [
@@ -270,8 +245,9 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
-    base = "" if baseline is None else labels[baseline]
-    said = [f"{where} {_different(different, labels, table, base)} ({level})."]
+    none = "no two models differ significantly"
+    none = none if baseline is None else f"no model differs significantly from {labels[baseline]}"
+    said = [f"{where} {_different(different, labels, table) or none} ({level})."]
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
@@ -281,13 +257,7 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     return " ".join(said)
 
 
-def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: str) -> str:
-    if not different:
-        return (
-            f"no model differs significantly from {baseline}"
-            if baseline
-            else "no two models differ significantly"
-        )
+def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable) -> str:
     if len(different) > MOST_NAMED:
         return f"{len(different)} of {len(table.pairs)} pairs differ significantly"
     parts = []
@@ -296,9 +266,8 @@ def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTabl
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
         ends = f"{points(low, table.bounded)} to {points(high, table.bounded)}"
-        parts.append(
-            f"{labels[a]} scores {_size(abs(pair.difference), table)} higher than {labels[b]} ({ends})"
-        )
+        more = _size(abs(pair.difference), table)
+        parts.append(f"{labels[a]} scores {more} higher than {labels[b]} ({ends})")
     return listed(parts)
 
 
@@ -323,10 +292,8 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     least, most = min(seen), max(seen)
     if table.bounded and least >= 1:
         return f"{who}; with so few items no difference could be detected reliably."
-    least_text, most_text = (
-        points(least, table.bounded),
-        _size(min(most, 1.0) if table.bounded else most, table),
-    )
+    least_text = points(least, table.bounded)
+    most_text = _size(min(most, 1.0) if table.bounded else most, table)
     span = most_text if most_text.split()[0] == least_text else f"{least_text} to {most_text} (by pair)"
     return f"{who}; true differences under {span} would usually go undetected."
 

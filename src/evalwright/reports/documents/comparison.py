@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.gate import Gate
+from evalwright.analysis.several import PairTable
 from evalwright.analysis.words import said_once
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -71,11 +72,8 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
         for name, part in gain.parts.items()
     ]
     notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
-    return [
-        doc.Heading("Context gain: answers with passages minus answers without"),
-        doc.Table(columns, rows),
-        *notes,
-    ]
+    head = doc.Heading("Context gain: answers with passages minus answers without")
+    return [head, doc.Table(columns, rows), *notes]
 
 
 def gate_blocks(gate: Gate) -> list[doc.Block]:
@@ -89,16 +87,18 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
         )
         for outcome in gate.outcomes
     ]
-    return [
-        doc.Heading("Gate"),
-        doc.Table(columns, rows, "Gate"),
-        doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good"),
-    ]
+    said = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
+    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), said]
 
 
 def visible(least: float, bounded: bool) -> str:
     """The smallest difference that would be detected; "none" where none would."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
+
+
+def less(one: TaskComparison | PairTable) -> str:
+    """What stands beside the name of a metric of which less is better."""
+    return ", less is better" if one.lower_is_better else ""
 
 
 _COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
@@ -124,14 +124,14 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
     """The other metrics, a line each."""
     for task in tasks:
         for other in task.others:
-            found, less = other.result, ", less is better" if other.lower_is_better else ""
+            found = other.result
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
             gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
             said += found.test.replace("none", ", no test", 1) if found.test.startswith("none") else ""
-            yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
-            for warning in set(other.warnings) - set(task.warnings):
-                yield doc.Note(f"{task.task}: {warning}", "warn")
+            yield doc.Note(f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet")
+            more = [one for one in other.warnings if one not in task.warnings]
+            yield from (doc.Note(f"{task.task}: {one}", "warn") for one in more)
 
 
 def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
@@ -160,11 +160,10 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     else:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
-    less = ", less is better" if task.lower_is_better else ""
     significant = result.p_value < 1 - result.level and (result.low > 0 or result.high < 0)
     difference = numbers.difference(result.difference, result.low, result.high, bounded=task.bounded)
     return (
-        f"{task.task} ({task.metric}{less})",
+        f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
         doc.Cell(difference, "strong" if significant else ""),
         numbers.p_value(result.p_value),

@@ -239,9 +239,8 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
-    most = task.bounded and visible >= 1.0
-    seen = "no difference reliably" if most else f"differences of {_points(visible, task.bounded)} or more"
-    shown = f"{there}, which can detect {seen}"
+    seen = f"differences of {_points(visible, task.bounded)} or more"
+    shown = f"{there}, which can detect {'no difference reliably' if task.bounded and visible >= 1 else seen}"
     return f"{aim}; {name} has {shown}." if first else f"{name} needs {text} and has {shown}."
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalwright.analysis.words import listed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -83,10 +82,9 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         how = f", {group.average}" if group.average else ""
         title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
-    averaged = {name for group in run.groups for name in group.tasks}
-    lacks = [task.name for task in run.tasks if task.name not in averaged]
+    lacks = [task.name for task in run.tasks if not any(task.name in group.tasks for group in run.groups)]
     if lacks and run.data["configuration"].get("tree"):
-        blocks.append(doc.Note(f"The tree lacks {listed(lacks, 5)}, so no average counts it.", "warn"))
+        blocks.append(doc.Note(f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"))
     said = stopping_sentences(run)
     if said:
         blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))
