@@ -27,8 +27,8 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
-    said = [f"{task.task}: {task.sentence}" for task in tasks]
-    text = " ".join(said) if len(said) > 1 else tasks[0].sentence
+    by_task = [f"{task.task}: {task.sentence}" for task in tasks]
+    text = " ".join(by_task) if len(by_task) > 1 else tasks[0].sentence
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
         lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
