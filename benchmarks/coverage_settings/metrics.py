@@ -1,4 +1,4 @@
-"""Metrics that are no means: paired differences of macro-F1, balanced accuracy, perplexity, corpus chrF, correlations and AUROC.
+"""Metrics that are not means: paired differences of macro-F1, balanced accuracy, perplexity, corpus chrF, correlations and AUROC.
 
 Two models answer the same items; the truth is the difference of the metric over two million items made in the same way.
 """

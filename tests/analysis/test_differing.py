@@ -38,7 +38,7 @@ def task(data: Any) -> Any:
         ),
         (
             lambda d: task(d)["definition"].update(few_shot=5),
-            "factual: few_shot: nothing against 5",
+            "factual: few_shot: not set against 5",
         ),
         (
             lambda d: task(d)["scorers"][0].update(name="judge"),
@@ -46,12 +46,12 @@ def task(data: Any) -> Any:
         ),
         (
             lambda d: d["configuration"]["models"][0].update(arguments={"temperature": 1}),
-            "model argument temperature: nothing against 1",
+            "model argument temperature: not set against 1",
         ),
         (lambda d: d["model"].update(fingerprint="f00"), "model: fingerprint: "),
         (
             lambda d: d["roles"].update(judge={"name": "x/y"}),
-            'role judge: nothing against {"name": "x/y"}',
+            'role judge: not set against {"name": "x/y"}',
         ),
         (lambda d: d.update(evalwright="0.9"), "evalwright: 0.1.0 against 0.9"),
         (
@@ -107,6 +107,6 @@ def test_secrets_are_never_shown(tmp_path: Path, change: Any) -> None:
 def test_numbers_of_tokens_are_no_secrets(tmp_path: Path) -> None:
     found = lines(tmp_path, lambda d: task(d)["definition"].update(max_tokens=20, pad_token_id=3))
     assert found == [
-        "factual: max_tokens: nothing against 20",
-        "factual: pad_token_id: nothing against 3",
+        "factual: max_tokens: not set against 20",
+        "factual: pad_token_id: not set against 3",
     ]

@@ -76,7 +76,11 @@ def test_items_without_both_scores_are_left_out_and_counted() -> None:
     found = compare_paired([1, nan, 0, 1], [0, 1, nan, 1], clusters=[1, 1, 2, 3])
     assert (found.n, found.n_missing, found.mean_a, found.mean_b) == (2, 2, 1.0, 0.5)
     nothing = compare_paired([nan], [1.0])
-    assert (nothing.n, nothing.verdict, nothing.test) == (0, "no difference seen", "none: no common item")
+    assert (nothing.n, nothing.verdict, nothing.test) == (
+        0,
+        "no difference seen",
+        "none: no item scored in both",
+    )
     assert json.loads(json.dumps(nothing.as_dict(), allow_nan=False))["difference"] is None
 
 

@@ -22,10 +22,10 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed
+from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
@@ -180,12 +180,11 @@ def _board(
         place = places.get(id(run))
         row = _row(run, tasks, cells[id(run)], given, factual_shares(run) if factual else {})
         own = {group.name: group for group in run.groups}
-        if place is not None and whole is not None:
-            row = replace(row, overall=_overall(whole, row, place))
         row = replace(row, groups={name: own[name].metrics[0] for name in inner if own[name].metrics})
         if place is not None and whole is not None:
             row = replace(
                 row,
+                overall=_overall(whole, row, place),
                 ranks=made.ranks[place] if made else (1, 1),
                 own_ranks=made.own_ranks[place] if made else (1, 1),
                 letters=made.letters[place] if made and made.letters else "",
@@ -196,7 +195,11 @@ def _board(
     called = dict(zip(map(id, runs), _called(runs), strict=True))
     names = [called[id(run)] for run in complete]
     alone = [(names[place], made.common(place)) for place in made.alone] if made else []
-    lost = _missing_notes(runs, list(called.values()), [*inner, *([node.name] if node else [])])
+    lost = [*_missing_notes(runs, list(called.values()), [*inner, *([node.name] if node else [])])]
+    if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
+        lost.append(
+            f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score does not count it."
+        )
     notes = (*_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are), *lost)
     return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
 
@@ -205,8 +208,8 @@ def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[B
     for name in inner:
         if found := [row.groups[name] for row in rows if name in row.groups]:
             kinds = {one.kind for one in found}
-            less = found[0].lower_is_better or found[0].kind in LOWER_IS_BETTER
-            yield BoardTask(name, found[0].label, kinds <= BOUNDED or kinds == {"mean"}, less)
+            bounded = kinds <= BOUNDED or kinds == {"mean"}
+            yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
 
 
 def _called(runs: Sequence[Run]) -> list[str]:
@@ -234,8 +237,7 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
             shown = task.metric(metric)
             if shown is None:
                 continue
-            less = shown.kind in LOWER_IS_BETTER or shown.lower_is_better
-            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, less)
+            column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better)
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
@@ -384,10 +386,11 @@ def _notes(
         yield from _common_notes(found)
         for one in found:
             yield from filter(None, (other_questions_by_pair(one, names), *pairing_notes(one, names)))
+    few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
         cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
-        if few := few_clusters(min(filter(None, cells), default=None)):
-            yield f"On '{task}', {few}"
+        few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
+    yield from (f"On {tasks} {said}" for tasks, said in said_once(few) if said)
     yield from _differing_notes(runs)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
@@ -406,6 +409,8 @@ def _notes(
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
+    remarks = [(f"'{one.measure.task}'", note) for one in found for note in group_notes(one)]
+    yield from (f"On {tasks} {note}" for tasks, note in said_once(remarks))
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
@@ -423,7 +428,6 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
                 f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
                 "cannot be separated from any other."
             )
-        yield from (f"On '{one.measure.task}' {note}" for note in group_notes(one))
 
 
 def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from evalwright.analysis.trees import (
     group_differences,
     overall_node,
 )
+from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.metrics.registry import MEANS
@@ -34,7 +35,6 @@ from evalwright.runs.measures import (
     Matrix,
     common_counts,
     group_notes,
-    half_of,
     matrices,
     paired_of,
     unpaired_of,
@@ -217,9 +217,10 @@ def compare_runs(
     slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
     tasks_are: whether the mean over tasks is about these tasks or, at least three being there, about tasks like these.
-    Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
+    Raises RunError where they are one run, share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
+    check_named_once([a, b])
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric)
     tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
@@ -236,17 +237,27 @@ def compare_runs(
     node = overall_node([a, b], [one.measure.task for one in matrices])
     many = node or len(tasks) > 1 or tasks_are == "sample"
     whole = average_of(matrices, node, tasks_are) if many else None
+    groups = group_differences([a, b], matrices)
     overall = same = None
     if whole is not None and whole.paired:
-        overall = whole.difference()
+        of_node = [
+            one.difference for one in groups if node and one.name == node.name and tasks_are == "fixed"
+        ]
+        overall = of_node[0] if of_node else whole.difference()
         same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
     how = how if paired else "two independent samples of items"
     about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
-    groups = group_differences([a, b], matrices)
     return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains, groups)
+
+
+def check_named_once(runs: Sequence[Run]) -> None:
+    """Raise RunError where a run is there twice."""
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run of a comparison once.")
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -386,7 +397,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
             "is no verdict."
         )
-    scored = np.diag(common_counts(found))
+    scored = int(np.diag(common_counts(found)).max(initial=0))
     if paired is None:
         warnings.append(
             "The runs share no item, so they are compared as two independent samples: a difference in the items' difficulty "
@@ -394,9 +405,13 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
         )
         if found.clusters is not None and np.intersect1d(*(found.clusters[one] for one in found.asked)).size:
             warnings.append("Their items share passages, which this comparison does not take into account.")
-    elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
-        warnings.append(warning)
-    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *group_notes(found)]
+    elif 0 < 2 * paired.n < scored:
+        warnings.append(
+            f"Pairing keeps {paired.n:,} of {scored:,} items that '{a.id}' or '{b.id}' has a score on: the conclusion is for items "
+            f"drawn like these {paired.n:,} only."
+        )
+    notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
+    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
 
 
 def _without_score(task: TaskResult) -> str:
@@ -435,7 +450,11 @@ def estimand(
     found: Sequence[Matrix], what: str, how: str, node: Node | None = None, tasks_are: TasksAre = "fixed"
 ) -> str:
     """What the numbers are about, in a sentence. what: is estimated; how: runs are held against each other."""
-    weights = "each with the same weight" if node is None else f"averaged by the tree '{node.name}'"
+    weights = "each with the same weight"
+    if node is not None:
+        lacks = [one.measure.task for one in found if one.measure.task not in node.tasks]
+        found = [one for one in found if one.measure.task in node.tasks]
+        weights = f"averaged by the tree '{node.name}'{f', which lacks {listed(lacks, 5)}' if lacks else ''}"
     which = f"these {len(found)} tasks" if tasks_are == "fixed" else f"tasks like these {len(found)}"
     over = f"over {which}, {weights}, " if len(found) > 1 else ""
     units = "; items of a cluster count as one unit" if any(one.clusters is not None for one in found) else ""

@@ -85,7 +85,7 @@ def _line(path: str, left: Any, right: Any) -> str:
 
 def _text(path: str, value: Any) -> str:
     if value is _NOTHING:
-        return "nothing"
+        return "not set"
     # A number of tokens is no secret, whatever it is called.
     name = next(filter(is_secret, path.split(".")), "") if isinstance(value, (str, Mapping, list)) else ""
     value = masked_arguments(value, name)

@@ -11,9 +11,9 @@
 A metric is named by its label; without a task the rule holds for every task that has it. There are two ways of reading a
 rule, and the sentence of each outcome says which:
 
-- "shown": the rule fails when the data show that it is broken. With "drops by more than 0.02", when the whole one-sided 95%
+- "shown": the rule fails when the data show what it says. With "drops by more than 0.02", when the whole one-sided 95%
   interval of the drop lies beyond 0.02. A gate that is too small to show anything lets everything pass.
-- "not-ruled-out" (non-inferiority): the rule fails unless the data rule out that it is broken: the one-sided 95% interval must
+- "not-ruled-out" (non-inferiority): the rule fails unless the data rule out what it says: the one-sided 95% interval must
   leave the margin out. A gate that is too small lets nothing pass.
 
 Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
@@ -32,7 +32,7 @@ from typing import Any, Literal, cast
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, listed, points
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
@@ -159,8 +159,7 @@ class Gate(Plain):
     def conclusion(self) -> str:
         """How many rules failed, and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
-        shown = self.mode == "shown"
-        fails = f"fails {'if the data show' if shown else 'unless the data rule out'} that it is broken"
+        fails = "fails if the data show it" if self.mode == "shown" else "fails unless the data rule it out"
         total = len(self.outcomes)
         said = f"{bad} of {total} failed" if bad else f"all {total} passed" if total > 1 else "passed"
         return f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."
@@ -367,6 +366,5 @@ def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") 
 
 
 def _number(x: float, bounded: bool, *, signed: bool = False) -> str:
-    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
-    text = "0.0" if text == "-0.0" else text
+    text = points(x, bounded)
     return f"+{text}" if signed and float(text) > 0 else text

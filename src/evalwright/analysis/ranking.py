@@ -124,12 +124,6 @@ class Ranking:
         """Whether a run has an item in common with any other."""
         return bool(np.delete(self.differences.n[run], run).any())
 
-    def groups(self) -> list[tuple[int, ...]]:
-        """Runs that share a letter, by letter."""
-        letters = sorted({letter for own in self.letters for letter in own})
-        return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
-
-
 def rank(
     found: Sequence[Matrix],
     *,

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
+from evalwright.analysis.comparison import check_named_once, estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.trees import Average, average_of, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed
+from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
+from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.slices import adjustment_text, agreeing
@@ -107,10 +108,8 @@ def compare_several(
     """
     if len(runs) < 2:
         raise RunError("A comparison needs at least two runs.")
-    ids = [run.id for run in runs]
-    folders = [run.folder.resolve() for run in runs]
-    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
-        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run of a comparison once.")
+    check_named_once(runs)
+    ids, folders = [run.id for run in runs], [run.folder.resolve() for run in runs]
     place = None
     if baseline is not None:
         if baseline.folder.resolve() not in folders:
@@ -126,7 +125,6 @@ def compare_several(
         name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
     )
     tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
-    few = [(table.task, few_clusters(_fewest(table))) for table in tables]
     against = "of each pair" if place is None else "of each run from the baseline"
     first = runs[place or 0]
     others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
@@ -147,7 +145,7 @@ def compare_several(
             node,
             tasks_are,
         ),
-        warnings=(*_warnings(found, labels, place), *(f"{task}: {text}" for task, text in few if text)),
+        warnings=tuple(_warnings(found, tables, labels, place, node if whole else None)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
@@ -251,7 +249,15 @@ def _alone(found: Matrix, pair: Pair, level: float, p_adjusted: float, less: boo
     return replace(pair, low=own.low, high=own.high, p_adjusted=p_adjusted, visible=visible, verdict=verdict)
 
 
-def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
+def _warnings(
+    found: Sequence[Matrix],
+    tables: Sequence[PairTable],
+    labels: Sequence[str],
+    baseline: int | None,
+    node: Node | None,
+) -> Iterator[str]:
+    if node and (missing := node.missing([one.measure.task for one in found])):
+        yield f"The mean over all tasks is without {listed(missing, 5)}, which '{node.name}' names too."
     for one in found:
         name, table = one.measure.task, common_counts(one).tolist()
         apart, few = list[str](), list[str]()
@@ -267,4 +273,9 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-        yield from (f"{name}: {note}" for note in (*pairing_notes(one, labels), *group_notes(one)))
+    remarks = [
+        (one.measure.task, note)
+        for one, table in zip(found, tables, strict=True)
+        for note in (*pairing_notes(one, labels), *group_notes(one), few_clusters(_fewest(table)))
+    ]
+    yield from (f"{names}: {note}" for names, note in said_once(remarks) if note)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
-from evalwright.metrics.tree import Node
+from evalwright.metrics.tree import Node, coverage
 from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
-from evalwright.runs.results import GroupResult, trees_of
+from evalwright.runs.results import trees_of
 from evalwright.statistics import (
     Estimate,
     MacroDifference,
@@ -58,7 +55,7 @@ class Average:
         """The difference of two runs, with the covariance of samples that share units."""
         units, gaps = list[UnitSums](), list[Values]()
         for one in self.samples:
-            both = _both(one, rows)
+            both = one.asked[rows[0]] & one.asked[rows[1]]
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
             units.append(unit_sums(a - b, one.units[both]))
@@ -85,12 +82,6 @@ class Average:
         return sampled_average(own or parts, scores, value_range=span, fixed=made)
 
 
-def _both(found: Matrix, rows: tuple[int, int]) -> NDArray[np.bool_]:
-    """The items that two runs were asked."""
-    out: NDArray[np.bool_] = found.asked[rows[0]] & found.asked[rows[1]]
-    return out
-
-
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Plain):
     """A node of the tree of two runs. difference: None where a task has no number, or the tasks cannot be averaged or paired.
@@ -107,7 +98,7 @@ class GroupDifference(Plain):
     @property
     def coverage(self) -> str:
         """How many tasks have a number."""
-        return GroupResult(self.name, "", (), (), missing=self.missing, n_tasks=self.n_tasks).coverage
+        return coverage(self.n_tasks, self.missing)
 
 
 def can_average(measures: Sequence[Measure]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _FEW_CLUSTERS = 8
 
@@ -30,6 +30,20 @@ def listed(parts: Sequence[str], most: int = 0) -> str:
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def points(x: float, bounded: bool) -> str:
+    """A score or difference: in points of 100 with a decimal, else with four digits; without a minus before zero."""
+    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
+    return "0.0" if text == "-0.0" else text
+
+
+def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Remarks, each once with the names that it was made of. remarks: (name, text)."""
+    names: dict[str, list[str]] = {}
+    for name, text in remarks:
+        names.setdefault(text, []).append(name)
+    return ((listed(own), text) for text, own in names.items())
+
+
 def duration(seconds: float) -> str:
     """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h"; "n/a" for none."""
     if not math.isfinite(seconds) or seconds < 0:
@@ -51,6 +65,6 @@ def few_clusters(effective: float | None) -> str:
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""
     return (
-        f"its clusters are worth only {effective:.2g} of equal size. With fewer than {_FEW_CLUSTERS}, intervals are wide and "
-        f"rest on the assumption that the few are typical."
+        f"the clusters count as only {effective:.2g} of equal size; with fewer than {_FEW_CLUSTERS}, intervals are wide and "
+        f"assume that these few are typical."
     )

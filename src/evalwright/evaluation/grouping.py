@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
@@ -115,7 +116,7 @@ def _record(
         parts = list(results.values()) or [MetricResult.from_dict(one) for one in average.found.values()]
         kinds = {part.kind for part in parts}
         kind, scorer = (parts[0].kind if len(kinds) == 1 else "mean"), (parts[0].scorer if parts else "")
-        less = bool(parts) and _less(parts[0])
+        less = bool(parts) and parts[0].less_is_better
         metrics.append(MetricResult(average.label, kind if parts else "mean", scorer, made, less))
     there = any(not math.isnan(metric.estimate.value) for metric in metrics)
     without = f" (without {', '.join(missing)})" if missing and there else ""
@@ -151,7 +152,7 @@ def _estimate(
         return nothing("a task of the group has none")
     used = [results[task] for one in samples for task in one.tasks]
     bounded = all(one.kind in BOUNDED for one in used)
-    if len({_less(one) for one in used}) > 1 or not (bounded or len({one.kind for one in used}) == 1):
+    if len({one.less_is_better for one in used}) > 1 or not (bounded or len({one.kind for one in used}) == 1):
         return nothing("the tasks have different units or directions")
     parts, units = [], []
     for one in samples:
@@ -159,9 +160,11 @@ def _estimate(
         if len(one.tasks) == 1:
             parts.append(results[one.tasks[0]].estimate)
         elif found.measure.is_mean:
-            parts.append(
-                mean_interval(found.values[0], clusters=found.clusters, value_range=found.measure.value_range)
+            made = mean_interval(
+                found.values[0], clusters=found.clusters, value_range=found.measure.value_range
             )
+            undecided = sum(results[task].estimate.n_undecided for task in one.tasks)
+            parts.append(replace(made, n_failed=made.n_failed - undecided, n_undecided=undecided))
         else:
             return nothing("only means of items can be pooled")
         units.append(unit_sums(found.values[0], found.units))
@@ -171,7 +174,3 @@ def _estimate(
         else [one.weight for one in samples]
     )
     return macro_average(parts, weights=weights, units=units, value_range=UNIT_RANGE if bounded else None)
-
-
-def _less(metric: MetricResult) -> bool:
-    return metric.lower_is_better or metric.kind in LOWER_IS_BETTER

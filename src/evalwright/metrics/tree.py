@@ -88,6 +88,13 @@ class Node:
         return {"name": self.name, "average": self.average, **missing, "parts": parts}
 
 
+def coverage(total: int, missing: Sequence[str]) -> str:
+    """How many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
+    if not missing:
+        return f"{total} task{'' if total == 1 else 's'}"
+    return f"{total - len(missing)} of {total} tasks; missing: {', '.join(missing)}"
+
+
 def read_tree(given: Any, where: str = "tree") -> Node:
     """The tree of a suite file. where: what messages call the place.
 
@@ -107,12 +114,14 @@ def _node(given: Any, where: str, name: str, depth: int) -> Node:
         raise ConfigurationError(f"{where} must be a mapping with the keys 'name', 'average' and 'parts'.")
     for key in given:
         if key not in _KEYS:
-            raise UnknownName(f"key of '{where}'", str(key), _KEYS, f"Known: {', '.join(_KEYS)}.")
+            raise UnknownName("key", str(key), _KEYS, f"'{where}' takes {', '.join(_KEYS)}.")
     name, average, missing = given.get("name", name), given.get("average", "macro"), given.get("missing", "")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where}: a node needs a name, such as 'name: science'.")
     if average not in AVERAGES:
-        raise UnknownName(f"average of '{name}'", str(average), AVERAGES, f"Known: {', '.join(AVERAGES)}.")
+        raise UnknownName(
+            "average", str(average), AVERAGES, f"'{name}' in {where} takes {', '.join(AVERAGES)}."
+        )
     if missing not in ("", "ignore"):
         raise ConfigurationError(f"{where}: 'missing' of '{name}' can only be 'ignore', not '{missing}'.")
     parts = given.get("parts")

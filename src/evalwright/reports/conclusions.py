@@ -13,7 +13,7 @@ from evalwright.analysis.comparison import Comparison, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.ranking import Pair
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, listed, points
 from evalwright.reports import numbers
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 
@@ -27,11 +27,12 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
-    text = (
-        " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
-    )
+    by_task = [f"{task.task}: {task.sentence}" for task in tasks]
+    text = " ".join(by_task) if len(by_task) > 1 else tasks[0].sentence
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+        lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
+        text += f" Not in this mean: {listed(lacks, 5)}." if lacks else ""
         text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
         text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
     overall = found.overall_equivalence
@@ -101,12 +102,17 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         return f"No verdict on {name_a} and {name_b} is possible ({gap}, {details}): {what}."
     seen = f"No significant difference between {name_a} and {name_b} was found ({gap}, {details})"
     visible = comparison.smallest_visible_difference
+    most = 1.0 if unit == "points" else math.inf
+    return f"{seen}; {_undetected(visible, most, lost, lambda x: f'{show(x)}{word}')}."
+
+
+def _undetected(visible: float, most: float, lost: int, show: Callable[[float], str]) -> str:
+    """What would have been missed. visible: the smallest difference that would have been detected, most: that there can be."""
     if math.isnan(visible):
-        return f"{seen}; how small a difference could have been detected is not known."
-    if visible >= 1.0 and unit == "points":
-        why = "so many items without a score" if lost else "so few items"
-        return f"{seen}; with {why} any difference would often go undetected."
-    return f"{seen}; differences under {show(visible)}{word} would often go undetected."
+        return "how small a difference could have been detected is not known"
+    if visible >= most:
+        return f"with so {'many items without a score' if lost else 'few items'} any difference would often go undetected"
+    return f"differences under {show(visible)} would often go undetected"
 
 
 def whatever(
@@ -123,12 +129,8 @@ def whatever(
     inner = f"interval {show(scored[0])} to {show(scored[1])}" if math.isfinite(scored[0]) else "no interval"
     if not n_missing:
         return inner
-    inner += f" on the {on}"
-    return inner + (
-        f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
-        if math.isfinite(low)
-        else ""
-    )
+    more = f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
+    return f"{inner} on the {on}{more if math.isfinite(low) else ''}"
 
 
 def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
@@ -204,14 +206,11 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         )
     if math.isnan(overall.low):
         return (
-            f"{where} {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
-            f"has too few items with a score from both."
+            f"{where} {name_a} and {name_b} cannot be compared: at least one of the tasks has too few items with a score from both, or "
+            "no interval."
         )
-    difference, ends, scored = (
-        overall.difference,
-        (overall.low, overall.high),
-        (overall.scored_low, overall.scored_high),
-    )
+    difference, ends = overall.difference, (overall.low, overall.high)
+    scored = overall.scored_low, overall.scored_high
     significant = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
     if significant and difference < 0:
         name_a, name_b, difference = name_b, name_a, -difference
@@ -220,13 +219,14 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
     )
     mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
-    basis = f"{100 * overall.level:g}% {interval}, mean of {mean}, {overall.n} items"
+    basis = f"{100 * overall.level:g}% {interval}{f', mean of {mean}' if overall.n_tasks > 1 else ''}"
+    basis += "" if overall.n_missing else f", {counted(overall.n, 'item')}"
     if significant:
         return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
         f"{where} no significant difference between {name_a} and {name_b} was found "
-        f"({100 * difference:+.1f} points; {basis}); differences under "
-        f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
+        f"({100 * difference:+.1f} points; {basis}); "
+        f"{_undetected(overall.smallest_visible_difference, 1.0, overall.n_missing, lambda x: f'{100 * x:.1f} points')}."
     )
 
 
@@ -235,13 +235,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
 
 def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
-    where = (
-        f"On {table.task}"
-        if table.task
-        else "Over tasks like these"
-        if table.metric == "mean over tasks like these"
-        else "Over all tasks"
-    )
+    whole = "Over tasks like these" if table.metric == "mean over tasks like these" else "Over all tasks"
+    where = f"On {table.task}" if table.task else whole
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [
@@ -250,7 +245,9 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
-    said = [f"{where} {_different(different, labels, table)} ({level})."]
+    none = "no two models differ significantly"
+    none = none if baseline is None else f"no model differs significantly from {labels[baseline]}"
+    said = [f"{where} {_different(different, labels, table) or none} ({level})."]
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
@@ -261,8 +258,6 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
 
 
 def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable) -> str:
-    if not different:
-        return "no two models differ significantly"
     if len(different) > MOST_NAMED:
         return f"{len(different)} of {len(table.pairs)} pairs differ significantly"
     parts = []
@@ -270,10 +265,9 @@ def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTabl
         a, b, low, high = pair.a, pair.b, pair.low, pair.high
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
-        ends = f"{_number(low, table)} to {_number(high, table)}"
-        parts.append(
-            f"{labels[a]} scores {_size(abs(pair.difference), table)} higher than {labels[b]} ({ends})"
-        )
+        ends = f"{points(low, table.bounded)} to {points(high, table.bounded)}"
+        more = _size(abs(pair.difference), table)
+        parts.append(f"{labels[a]} scores {more} higher than {labels[b]} ({ends})")
     return listed(parts)
 
 
@@ -298,7 +292,8 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     least, most = min(seen), max(seen)
     if table.bounded and least >= 1:
         return f"{who}; with so few items no difference could be detected reliably."
-    least_text, most_text = _number(least, table), _size(min(most, 1.0) if table.bounded else most, table)
+    least_text = points(least, table.bounded)
+    most_text = _size(min(most, 1.0) if table.bounded else most, table)
     span = most_text if most_text.split()[0] == least_text else f"{least_text} to {most_text} (by pair)"
     return f"{who}; true differences under {span} would usually go undetected."
 
@@ -333,10 +328,5 @@ def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence
     return f"{'; '.join(said)}, because they have too few scored items in common."
 
 
-def _number(x: float, table: PairTable) -> str:
-    text = f"{100 * x:.1f}" if table.bounded else f"{x:.4g}"
-    return "0.0" if text == "-0.0" else text
-
-
 def _size(x: float, table: PairTable) -> str:
-    return f"{_number(x, table)} {'points' if table.bounded else 'units'}"
+    return f"{points(x, table.bounded)} {'points' if table.bounded else 'units'}"

@@ -58,11 +58,6 @@ class Measure:
         """Whether the metric is the mean of the items' scores as they are shown."""
         return self.form != "other"
 
-    @property
-    def unit(self) -> str:
-        """What differences are counted in: "points" of 100, else "units"."""
-        return "points" if self.bounded else "units"
-
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -192,9 +187,9 @@ def make_matrix(
     form = _form(results, [one.values for one in scores])
     main = results[0]
     values = -values if form == "negated" else 1.0 - values if form == "complement" else values
-    less = _less(main)
-    bounded = main.kind in BOUNDED
-    measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
+    measure = Measure(
+        task, main.label, main.scorer, main.kind, main.kind in BOUNDED, main.less_is_better, form
+    )
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     return Matrix(measure, keys, values, asked, missing, clusters, found, pairing)
 
@@ -370,7 +365,9 @@ class Pair:
             n=n,
             n_missing=int(both.sum()) - n,
             n_clusters=None if own is None else len(np.unique(own[both])),
-            test=f"jackknife t (G = {made.n})" if made.n > 1 else made.test,
+            test=made.test.removesuffix(", range not known")
+            if made.test.startswith("none")
+            else f"jackknife t (G = {made.n})",
             discordant=None,
         )
 
@@ -419,8 +416,9 @@ def common_units(found: Matrix) -> NDArray[np.int64]:
     return counts
 
 
-def group_notes(found: Matrix) -> list[str]:
-    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side."""
+def group_notes(found: Matrix, shown: bool = True) -> list[str]:
+    """What a reader must know of a metric by the jackknife: what has no interval, too few groups, other items on each side.
+    shown: whether there is an interval to speak of."""
     import numpy as np
 
     from evalwright.statistics.jackknife import FEW_GROUPS
@@ -431,25 +429,15 @@ def group_notes(found: Matrix) -> list[str]:
     notes = [f"'{name}' has no interval and no test for {why}." for why in found.problems]
     what = "items" if found.scores.clusters is None else "clusters"
     groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
-    if not notes and groups < FEW_GROUPS:
+    if not notes and shown and groups < FEW_GROUPS:
         notes.append(
             f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
-            "assumes that the few are typical."
+            "assumes that these few are typical."
         )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
         notes.append(f"'{name}' is that of all items of each run, also of those that others were not asked.")
     return notes
-
-
-def half_of(run: Run, other: Run, common: int, most: int) -> str:
-    """A warning where pairing keeps under half of the scored items of the larger run; "" where it does not."""
-    if 2 * common >= most:
-        return ""
-    return (
-        f"Pairing keeps {common:,} of {most:,} items that '{run.id}' or '{other.id}' has a score on: "
-        f"the conclusion is for items drawn like these {common:,} only."
-    )
 
 
 def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]]) -> Form:
@@ -483,13 +471,9 @@ def _forms(main: MetricResult) -> tuple[Form, ...]:
     """
     if main.kind in ("balanced-accuracy", "macro-f1"):
         return ()
-    if not _less(main):
+    if not main.less_is_better:
         return ("score",)
     return ("complement", "score", "negated") if main.kind in BOUNDED else ("negated", "score")
-
-
-def _less(main: MetricResult) -> bool:
-    return main.lower_is_better or main.kind in LOWER_IS_BETTER
 
 
 def _slice_codes(key: str, pairing: Pairing, scores: Sequence[ItemScores]) -> SliceCodes | None:

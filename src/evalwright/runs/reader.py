@@ -96,14 +96,18 @@ class Run:
         for task in self.tasks:
             if task.name == name:
                 return task
-        raise UnknownName(f"task in the run '{self.id}'", name, [task.name for task in self.tasks])
+        raise self._unknown_task(name)
 
     def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
         """The metrics of a task as they were defined."""
         for task in self.data["tasks"]:
             if task["name"] == name:
                 return tuple(MetricSpec(**spec) for spec in task["metric_specs"])
-        raise UnknownName(f"task in the run '{self.id}'", name, [task.name for task in self.tasks])
+        raise self._unknown_task(name)
+
+    def _unknown_task(self, name: str) -> UnknownName:
+        names = [task.name for task in self.tasks]
+        return UnknownName("task", name, names, f"The run '{self.id}' has {', '.join(names) or 'none'}.")
 
     def samples(self) -> Iterator[SampleRecord]:
         """The records in the order of task, index and draw, one at a time."""

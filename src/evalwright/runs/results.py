@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.outcomes import NO_ANSWER, WORDS
-from evalwright.metrics.tree import AVERAGES, Node
+from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.metrics.tree import AVERAGES, Node, coverage
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
@@ -25,6 +26,11 @@ class MetricResult:
     scorer: str
     estimate: Estimate
     lower_is_better: bool = False
+
+    @property
+    def less_is_better(self) -> bool:
+        """Whether less of the metric is better, by its kind or because it says so."""
+        return self.lower_is_better or self.kind in LOWER_IS_BETTER
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: the estimate's fields beside the names."""
@@ -168,11 +174,8 @@ class GroupResult:
 
     @property
     def coverage(self) -> str:
-        """How many tasks have a number: "7 tasks", or "5 of 7 tasks; missing: law, logic"."""
-        total = max(self.n_tasks, len(self.tasks))
-        if not self.missing:
-            return f"{total} task{'' if total == 1 else 's'}"
-        return f"{total - len(self.missing)} of {total} tasks; missing: {', '.join(self.missing)}"
+        """How many tasks have a number."""
+        return coverage(max(self.n_tasks, len(self.tasks)), self.missing)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""

@@ -76,7 +76,9 @@ def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComp
         key=key,
         parts=tuple(parts),
         without=int((common & (codes.codes < 0)).sum()),
-        correction=adjustment_text(how, f"the {len(parts)} values of '{key}'"),
+        correction=adjustment_text(how, f"the {len(parts)} values of '{key}'")
+        if len(parts) > 1
+        else f"none, as '{key}' has one value",
     )
 
 

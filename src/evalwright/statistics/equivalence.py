@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.paired import compare_paired, paired_differences
+from evalwright.statistics.paired import paired
 from evalwright.statistics.units import Clusters
 
 
@@ -62,12 +62,9 @@ def equivalence_paired(
     those of `compare_paired`; a margin without room or an alpha outside (0, 0.5) is a ValueError too.
     """
     least, most = _margin(margin, alpha)
-
-    found = compare_paired(
-        a, b, missing=missing, clusters=clusters, binary=binary, level=1 - 2 * alpha, value_range=value_range
-    )
-    pairs = paired_differences(a, b, missing=missing, clusters=clusters, value_range=value_range)[0]
-    p_least, p_most = float(pairs.tail(least)[0, 1]), float(pairs.tail(most, above=False)[0, 1])
+    both = paired(a, b, missing=missing, clusters=clusters, binary=binary, value_range=value_range)
+    found = both.comparison(1 - 2 * alpha)
+    p_least, p_most = float(both.found.tail(least)[0, 1]), float(both.found.tail(most, above=False)[0, 1])
     return Equivalence(
         difference=found.difference,
         low=found.low,

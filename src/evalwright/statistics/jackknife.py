@@ -45,8 +45,7 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     names, inverse, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if not len(names):
         return np.zeros(0, np.int64)
-    worth = int(len(codes) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) + 1e-9)
-    count = max(min(worth, len(names), 2), worth)
+    count = int(len(codes) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) + 1e-9)
     # Groups of whole clusters of one size: 150 make 75 pairs, not 50 pairs and 50 single ones.
     count = count // -(-count // most)
     order = np.lexsort((_mixed(names), -sizes))

@@ -140,7 +140,7 @@ class Paired:
         if n_missing:
             scored_low, scored_high = (float(end[0, 1]) for end in found.scored_limits(1 - level))
         if n == 0:
-            test = "none: no common item"
+            test = "none: no item scored in both"
         elif math.isnan(low) and n_missing:
             test = "none: items failed, range not known"
         elif units == 1:

@@ -59,7 +59,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     known = [task["name"] for task in run.data["tasks"]]
     for name in tasks:
         if name not in known:
-            raise UnknownName(f"task in the run '{run.id}'", name, known)
+            raise UnknownName("task", name, known, f"The run '{run.id}' has {', '.join(known)}.")
     records = Records(run, tasks or known)
     chosen = _chosen(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]

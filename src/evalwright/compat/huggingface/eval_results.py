@@ -14,7 +14,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.huggingface.hf_results import one_metric, one_task
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.tasks.files import write_text
@@ -103,7 +103,7 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit first, then how sure the number is and what it is of."""
     estimate = metric.estimate
     shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
-    less = metric.kind in LOWER_IS_BETTER or metric.lower_is_better
+    less = metric.less_is_better
     parts = [f"{metric.label} in {shown}, {'less' if less else 'more'} is better"]
     if estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.gate import Gate
+from evalwright.analysis.several import PairTable
+from evalwright.analysis.words import said_once
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
@@ -26,7 +28,7 @@ def comparison_document(
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
         *_differences(comparison),
-        *(remark for task in comparison.tasks for remark in _remarks(task)),
+        *_remarks(comparison.tasks),
         *_others(comparison.tasks),
         doc.Note(comparison.estimand, "quiet"),
     ]
@@ -70,11 +72,8 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
         for name, part in gain.parts.items()
     ]
     notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
-    return [
-        doc.Heading("Context gain: answers with passages minus answers without"),
-        doc.Table(columns, rows),
-        *notes,
-    ]
+    head = doc.Heading("Context gain: answers with passages minus answers without")
+    return [head, doc.Table(columns, rows), *notes]
 
 
 def gate_blocks(gate: Gate) -> list[doc.Block]:
@@ -88,16 +87,18 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
         )
         for outcome in gate.outcomes
     ]
-    return [
-        doc.Heading("Gate"),
-        doc.Table(columns, rows, "Gate"),
-        doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good"),
-    ]
+    said = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
+    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), said]
 
 
 def visible(least: float, bounded: bool) -> str:
     """The smallest difference that would be detected; "none" where none would."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
+
+
+def less(one: TaskComparison | PairTable) -> str:
+    """What stands beside the name of a metric of which less is better."""
+    return ", less is better" if one.lower_is_better else ""
 
 
 _COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
@@ -112,7 +113,7 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
         units.setdefault("", []).append(
             _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
         )
-    if comparison.overall and all(one.difference != comparison.overall for one in comparison.groups):
+    if comparison.overall and all(one.difference is not comparison.overall for one in comparison.groups):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
     for rows in units.values():
@@ -123,13 +124,14 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
     """The other metrics, a line each."""
     for task in tasks:
         for other in task.others:
-            found, less = other.result, ", less is better" if other.lower_is_better else ""
+            found = other.result
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
             gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
-            yield doc.Note(f"{task.task}, also {other.metric}{less}: {said}.", "quiet")
-            for warning in set(other.warnings) - set(task.warnings):
-                yield doc.Note(f"{task.task}: {warning}", "warn")
+            said += found.test.replace("none", ", no test", 1) if found.test.startswith("none") else ""
+            yield doc.Note(f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet")
+            more = [one for one in other.warnings if one not in task.warnings]
+            yield from (doc.Note(f"{task.task}: {one}", "warn") for one in more)
 
 
 def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
@@ -142,7 +144,7 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         "",
         numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
         numbers.p_value(whole.p_value),
-        "t, tasks as a sample" if whole.tasks_are == "sample" else "t",
+        "t, tasks as a sample" if whole.tasks_are == "sample" else "t" if whole.n_tasks > 1 else "",
         visible(whole.smallest_visible_difference, True),
         "",
         numbers.items(whole.n, whole.n_missing, failed="unscored"),
@@ -158,11 +160,10 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     else:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
-    less = ", less is better" if task.lower_is_better else ""
     significant = result.p_value < 1 - result.level and (result.low > 0 or result.high < 0)
     difference = numbers.difference(result.difference, result.low, result.high, bounded=task.bounded)
     return (
-        f"{task.task} ({task.metric}{less})",
+        f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
         doc.Cell(difference, "strong" if significant else ""),
         numbers.p_value(result.p_value),
@@ -177,15 +178,22 @@ def _mean(mean: float, bounded: bool) -> str:
     return numbers.number(mean, "points", 1) if bounded else numbers.number(mean, "plain", 3)
 
 
-def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
+def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
+    """What to know of the tasks, each remark once with the names of all that it is true of."""
+    for names, text in said_once((task.task, text) for task in tasks for text in _remarks_on(task)):
+        yield doc.Note(f"{names}: {text}", "warn")
+    if any(task.paired and task.paired.n_missing for task in tasks):
+        yield doc.Note("Intervals and p hold whatever the unscored items would have scored.", "quiet")
+
+
+def _remarks_on(task: TaskComparison) -> Iterator[str]:
     counts = (task.only_a, "only in A"), (task.only_b, "only in B")
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
-        yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
+        yield f"left out of the comparison: {', '.join(parts)}."
     if task.paired and task.paired.n_clusters and (few := numbers.few_clusters(task.paired.effective_units)):
-        yield doc.Note(f"{task.task}: {few}", "warn")
-    for warning in task.warnings:
-        yield doc.Note(f"{task.task}: {warning}", "warn")
+        yield few
+    yield from task.warnings
 
 
 def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:

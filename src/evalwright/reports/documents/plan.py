@@ -76,7 +76,7 @@ def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> It
 
     what = {
         "items": parts.item,
-        "repeats (one of both models)": parts.draw,
+        "repeats (one draw of each model)": parts.draw,
         "prompts, item by item": parts.prompt,
         "prompts, all items together": parts.shift,
     }
@@ -239,7 +239,8 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
-    shown = f"{there}, which can detect differences of {_points(visible, task.bounded)} or more"
+    seen = f"differences of {_points(visible, task.bounded)} or more"
+    shown = f"{there}, which can detect {'no difference reliably' if task.bounded and visible >= 1 else seen}"
     return f"{aim}; {name} has {shown}." if first else f"{name} needs {text} and has {shown}."
 
 

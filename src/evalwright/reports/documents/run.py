@@ -90,10 +90,14 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
-        shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
+        named = group.name.endswith(group.label) or group.label.startswith(group.name)
+        shown = group.name if named else f"{group.label} ({group.name})"
         how = f", {group.average}" if group.average else ""
         title = f"Group {shown}{how}: {group.coverage}"
         blocks += [doc.Heading(title), _metrics(group.metrics)]
+    lacks = [task.name for task in run.tasks if not any(task.name in group.tasks for group in run.groups)]
+    if lacks and run.data["configuration"].get("tree"):
+        blocks.append(doc.Note(f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"))
     said = stopping_sentences(run)
     if said:
         blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))

@@ -9,7 +9,7 @@ from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.documents.comparison import gate_blocks, visible
+from evalwright.reports.documents.comparison import gate_blocks, less, visible
 from evalwright.statistics import Estimate
 
 MOST_PAIRS = 60
@@ -25,13 +25,13 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
     for table in [*([comparison.overall] if comparison.overall else []), *comparison.tasks]:
         name = table.task or "Over all tasks"
         blocks += [
-            doc.Heading(f"{name} ({table.metric}{_less(table)})"),
+            doc.Heading(f"{name} ({table.metric}{less(table)})"),
             _runs(comparison, table),
             _pairs([table]),
             _how([table]),
         ]
     for table in comparison.others:
-        blocks += [doc.Heading(f"{table.task}, also {table.metric}{_less(table)}"), _runs(comparison, table)]
+        blocks += [doc.Heading(f"{table.task}, also {table.metric}{less(table)}"), _runs(comparison, table)]
     blocks += [doc.Note(warning, "warn") for warning in comparison.warnings]
     blocks.append(doc.Note(comparison.estimand, "quiet"))
     for task in comparison.tasks:
@@ -44,10 +44,6 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
     return doc.Document(f"Comparison of {count}, {against}, paired by item", blocks)
-
-
-def _less(table: PairTable) -> str:
-    return ", less is better" if table.lower_is_better else ""
 
 
 def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
