@@ -268,7 +268,7 @@ def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
     found = row.get("strategy") or {}
     draws, chosen = found.get("draws", []), found.get("chosen", 0)
     made = [place for place, one in enumerate(draws) if "failure" not in one and place != chosen]
-    if len(made) + 1 == count:
+    if draws and len(made) + 1 == count:
         first = row["draw"] * (len(draws) + found.get("saved_draws", 0))
         yield from ((first + place, response) for response, place in enumerate([*made, chosen]))
 
