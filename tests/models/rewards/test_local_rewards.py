@@ -43,7 +43,7 @@ def values(model: LocalModel, requests: Sequence[Request]) -> list[tuple[float, 
         assert isinstance(answer, Response), answer
         ((_, alone),) = list(model.answer_batch([request]))
         assert isinstance(alone, Response)
-        assert answer.values == pytest.approx(alone.values, abs=1e-5)
+        assert answer.values == pytest.approx(alone.values, rel=1e-4, abs=1e-4)
         out.append(answer.values)
     return out
 
@@ -134,8 +134,18 @@ def test_metricx_is_one_logit_of_the_first_step(tmp_path: Path) -> None:
         "23": ["candidate: Der Fluss steigt. reference: Der Fluss entspringt.",
                "candidate: Acht. source: How many legs has a spider, and how old is it?"],
     }  # fmt: skip
+    with torch.no_grad():
+        ids = tokenizer(texts["24"][0], return_tensors="pt")["input_ids"][:, :-1]
+        order = (
+            network(input_ids=ids, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long))
+            .logits[0, 0]
+            .argsort()
+        )
     inside = 0
-    for token in (5, 40, 77):
+    for token in (
+        int(order[0]) or int(order[1]),
+        int(order[-1]) or int(order[-2]),
+    ):  # the least and the most probable
         for version, wanted in texts.items():
             model = opened(f"metricx/{folder}", tokenizer=beside, score_token=token, version=version)
             for text, found in zip(wanted, values(model, requests), strict=True):
@@ -150,7 +160,7 @@ def test_metricx_is_one_logit_of_the_first_step(tmp_path: Path) -> None:
                     )
                 errors = min(max(logit, 0.0), 25.0)
                 inside += 0 < logit < 25
-                assert found == pytest.approx((-errors, errors), abs=1e-4)
+                assert found == pytest.approx((-errors, errors), rel=1e-4, abs=1e-3)
     assert inside  # the random network says something else than 0 somewhere
     with pytest.raises(ConfigurationError, match="name that of the mT5"):
         opened(f"metricx/{folder}")
@@ -250,7 +260,7 @@ def test_comet_by_hand(tmp_path: Path, changed: dict[str, Any]) -> None:
         for place in (0, 3, 6):
             x = state[f"estimator.ff.{place}.weight"] @ x + state[f"estimator.ff.{place}.bias"]
             x = x.tanh() if place < 6 else x.sigmoid() if changed.get("final_activation") else x
-        assert found == pytest.approx((float(x),), abs=1e-4)
+        assert found == pytest.approx((float(x),), rel=1e-4, abs=1e-3)
     assert "reference: true" in failed(model, Reward("a", "b"))
 
 
