@@ -112,7 +112,7 @@ def test_right_or_wrong_on_another_scale_is_the_same_question(value_range: tuple
 
 def _odd_scores(rng: np.random.Generator) -> np.ndarray:
     n = int(rng.choice([2, 3, 5, 8, 15, 30]))
-    kinds = [
+    kinds: list[np.ndarray] = [
         (rng.random(n) < rng.choice([0.2, 0.9])).astype(float),
         rng.choice([0, 0.5, 1], n),
         rng.random(n),

@@ -124,6 +124,7 @@ class Ranking:
         """Whether a run has an item in common with any other."""
         return bool(np.delete(self.differences.n[run], run).any())
 
+
 def rank(
     found: Sequence[Matrix],
     *,

@@ -10,7 +10,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.consistency.judges import together
+from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
 
 PROMPTS = ("sent", "input")

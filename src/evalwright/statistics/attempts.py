@@ -124,7 +124,10 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
     if codes is not None:
         sizes = np.bincount(codes, weights=n * bottom / total).astype(np.float64)
         squares = np.float64(np.dot(pulls, pulls) * n**2)
-        error, freedom = (float(one) for one in cluster_spread(units * n, sizes, np.float64(n), squares)[:2])
+        error, freedom = (
+            float(one)
+            for one in cluster_spread(np.asarray(units * n, np.float64), sizes, np.float64(n), squares)[:2]
+        )
     if error < 1e-12 or not 0.0 < value < 1.0:
         share = unlike_share(size, 0.5 + level / 2)
         # A share s of right answers among all makes an F of 2 s / (1 + s) where nothing else is attempted.

@@ -75,7 +75,7 @@ def auroc(
             )
         variance = float((influence[good] ** 2).sum()) * n_good / (n_good - 1)
         variance += float((influence[bad] ** 2).sum()) * n_bad / (n_bad - 1)
-        df, name = min(n_good, n_bad) - 1, "DeLong"
+        df, name = min(n_good, n_bad) - 1.0, "DeLong"
     else:
         weights = np.where(good, 0.5 / n_good, 0.5 / n_bad)
         variance, df = _by_cluster(influence, weights, answers)
@@ -174,8 +174,9 @@ def _over_ties(values: F64, sizes: I64) -> F64:
 
 def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, float]:
     """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of right and wrong answers."""
-    n = np.float64(answers.n)
-    sums, sizes = (n * np.bincount(answers.codes, weights=part) for part in (influence, weights))
+    assert answers.codes is not None
+    n, codes = np.float64(answers.n), answers.codes
+    sums, sizes = (n * np.bincount(codes, weights=part) for part in (influence, weights))
     error, freedom, _ = cluster_spread(sums, sizes, n, n**2 * np.float64(np.dot(influence, influence)))
     return float(np.nan_to_num(error)) ** 2, max(float(freedom), 1.0)
 
