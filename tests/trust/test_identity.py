@@ -361,7 +361,7 @@ def test_a_class_that_says_nothing_of_itself_shares_nothing(
 
 LOCAL = {
     "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "st": "st", "replay": "replay",
-    "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "lm_eval": "hf",
+    "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "answers": "mine", "lm_eval": "hf",
 }  # fmt: skip
 
 
@@ -375,7 +375,7 @@ def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path:
     more = {"pretrained": str(tmp_path)} if backend == "lm_eval" else {}
     with pytest.raises(UsageError) as caught:
         open_batched(f"{backend}/{name}", {**more, **given}, home=tmp_path)
-    takes = backend not in ("replay", "scripted", "oracle", "baseline")
+    takes = backend not in ("replay", "scripted", "oracle", "baseline", "answers")
     if "btch_size" in given and takes:
         assert "Did you mean 'batch_size'" in str(caught.value)
     assert isinstance(caught.value, UnknownName) or "batch_size" in str(caught.value) or takes is False
