@@ -387,7 +387,7 @@ def test_a_class_that_says_nothing_of_itself_shares_nothing(
 
 LOCAL = {
     "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "st": "st", "replay": "replay",
-    "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "lm_eval": "hf",
+    "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "answers": "mine", "lm_eval": "hf",
     "reward": "reward", "metricx": "metricx", "bertscore": "bertscore", "comet": "comet", "likelihood": "demo/small",
     "verdict": "demo/small",
 }  # fmt: skip
@@ -404,7 +404,7 @@ def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path:
     more = needed.get(backend, {})
     with pytest.raises(UsageError) as caught:
         open_batched(f"{backend}/{name}", {**more, **given}, home=tmp_path)
-    takes = backend not in ("replay", "scripted", "oracle", "baseline")
+    takes = backend not in ("replay", "scripted", "oracle", "baseline", "answers")
     if "btch_size" in given and takes:
         assert "Did you mean 'batch_size'" in str(caught.value)
     assert isinstance(caught.value, UnknownName) or "batch_size" in str(caught.value) or takes is False
