@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.scores import item_scores
+from evalwright.runs.score_tables import item_scores
 from support.typed import typed
 
 SCHEMA = Path(__file__).resolve().parents[2] / "src/evalwright/runs/schemas/run.schema.json"

@@ -17,7 +17,7 @@ from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.results import TaskResult
-from evalwright.runs.scores import MOST_VALUES
+from evalwright.runs.score_tables import MOST_VALUES
 from evalwright.statistics import mean_interval
 
 LOST = Failure("timed out", "provider", "No answer within 5 s.", retryable=True)

@@ -16,16 +16,8 @@ from evalwright.core.secrets import remember
 from evalwright.runs import scores as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.scores import (
-    KEPT_FILE,
-    ItemScores,
-    hashed,
-    item_scores,
-    keep_scores,
-    names_question,
-    sample_content,
-    unit_codes,
-)
+from evalwright.runs.score_tables import KEPT_FILE, item_scores, keep_scores
+from evalwright.runs.scores import ItemScores, hashed, names_question, sample_content, unit_codes
 from evalwright.runs.writer import RunWriter
 from support.runs import make_run, rewritten
 

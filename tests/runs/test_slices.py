@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.comparison import compare_runs
-from evalwright.runs import scores as module
+from evalwright.runs import score_tables as module
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import KEPT_FILE, item_scores
+from evalwright.runs.score_tables import KEPT_FILE, item_scores
 from evalwright.statistics import benjamini_hochberg, compare_paired, holm
 from evalwright.statistics.multiplicity import ADJUSTMENTS, Adjustment, interval_level
 from support.runs import make_run, rewritten

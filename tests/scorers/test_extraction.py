@@ -100,7 +100,7 @@ def test_the_half_that_no_rule_was_changed_for() -> None:
     assert right >= HELD_OUT[2]
 
 
-HELD_OUT = (0.51, 0.6, 0.78)
+HELD_OUT = (0.48, 0.55, 0.75)
 """The stated shares (docs/scorers.md): agreement of all, decided, right of what is decided; rounded down."""
 
 

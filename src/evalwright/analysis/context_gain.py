@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import item_scores, paired_scores
+from evalwright.runs.score_tables import item_scores
+from evalwright.runs.scores import paired_scores
 from evalwright.statistics import PairedComparison, compare_paired
 
 TWIN = "-closed-book"

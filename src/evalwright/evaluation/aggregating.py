@@ -15,7 +15,7 @@ from evalwright.evaluation.recording import rules_record
 from evalwright.metrics.registry import registry
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import keep_scores
+from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.writer import RunWriter
 
 

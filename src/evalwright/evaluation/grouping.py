@@ -12,7 +12,7 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
-from evalwright.runs.scores import ScoreTable, means_of
+from evalwright.runs.score_tables import ScoreTable, means_of
 from evalwright.tasks.dialects import Averaged, Group, dialect, is_dialect
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from evalwright.runs.environment import environment
 from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.scores import keep_scores
+from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET

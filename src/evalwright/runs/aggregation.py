@@ -18,16 +18,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import (
-    MOST_VALUES,
-    ScoreTable,
-    SliceValues,
-    cluster_code,
-    hashed,
-    in_order,
-    row_means,
-    sample_content,
-)
+from evalwright.runs.score_tables import MOST_VALUES, ScoreTable, SliceValues, in_order
+from evalwright.runs.scores import cluster_code, hashed, row_means, sample_content
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,8 @@ from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import Grouped, Record, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import ItemScores, SliceCodes, item_scores, unit_codes
+from evalwright.runs.score_tables import item_scores
+from evalwright.runs.scores import ItemScores, SliceCodes, unit_codes
 
 if TYPE_CHECKING:
     import numpy as np

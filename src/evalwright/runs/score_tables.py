@@ -1,0 +1,318 @@
+"""The records of a run as arrays, a row per record, kept in a file beside them where there are many.
+
+Reading a million records takes a while. The file is made anew where the records are not those that it was made from, and nothing
+is lost with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+from evalwright.core.private import open_private
+from evalwright.runs.reader import Run
+from evalwright.runs.scores import NAN, ItemScores, SliceCodes, cluster_code, hashed, row_content
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+KEPT_FILE = ".scores.npz"
+"""The arrays of a large run, in its folder, made of records that were what the run recorded."""
+
+LARGE = 4 << 20
+"""Bytes of records from which on reading them again costs more than keeping the arrays."""
+
+FORMAT = 5
+"""Of the file of kept arrays; one of another format is made anew."""
+
+ANY = ""
+"""In place of a scorer's name."""
+
+_NONE: Mapping[str, Any] = {}
+
+MOST_VALUES = 200
+"""A metadata key with more values than this makes no slices, and the result says so."""
+
+
+def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()) -> dict[str, ItemScores]:
+    """Mean scores by item of some tasks (task name -> scorer), with the values of some metadata keys.
+
+    A key that no item has, or that has more than MOST_VALUES values, is not among the slices. Raises RunError where the
+    records cannot be read.
+    """
+    tables = _tables(run, {*scorers.values(), ANY}, slices)
+    out = {}
+    for task, scorer in scorers.items():
+        table = tables.get(task)
+        out[task] = means_of(table, scorer, slices) if table else _nothing()
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters (empty: no item has one), and the
+    scores by scorer.
+
+    missing: by scorer, whether a record has no score because something failed or rules could not decide; under the name ANY where
+    the request failed, for scorers that have no score at all; contents: `row_content`
+    of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    """
+
+    keys: NDArray[np.int64]
+    clusters: NDArray[np.int64]
+    contents: NDArray[np.int64]
+    scores: Mapping[str, NDArray[np.float64]]
+    missing: Mapping[str, NDArray[np.bool_]]
+    slices: Mapping[str, SliceCodes] = field(default_factory=dict)
+    whole: bool = False
+
+
+def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
+    """Keep a large run's arrays, which whoever has just made it has at hand."""
+    mark = _mark(run)
+    if mark and mark[0] >= LARGE:
+        _keep(run.folder / KEPT_FILE, mark, tables)
+
+
+def in_order(table: ScoreTable) -> ScoreTable:
+    """The table with its rows in the order of keys, draws of an item in the order in which they were."""
+    import numpy as np
+
+    order = np.argsort(table.keys, kind="stable")
+    return replace(
+        table,
+        keys=table.keys[order],
+        clusters=table.clusters[order] if len(table.clusters) else table.clusters,
+        contents=table.contents[order],
+        scores={name: column[order] for name, column in table.scores.items()},
+        missing={name: column[order] for name, column in table.missing.items()},
+        slices={key: SliceCodes(found.names, found.codes[order]) for key, found in table.slices.items()},
+    )
+
+
+def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> ItemScores:
+    """Mean scores by item of one scorer, with the values of some metadata keys."""
+    import numpy as np
+
+    name = scorer if scorer in table.scores else ANY
+    means, lost = table.scores.get(name), table.missing.get(name)
+    if means is None or lost is None:
+        means, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
+    first: slice | NDArray[np.intp] = slice(None)  # where each item begins
+    if not (table.keys[1:] > table.keys[:-1]).all():
+        first = np.flatnonzero(np.r_[True, table.keys[1:] != table.keys[:-1]])
+        there = ~np.isnan(means)
+        counts = np.add.reduceat(there, first, dtype=np.int64)
+        sums = np.add.reduceat(np.where(there, means, 0.0), first)
+        means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
+        lost = np.logical_or.reduceat(lost, first)
+    kept = {
+        key: SliceCodes(table.slices[key].names, table.slices[key].codes[first])
+        for key in slices
+        if key in table.slices
+    }
+    keys, clustered = table.keys[first], len(table.clusters) > 0
+    clusters = table.clusters[first] if clustered else keys
+    missing = lost & np.isnan(means)
+    return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, kept)
+
+
+def _nothing() -> ItemScores:
+    import numpy as np
+
+    none = np.zeros(0, np.int64)
+    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
+
+
+class _Rows:
+    """The records of one task as they are read."""
+
+    def __init__(self) -> None:
+        self.keys = array("q")
+        self.clusters = array("q")
+        self.contents = array("q")
+        self.clustered = False
+        self.scores: dict[str, array[float]] = {}
+        self.failed = array("q")
+        self.missing: dict[str, array[int]] = {}
+        self.slices: dict[str, SliceValues] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        count = len(self.keys)
+        key = hashed(row["id"])
+        self.keys.append(key)
+        cluster = row.get("cluster")
+        self.clusters.append(cluster_code(cluster, key))
+        self.contents.append(row_content(row))
+        self.clustered = self.clustered or bool(cluster)
+        if row.get("failure"):
+            self.failed.append(count)
+        if "score_failures" in row or "undecided" in row:
+            for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
+                self.missing.setdefault(name, array("q")).append(count)
+        for name, score in row["scores"].items():
+            column = self.scores.get(name)
+            if column is None:
+                column = self.scores[name] = array("d")
+            if len(column) < count:
+                column.extend([NAN] * (count - len(column)))
+            value = score["value"]
+            column.append(NAN if value is None else value)
+        for name, value in row.get("metadata", _NONE).items():
+            if isinstance(value, (str, int)):  # other values make no slices
+                values = self.slices.get(name)
+                if values is None:
+                    values = self.slices[name] = SliceValues()
+                values.add(count, value)
+
+    def table(self) -> ScoreTable:
+        import numpy as np
+
+        scores, missing = {}, {}
+        for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
+            column = self.scores.get(name, array("d"))
+            scores[name] = np.full(len(self.keys), np.nan)
+            scores[name][: len(column)] = np.frombuffer(column, np.float64)
+            missing[name] = np.zeros(len(self.keys), bool)
+            missing[name][[*self.failed, *self.missing.get(name, ())]] = True
+            missing[name] &= np.isnan(scores[name])
+        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
+        slices = {
+            name: values.codes_of(len(self.keys))
+            for name, values in self.slices.items()
+            if 0 < len(values.names) <= MOST_VALUES
+        }
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True))
+
+
+class SliceValues:
+    """The values of one metadata key as they come."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.codes = array("i")
+
+    def add(self, row: int, value: Any) -> None:
+        """Note the value of a row. Past MOST_VALUES values nothing more is kept."""
+        if len(self.names) > MOST_VALUES or value == "":
+            return
+        code = self.names.setdefault(str(value), len(self.names))
+        if len(self.codes) < row:
+            self.codes.extend([-1] * (row - len(self.codes)))
+        self.codes.append(code)
+
+    def codes_of(self, rows: int) -> SliceCodes:
+        """The codes of so many rows."""
+        import numpy as np
+
+        codes = np.full(rows, -1, np.int32)
+        codes[: len(self.codes)] = np.frombuffer(self.codes, np.int32)
+        return SliceCodes(tuple(self.names), codes)
+
+
+def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
+    """The arrays of a run, by task; those that are kept with the wanted columns alone."""
+    mark = _mark(run)
+    kept = _kept(run.folder / KEPT_FILE, mark, scorers, slices)
+    if kept is not None:
+        return kept
+    rows: dict[str, _Rows] = {}
+    for row in run.rows():
+        task = row["task"]
+        if task not in rows:
+            rows[task] = _Rows()
+        rows[task].add(row)
+    tables = {task: found.table() for task, found in rows.items()}
+    keep_scores(run, tables)
+    return tables
+
+
+def _mark(run: Run) -> list[Any]:
+    """What tells one version of the records from another: size and time of the file, and the hash that the run recorded."""
+    try:
+        found = run.samples_file.stat()
+    except OSError:
+        return []  # reading it will say why
+    return [found.st_size, found.st_mtime_ns, run.data["samples"].get("sha256")]
+
+
+def _kept(
+    file: Path, mark: list[Any], scorers: Collection[str], slices: Collection[str]
+) -> dict[str, ScoreTable] | None:
+    """The arrays in the file, if they were made from these records and those wanted are there."""
+    import numpy as np
+
+    if not mark or not file.is_file():
+        return None
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+            head = json.loads(str(arrays["head"]))
+            if head["mark"] != mark or head.get("format") != FORMAT:
+                return None
+            if not all(
+                whole or {*slices} <= {key for key, _ in there} for _, _, there, whole in head["tasks"]
+            ):
+                return None
+            out = {}
+            for place, (task, columns, there, whole) in enumerate(head["tasks"]):
+                wanted = [(number, name) for number, name in enumerate(columns) if name in scorers]
+                out[task] = ScoreTable(
+                    arrays[f"{place}.keys"],
+                    arrays[f"{place}.clusters"],
+                    arrays[f"{place}.contents"],
+                    {name: arrays[f"{place}.{number}"] for number, name in wanted},
+                    {name: arrays[f"{place}.missing.{number}"] for number, name in wanted},
+                    {
+                        key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
+                        for number, (key, names) in enumerate(there)
+                        if key in slices
+                    },
+                    whole,
+                )
+            return out
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, EOFError):
+        return None
+
+
+def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
+    import numpy as np
+
+    tasks = [
+        [
+            task,
+            list(table.scores),
+            [[key, list(found.names)] for key, found in table.slices.items()],
+            table.whole,
+        ]
+        for task, table in tables.items()
+    ]
+    head = {"format": FORMAT, "mark": mark, "tasks": tasks}
+    arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
+    for place, table in enumerate(tables.values()):
+        arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
+        for number, name in enumerate(table.scores):
+            arrays |= {
+                f"{place}.{number}": table.scores[name],
+                f"{place}.missing.{number}": table.missing[name],
+            }
+        arrays |= {
+            f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
+        }
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
+        try:
+            temporary.unlink(missing_ok=True)
+            with open_private(temporary, "xb") as out:
+                np.savez(out, **arrays)
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
