@@ -13,11 +13,11 @@ import pytest
 
 from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
 from evalwright.core.secrets import remember
-from evalwright.runs import scores as module
+from evalwright.runs import score_tables as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import KEPT_FILE, item_scores, keep_scores
-from evalwright.runs.scores import ItemScores, hashed, names_question, sample_content, unit_codes
+from evalwright.runs.scores import UNKNOWN, ItemScores, hashed, names_question, sample_content, unit_codes
 from evalwright.runs.writer import RunWriter
 from support.runs import make_run, rewritten
 
@@ -167,7 +167,7 @@ def test_only_what_names_a_question_is_the_same_question_elsewhere() -> None:
     bare = [Sample("d", targets=("A",)), Sample("e", targets=("A",), choices=("A", "B")), Sample("f")]
     contents = np.array([sample_content(one) for one in (*asked, *bare)])
     assert names_question(contents).tolist() == [True] * 4 + [False] * 3
-    assert contents[-1] == module.UNKNOWN != contents[-2] != contents[-3] != module.UNKNOWN
+    assert contents[-1] == UNKNOWN != contents[-2] != contents[-3] != UNKNOWN
 
 
 def test_units_are_shared_between_tasks_by_cluster_or_question() -> None:
