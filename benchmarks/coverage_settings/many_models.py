@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coverage_settings.clusters import Sizes, answers, ids_of, one_large, unequal
 from coverage_settings.registry import F64, Covered, Setting, repeated
 from evalwright.statistics import (
     PairedComparison,
@@ -95,6 +96,20 @@ def _unpaired(n_a: int, n_b: int) -> Setting:
     return Setting(f"unpaired difference, {n_a} and {n_b} items", repeated(make, 0.2))
 
 
+def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
+    """Two equal models, each on passages of its own."""
+
+    def make(rng: np.random.Generator, trial: int) -> UnpairedComparison:
+        sides = []
+        for _ in range(2):
+            here = sizes(rng)
+            sides.append((answers(rng, here, 0.7, 0.5), ids_of(here)))
+        (a, of_a), (b, of_b) = sides
+        return compare_unpaired(a, b, clusters_a=of_a, clusters_b=of_b)
+
+    return Setting(f"unpaired difference, two equal models, {name} each", repeated(make, 0.0), most=1.0)
+
+
 def _pairs_alone(models: int, items: int) -> Setting:
     """The contrast: all pairs, each with an interval of its own."""
     chances = np.repeat(np.linspace(0.5, 0.8, models // 2), 2)
@@ -179,6 +194,8 @@ SETTINGS: tuple[Setting, ...] = (
     _paired(100, "graded"),
     _paired(300, "clusters"),
     _unpaired(60, 40),
+    _unpaired_clusters("12 unequal clusters", unequal(12)),
+    _unpaired_clusters("one of 15 clusters with half", one_large(15)),
     _family(20, 400, "pairs"),
     _pairs_alone(20, 400),
     _family(20, 300, "pairs", clusters=True),

@@ -174,5 +174,10 @@ SETTINGS = (
     _difference("4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.5), most=0.998),
     _difference("4 tasks about 20 unequal passages", _passages(4, TWENTY, 0.5), most=0.99),
     _difference("5 tasks of their own, 20 to 300 items", _alone(_SIZES, _CHANCES), most=0.998),
+    _mean("57 tasks of their own, 1 item", _alone((1,) * 57, (0.7,) * 57), 0.7, most=1.0),
+    _difference("3 tasks of their own, 1 item", _alone((1,) * 3, (0.7,) * 3), most=1.0),
+    _difference("57 tasks of their own, 1 item", _alone((1,) * 57, (0.7,) * 57), most=1.0),
+    _difference("3 tasks of their own, 2 items", _alone((2,) * 3, (0.7,) * 3), most=1.0),
+    _difference("3 tasks of their own, 1, 20 and 20 items", _alone((1, 20, 20), (0.7,) * 3), most=1.0),
     _board("3 tasks about 12 unequal passages", 6, 3, TWENTY[4:16]),
 )

@@ -472,6 +472,10 @@ _ROUNDING = 1e-9
 """How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
 
 
+_MOST = 1e100
+"""A score beyond has no square, and so no standard error."""
+
+
 def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] = ()) -> Score:
     """What a scorer gave of an item, if it is a Score of finite numbers; True and False are 1 and 0.
 
@@ -482,8 +486,10 @@ def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] 
     if not isinstance(score, Score):
         raise ScoringError(f"{who} must give a Score, not {type(score).__name__}.")
     for name, part in (("value", score.value), *score.parts.items()):
-        if not isinstance(part, (int, float)) or not math.isfinite(part):
-            raise ScoringError(f"{who}: the score's {name} must be a finite number, not {part!r}.")
+        if not isinstance(part, (int, float)) or not abs(part) <= _MOST:
+            raise ScoringError(
+                f"{who}: the score's {name} must be a finite number up to {_MOST:g}, not {part!r}."
+            )
     value = float(score.value) if isinstance(score.value, bool) else score.value
     metric = next((label for label in bounded if label not in score.parts), "")
     if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
