@@ -85,7 +85,7 @@ def evalwright(command: str, folder: Path, env: dict[str, str], where: str, want
 
 def run(command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0) -> None:
     done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1800, check=False
     )
     assert done.returncode == wanted, (
         f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"

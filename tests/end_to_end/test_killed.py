@@ -95,7 +95,7 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
             start([*command(server.url, "shared"), "--out", out], tmp_path) for out in ("one", "two")
         ]
         for process in both:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=900)
             assert process.returncode == 0, out + err
         assert set(asked(server).values()) == {1}
         assert len(asked(server)) == 200
@@ -110,7 +110,7 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
         process = start(command(server.url, "stopped"), tmp_path)
         wait_until(lambda: bool(asked(server)), process)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=900)
         assert process.returncode == 130
         assert "run the same command again" in err
         assert "Traceback" not in err
@@ -125,6 +125,6 @@ def test_an_interrupted_run_leaves_no_record_even_when_little_was_left(tmp_path:
         process = start(command(server.url, "stopped"), tmp_path)
         wait_until(lambda: len(asked(server)) == 30, process)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        process.communicate(timeout=900)
         assert process.returncode == 130
     assert not (tmp_path / "runs" / "stopped" / "run.json").exists()

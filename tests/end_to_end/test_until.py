@@ -152,7 +152,7 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
         process = start(["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path)
         wait_until(lambda: len(asked(one) + asked(two)) >= 120, process)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=900)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert (tmp_path / "runs" / "pair-One" / "plan.json").exists()

@@ -50,7 +50,7 @@ def start(home: Path, log: Path, acknowledged: Path, count: int, latency: float)
 
 def finish(child: subprocess.Popen[str]) -> dict[str, Any]:
     """Wait for a child that should end well; its counts."""
-    out, err = child.communicate(timeout=300)
+    out, err = child.communicate(timeout=1800)
     assert child.returncode == 0, err
     counts: dict[str, Any] = json.loads(out)
     return counts

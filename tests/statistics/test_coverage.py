@@ -76,7 +76,7 @@ def test_a_wrong_interval_is_seen() -> None:
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, str(BENCHMARKS / "coverage.py"), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=300)
+    return subprocess.run(line, capture_output=True, text=True, timeout=1800)
 
 
 def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:

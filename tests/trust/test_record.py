@@ -154,7 +154,7 @@ def test_signals_end_a_run_in_order(tmp_path: Path, number: int, before: str, co
 
     with serving(answer=answer, latency=0.1) as server:
         process = _started(server, tmp_path, "--quiet", "--grace", "60", before=before)
-        _, err = process.communicate(timeout=100)
+        _, err = process.communicate(timeout=900)
         assert process.returncode == code, err
         assert (tmp_path / "runs" / "a" / "run.json").exists() == (code == 0)
         if code:
@@ -184,7 +184,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path, second: int) -> None:
         while "within 300 s" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(second)
-        assert process.wait(timeout=60) == 143
+        assert process.wait(timeout=900) == 143
         process.stderr.close()
 
 
