@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from evalwright.core.images import Image
@@ -124,6 +125,8 @@ class Generate:
 
     def options(self) -> dict[str, Any]:
         """Those of `OPTIONS` that are used, by name."""
+        if _options_of(self) == _UNUSED:  # most requests use none
+            return {}
         return {name: value for name, unused in OPTIONS.items() if (value := getattr(self, name)) != unused}
 
 
@@ -131,6 +134,8 @@ OPTIONS: Mapping[str, Any] = {
     one.name: one.default for one in fields(Generate)[7:] if one.default is not MISSING
 }
 """What not every model can carry, with the value that says that it is not used."""
+_options_of = attrgetter(*OPTIONS)
+_UNUSED = tuple(OPTIONS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +215,6 @@ Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | R
 def images_of(request: Request) -> tuple[Image, ...]:
     """All images of a request's prompt, in their order."""
     prompt: Prompt = getattr(request, "prompt", "") or getattr(request, "context", "")
-    return () if isinstance(prompt, str) else tuple(image for turn in prompt for image in turn.images)
+    if isinstance(prompt, str) or all(isinstance(turn.content, str) for turn in prompt):
+        return ()
+    return tuple(image for turn in prompt for image in turn.images)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
@@ -43,8 +43,11 @@ class Sampling:
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The request for one draw."""
-        told = {one.name: getattr(self, one.name) for one in fields(self)}
-        return Generate(prompt, draw=0 if self.temperature == 0 else draw, **told)
+        return Generate(
+            prompt, self.max_tokens, self.temperature, self.top_p, self.stop, self.seed, 0 if self.temperature == 0 else draw,
+            self.top_k, self.min_p, self.num_beams, self.top_logprobs, self.reasoning_effort, self.reasoning_budget,
+            self.json_schema,
+        )  # fmt: skip
 
 
 class SingleDraw:
