@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -33,13 +33,26 @@ def read_criteria(given: Any, where: str) -> tuple[Criterion, ...]:
     """Criteria as a task writes them: texts, or mappings. where: what errors call the list. Raises ConfigurationError, UnknownName."""
     if not isinstance(given, list | tuple) or not given:
         raise ConfigurationError(f"{where} is a list of texts, or of mappings with `text`, not {given!r}.")
-    found = tuple(_criterion(one, f"{where}, number {number}") for number, one in enumerate(given, 1))
+    found = _numbered([_criterion(one, f"{where}, number {number}") for number, one in enumerate(given, 1)])
     for name, times in Counter(one.name for one in found).items():
         if times > 1:
-            raise ConfigurationError(f"{where} has '{name}' twice: give one another `name`.")
+            raise ConfigurationError(f"{where} has '{name}' twice: leave one out, or give it another `name`.")
     if not any(one.points > 0 for one in found):
         raise ConfigurationError(f"{where} needs a criterion with points above 0.")
     return found
+
+
+def _numbered(given: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """With a number after names that are the same beginning of several texts."""
+    texts: dict[str, list[str]] = {}
+    found: list[Criterion] = []
+    for one in given:
+        same = texts.setdefault(one.name, [])
+        if one.name != one.text and one.name == short_name(one.text) and one.text not in same:
+            same.append(one.text)
+            one = one if len(same) == 1 else replace(one, name=f"{one.name} ({len(same)})")
+        found.append(one)
+    return tuple(found)
 
 
 def _criterion(given: Any, where: str) -> Criterion:
