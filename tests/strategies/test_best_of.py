@@ -94,7 +94,7 @@ def test_a_failed_draw_or_reward_is_a_failure_of_the_sample_and_the_others_are_f
         ({"by": "rewards"}, "one of reward, judge, log-probability, or a scorer"),
         ({"by": "log-probability", "role": "judge"}, "with reward and judge only"),
         ({"by": {"scorer": "instruction"}}, "Did you mean 'instructions'"),
-        ({"by": "reward", "n": True}, "a whole number from 2 on"),
+        ({"by": "reward", "n": True}, "a whole number from 2 to"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:

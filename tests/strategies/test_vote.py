@@ -219,7 +219,8 @@ def test_a_draw_that_was_cut_has_no_vote_and_all_of_them_are_a_sample_without_an
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 1}, "'n' of 'self-consistency' is a whole number from 2 on"),
+        ({"n": 1}, "'n' of 'self-consistency' is a whole number from 2 to 10,000"),
+        ({"n": 1_000_000}, "'n' of 'self-consistency' is a whole number from 2 to 10,000"),
         ({"stop": 1.5}, "never, certain, or a confidence"),
         ({"stop": "sure"}, "never, certain, or a confidence"),
         ({"stop": "certain", "weight": "reward"}, "has no greatest value"),

@@ -159,6 +159,11 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
             ("--rubric", "x", "-T", "scorers.a.b=1", "--judge", "demo/small"),
             "-T scorers",
         ),
+        (
+            "question;output;target\n1;2;3\n",
+            ("--judge", "demo/small"),
+            "separated by ';': save it with commas",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, ...], said: str) -> None:

@@ -68,17 +68,17 @@ class Image:
         head = _DATA_URL.match(url[:200])
         if head is None:
             raise DatasetError(
-                f"The data URL of {source} has no base64: write data:image/png;base64, and the bytes."
+                "The data URL of an image has no base64: write data:image/png;base64, and the bytes."
             )
         text = url[head.end() :]
         if len(text) > MOST_BYTES * 3 // 2:
             raise DatasetError(
-                f"The data URL of {source} has {len(text):,} characters: an image may have {MOST_BYTES:,} bytes."
+                f"The data URL of an image has {len(text):,} characters: an image may have {MOST_BYTES:,} bytes."
             )
         try:
             data = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            raise DatasetError(f"The data URL of {source} is not valid base64.") from None
+            raise DatasetError("The data URL of an image is not valid base64.") from None
         return cls.read(data, source)
 
     @classmethod

@@ -20,6 +20,8 @@ from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.strategies.registry import Setup, inner
 
+MOST_DRAWS = 10_000
+"""Of a sample, by one strategy: all of them are held at once."""
 SHOWN = 160
 """Characters of a draw that its summary shows; the whole text is in the response."""
 
@@ -40,9 +42,9 @@ class OfDraws:
     def __init__(
         self, setup: Setup, n: int, of: Any, roles: Mapping[str, frozenset[Ability]], *, tokens: bool
     ) -> None:
-        if not isinstance(n, int) or isinstance(n, bool) or n < 2:
+        if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MOST_DRAWS:
             raise ConfigurationError(
-                f"The option 'n' of '{self.name}' is a whole number from 2 on, not {n!r}."
+                f"The option 'n' of '{self.name}' is a whole number from 2 to {MOST_DRAWS:,}, not {n!r}."
             )
         if tokens:
             wanted = setup.sampling.top_logprobs

@@ -61,6 +61,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         found["target"] = found["answer"]
     if "input" not in found and "input" not in (wanted.get("sample") or {}):
         listed = ", ".join(known)
+        by_other = len(known) == 1 and next((sign for sign in ";\t|" if sign in listed), "")
+        if by_other and path.suffix.lower() == ".csv":
+            raise DatasetError(
+                f"The cells of '{shown(path)}' are separated by {by_other!r}: save it with commas, or with tabs as .tsv."
+            )
         raise DatasetError(
             f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
             f"columns: {listed}. Name it: --column input=NAME."

@@ -203,6 +203,12 @@ def test_malformed_replies_of_vllms_forms(protocol: str, data: Any) -> None:
     assert isinstance(found, BadReply)
 
 
+@pytest.mark.parametrize("value", [-3, 1.5])
+def test_what_is_no_probability_is_no_reward_of_a_class(value: float) -> None:
+    found, _ = asked(reply={"data": [{"probs": [value, 1 - value]}]}, protocol="classify")
+    assert isinstance(found, BadReply) and "probabilities under data[0].probs" in str(found)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, AuthenticationFailed), (400, Rejected), (429, RateLimited), (503, Overloaded)]
 )

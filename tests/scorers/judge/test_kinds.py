@@ -95,15 +95,23 @@ def test_reading_a_long_reply_ends(text: str) -> None:
         ("judge-rubric", {"criteria": [{"text": "a", "point": 2}]}, "points"),
         ("judge-rubric", {"criteria": [{"text": "a", "points": 0}]}, "other than 0"),
         ("judge-rubric", {"criteria": [{"text": "a", "points": -1}]}, "above 0"),
+        (
+            "judge-rubric",
+            {"criteria": [{"text": "a", "points": 1e308}, {"text": "b", "points": 1e308}]},
+            "1,000,000",
+        ),
+        ("judge-rubric", {"criteria": [{"text": "a", "points": float("nan")}]}, "1,000,000"),
         ("judge-rubric", {"criteria": [{"text": "a", "severity": "hihg"}]}, "high"),
         ("judge-rubric", {"criteria": [{"text": "a", "points": 1, "severity": "high"}]}, "both"),
         ("judge-rubric", {"criteria": [{"text": "a", "classes": {"x": 2, "y": 0}}]}, "share of the points"),
         ("judge-rubric", {"criteria": [{"text": "a", "classes": {"Good": 1, "good": 0}}]}, "capitals"),
+        ("judge-rubric", {"criteria": [{"text": "a", "classes": {"Good": 1, "Good ": 0}}]}, "spaces"),
         ("judge-rubric", {"calls": "many"}, "one, each"),
         ("judge-rubric", {"turns": "all"}, "last, each"),
         ("judge-rubric", {"threshold": 2}, "from 0 to 1"),
         ("judge-rating", {}, "needs the option 'question'"),
         ("judge-rating", {"question": "?", "scale": [5]}, "two whole numbers"),
+        ("judge-rating", {"question": "?", "scale": [5, 1]}, "the worse first"),
         ("judge-rating", {"question": "?", "scale": {"low": "bad"}}, "two whole numbers"),
         ("judge-rating", {"question": "?", "judges": ["a", "rating"]}, "cannot have the role 'rating'"),
         ("judge-correct", {"judges": []}, "list of roles"),
@@ -240,6 +248,39 @@ def test_one_criterion_of_classes_and_severity() -> None:
         scored("judge-rubric", {"criteria": criteria}, SAMPLE, "x", Door(judge=foreign))
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("agreement", {"judges": ["a", "b"]}),
+        ("b", {"judges": ["a", "b"]}),
+        ("a class", {"judges": ["a", "b"]}),
+        ("a tone", {"judges": ["a", "b"]}),
+        ("turn 2", {"turns": "each"}),
+    ],
+)
+def test_no_criterion_has_the_name_of_another_part(name: str, options: dict[str, Any]) -> None:
+    criteria = ["tone", {"name": name, "text": "Is polite."}]
+    with pytest.raises(ConfigurationError, match=f"cannot be called '{name}'"):
+        bind("judge-rubric", {"criteria": criteria, **options})
+    own = Sample("s", "?", metadata={"criteria": criteria})
+    with pytest.raises(ScoringError, match=f"cannot be called '{name}'"):
+        scored("judge-rubric", options, own, "x", Door())
+    met = always(**{key: {"reason": "", "class": "met"} for key in ("c1", "c2")})
+    found = scored("judge-rubric", {"criteria": criteria}, SAMPLE, "x", Door(judge=met))
+    assert found.parts == {"tone": 1.0, name: 1.0}, "one judge of one turn has no further parts"
+
+
+def test_criteria_that_begin_alike_have_names_of_their_own() -> None:
+    criteria = ["a" * 70 + end for end in "123"]
+    values = {"c1": "met", "c2": "not met", "c3": "met"}
+    said = always(**{key: {"reason": "r", "class": value} for key, value in values.items()})
+    found = scored("judge-rubric", {"criteria": criteria}, SAMPLE, "x", Door(judge=said))
+    short = "a" * 57 + "..."
+    assert found.parts == {short: 1.0, f"{short} (2)": 0.0, f"{short} (3)": 1.0}
+    with pytest.raises(ConfigurationError, match="twice"):
+        bind("judge-rubric", {"criteria": [criteria[0], criteria[0]]})
+
+
 def test_what_cannot_be_judged() -> None:
     door = Door(judge=always(reason="", **{"class": "correct"}))
     assert scored("judge-correct", {}, SAMPLE, " \n", door) == Score(
@@ -324,6 +365,14 @@ def test_a_published_grader_is_sent_as_it_is_and_answers_by_a_letter(
         ((_, sent),) = door.sent
         wanted = f"Q: {SAMPLE.input}\nGold: Santiago\nSaid: It is {{question}}.\nA right, B wrong, C neither {{json}}"
         assert sent.prompt == (Message("user", wanted),)
+    for left_out, example in (
+        ("question", "question"),
+        ("target", "target"),
+        ("predicted_answer", "predicted_answer"),
+    ):
+        Path("lacks.txt").write_text(text.replace("{" + left_out + "}", ""), encoding="utf-8")
+        with pytest.raises(ConfigurationError, match="such as {" + example + "}"):
+            bind("judge-correct", {"template": "lacks.txt"})
     for reply in ("A or B", "CORRECT", "", "D"):
         with pytest.raises(RequestFailed) as caught:
             scored("judge-correct", options, SAMPLE, "x", Door(judge=lambda prompt: reply))  # noqa: B023

@@ -98,11 +98,12 @@ class RewardServer(RemoteModel):
             raise AuthenticationFailed(self._missing_key())
         reply = await self._client.send(Call(PATHS[self._protocol], {**self._body(request), **self._extra}))
         value = self._value(reply.data)
-        if value is None or not math.isfinite(value):
+        probable = self._protocol != "classify" or value is None or 0 <= value <= 1
+        if value is None or not math.isfinite(value) or not probable:
             wanted = {
                 "reward": "a number under reward",
                 "score": "data[0].score",
-                "classify": "data[0].probs",
+                "classify": "probabilities under data[0].probs",
                 "pooling": "data[0].data",
             }
             said = json.dumps(reply.data, ensure_ascii=False)

@@ -43,6 +43,7 @@ _SLOTS = {
     "predicted_answer": "answer",
     "answer": "answer",
 }
+_EXAMPLES = {"question": "question", "reference": "target", "answer": "predicted_answer"}
 _SLOT = re.compile(r"\{(" + "|".join(_SLOTS) + r")\}")
 _FORM = Form((reason(), choice("class", list(CLASSES))))
 
@@ -118,10 +119,10 @@ def _template(name: str) -> str:
         text = ordinary(file).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"The template '{name}' cannot be read: {error}.") from None
-    if missing := {"question", "reference", "answer"} - {_SLOTS[slot] for slot in _SLOT.findall(text)}:
-        raise ConfigurationError(
-            f"The template '{name}' has no slot for the {sorted(missing)[0]}, such as {{question}}."
-        )
+    filled = {_SLOTS[slot] for slot in _SLOT.findall(text)}
+    for part, slot in _EXAMPLES.items():
+        if part not in filled:
+            raise ConfigurationError(f"The template '{name}' has no slot for the {part}, such as {{{slot}}}.")
     return text
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -14,6 +15,8 @@ SEVERITY: Mapping[str, float] = {"low": 1.0, "medium": 5.0, "high": 10.0}
 """Points, in words."""
 _KEYS = ("name", "text", "points", "severity", "classes")
 _MOST_NAME = 60
+_MOST_POINTS = 10**6
+"""So that a sum of points is always a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,26 @@ def read_criteria(given: Any, where: str) -> tuple[Criterion, ...]:
     """Criteria as a task writes them: texts, or mappings. where: what errors call the list. Raises ConfigurationError, UnknownName."""
     if not isinstance(given, list | tuple) or not given:
         raise ConfigurationError(f"{where} is a list of texts, or of mappings with `text`, not {given!r}.")
-    found = tuple(_criterion(one, f"{where}, number {number}") for number, one in enumerate(given, 1))
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"{where} has '{name}' twice: give one another `name`.")
+    found = _numbered([_criterion(one, f"{where}, number {number}") for number, one in enumerate(given, 1)])
+    for name, times in Counter(one.name for one in found).items():
+        if times > 1:
+            raise ConfigurationError(f"{where} has '{name}' twice: leave one out, or give it another `name`.")
     if not any(one.points > 0 for one in found):
         raise ConfigurationError(f"{where} needs a criterion with points above 0.")
     return found
+
+
+def _numbered(given: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """With a number after names that are the same beginning of several texts."""
+    texts: dict[str, list[str]] = {}
+    found: list[Criterion] = []
+    for one in given:
+        same = texts.setdefault(one.name, [])
+        if one.name != one.text and one.name == short_name(one.text) and one.text not in same:
+            same.append(one.text)
+            one = one if len(same) == 1 else replace(one, name=f"{one.name} ({len(same)})")
+        found.append(one)
+    return tuple(found)
 
 
 def _criterion(given: Any, where: str) -> Criterion:
@@ -69,8 +84,10 @@ def _points(given: Mapping[str, Any], where: str) -> float:
             raise UnknownName("severity", severity, SEVERITY, f"Known: {', '.join(SEVERITY)}.")
         return SEVERITY[severity]
     points = given.get("points", 1)
-    if not _is_number(points) or points == 0:
-        raise ConfigurationError(f"{where}: `points` is a number other than 0, not {points!r}.")
+    if not _is_number(points) or points == 0 or not abs(points) <= _MOST_POINTS:
+        raise ConfigurationError(
+            f"{where}: `points` is a number other than 0, from {-_MOST_POINTS:,} to {_MOST_POINTS:,}, not {points!r}."
+        )
     return float(points)
 
 
@@ -83,9 +100,9 @@ def _classes(given: Any, where: str) -> Mapping[str, float]:
             f"{where}: `classes` are two or more names, each with the share of the points that it gets, such as "
             f"{{rude: 0, neutral: 0.5, polite: 1}}, not {given!r}."
         )
-    classes = {str(name): float(credit) for name, credit in given.items()}
+    classes = {str(name).strip(): float(credit) for name, credit in given.items()}
     if len({name.casefold() for name in classes}) < len(given):
-        raise ConfigurationError(f"{where}: two `classes` differ in capitals alone.")
+        raise ConfigurationError(f"{where}: two `classes` differ in capitals or spaces alone.")
     return classes
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.material import Exchange
@@ -16,6 +18,7 @@ SPLIT = "split"
 """The label where no class has more than half of the judges; the value is then the mean of theirs."""
 AGREEMENT = "agreement"
 """The part of a score that says which share of the pairs of judges gave the same label."""
+_TURN = re.compile(r"turn \d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,19 @@ class Scale:
 
     labels: tuple[str, ...]
     label_of: Callable[[float], str] | None = None
+
+
+def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
+    """Raise ConfigurationError where a part of one judge's opinion of one turn has a name that a part of the score has."""
+    taken: set[str] = set()
+    if len(roles) > 1:
+        own = [f"{role} {name}" for role in roles for name in ("class", *names)]
+        taken = {AGREEMENT, *roles, *own}
+    for name in names:
+        if name in taken or (turns == "each" and _TURN.fullmatch(name)):
+            raise ConfigurationError(
+                f"A criterion cannot be called '{name}': another part of the score has that name. Give it another `name`."
+            )
 
 
 def pass_or_fail(threshold: float) -> Scale:

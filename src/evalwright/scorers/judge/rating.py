@@ -35,9 +35,10 @@ def scale_of(given: Any) -> dict[int, str]:
     except (TypeError, ValueError):
         grades = {}
     low, high = min(grades, default=0), max(grades, default=0)
-    if len(grades) != len(ends) or low == high or high - low >= MOST_GRADES:
+    turned = not isinstance(given, Mapping) and list(grades) != sorted(grades)
+    if len(grades) != len(ends) or turned or low == high or high - low >= MOST_GRADES:
         raise ConfigurationError(
-            f"The option 'scale' is two whole numbers, such as [1, 5], or whole numbers with their meanings, such as "
+            f"The option 'scale' is two whole numbers, the worse first, such as [1, 5], or whole numbers with their meanings, such as "
             f"{{1: useless, 3: partly useful, 5: all that was wanted}}, not {given!r}."
         )
     return {grade: grades.get(grade, "") for grade in range(low, high + 1)}

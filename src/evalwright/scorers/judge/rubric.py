@@ -12,7 +12,7 @@ from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verd
 from evalwright.scorers.judge.criteria import Criterion, points_of, read_criteria
 from evalwright.scorers.judge.forms import Form, choice, group, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material
-from evalwright.scorers.judge.opinions import Opinion, judged, pass_or_fail
+from evalwright.scorers.judge.opinions import Opinion, check_parts, judged, pass_or_fail
 from evalwright.scorers.judge.options import SHOWN, check_common, one_of, roles_of
 from evalwright.scorers.registry import checked
 
@@ -25,7 +25,8 @@ def _check(options: Mapping[str, Any]) -> None:
     check_common(options)
     one_of(options["calls"], "calls", ("one", "each"))
     if options["criteria"]:
-        read_criteria(options["criteria"], "The option 'criteria'")
+        known = read_criteria(options["criteria"], "The option 'criteria'")
+        check_parts([one.name for one in known], roles_of(options["judges"]), options["turns"])
     elif not isinstance(options["criteria"], list | tuple):
         raise ConfigurationError(f"The option 'criteria' is a list of texts, not {options['criteria']!r}.")
 
@@ -55,6 +56,11 @@ async def judge_rubric(
     Parts: each criterion's credit from 0 to 1, by its name. Raises RequestFailed where a judge failed or its verdict cannot be read.
     """
     known = criteria_of(sample, criteria)
+    roles = roles_of(judges)
+    try:
+        check_parts([one.name for one in known], roles, turns)
+    except ConfigurationError as error:
+        raise ScoringError(str(error)) from None
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
         shown = [*material(sample, turn, show), ("answer", turn.answer)]
@@ -65,7 +71,7 @@ async def judge_rubric(
         )
         return _opinion(known, {name: each for one in found for name, each in one.items()}, threshold)
 
-    return await judged(roles_of(judges), exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
+    return await judged(roles, exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
 
 
 def criteria_of(sample: Sample, given: Sequence[Any]) -> tuple[Criterion, ...]:
