@@ -129,8 +129,6 @@ def said(reply: str, question: str = "", holds: Callable[[str], bool] | None = N
             parts = sentences(line)
             line, more = parts[0], " ".join(parts[1:])
         after, before = f"{more}\n{plain(text[claim.end :])}".strip(), plain(text[: claim.place]).strip()
-        if not claim.rule.startswith("after"):
-            after = before = ""
         found = Said(line, claim.rule, True, after, bold, before=before, raw=raw)
         break
     found = _revised(found, holds)
