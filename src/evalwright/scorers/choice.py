@@ -32,7 +32,7 @@ _BOTH = re.compile(
 )
 _LISTED = re.compile(r"(?m)^[\s(*-]{0,4}([A-Z1-9])\s?[).:、]")
 _STRUCK, _TICKED = re.compile("~~"), re.compile("[✓✔✅☑✗✘❌✖]")
-_AMONG = "the option's text among other words"
+_AMONG = "its letter or text among other words"
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -105,7 +105,8 @@ class _Reader:
         elif (odd := self._outside(bare)) is not None:
             return NOT_EXTRACTED, odd, ""
         elif (letter := self._by_letter(found)) is not None:
-            index, how = letter.option, f"the letter {found.rule or 'in the reply'}"
+            certain = found.marked or letter.how >= CLAIMED or len(found.text) <= 30
+            index, how = letter.option, f"the letter {found.rule or 'in the reply'}" if certain else _AMONG
             rest = f"{found.text[letter.end :]}\n{rest}"
         else:
             (index, how), rest = self._by_name(found), text
