@@ -24,6 +24,7 @@ MOST_CHARACTERS = 8000
 _QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _CUT = re.compile(
     rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?: ?\d{{1,3}})?[:：]\s"
+    rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
