@@ -124,8 +124,16 @@ class _Reader:
     def _own(self, words: Sequence[str], option: int) -> bool:
         """Whether words have one that only this option has."""
         others = {token for at, one in enumerate(self.options) if at != option for token in one.tokens}
-        own = {token for token in self.options[option].tokens if token not in others and (len(token) > 2 or token.isdigit())}
-        return any(word.startswith(token) or (len(word) > 3 and token.startswith(word)) for word in words for token in own)
+        own = {
+            token
+            for token in self.options[option].tokens
+            if token not in others and (len(token) > 2 or token.isdigit())
+        }
+        return any(
+            word.startswith(token) or (len(word) > 3 and token.startswith(word))
+            for word in words
+            for token in own
+        )
 
     def _doubt(self, text: str, found: Said, chosen: int) -> str:
         """Why a choice is not certain; "" where it is."""
@@ -174,7 +182,9 @@ class _Reader:
         text = found.text
         items = self.letters.items(text)
         named = [one for one in items if one.how > LONE]
-        if not named and (len(text) > 60 or not items or not (found.marked or text[items[0].start].isascii())):
+        if not named and (
+            len(text) > 60 or not items or not (found.marked or text[items[0].start].isascii())
+        ):
             return None
         claimed = [one for one in items if one.how >= CLAIMED]
         if not claimed and (found.marked or len(text) <= 60 or not text[items[-1].end :].strip(" .。)")):

@@ -326,7 +326,11 @@ class Numbers:
     def _in_passing(self, text: str, one: Number) -> bool:
         """Whether a number stands in brackets, or in words that are not the whole answer, so that another may be meant."""
         alone = not text[: one.start].strip() and not text[one.end :].strip(" .。")
-        return text.count("(", 0, one.start) > text.count(")", 0, one.start) or (one.word and not alone)
+        others = {
+            other.value for other in find_numbers(text, self.language) if other.end <= one.start
+        } - self.asked
+        inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
+        return inside or (one.word and not alone) or bool("=" not in text and others - {one.value})
 
     def _other_form(self, shown: str) -> bool:
         """Whether a right number only repeats the question, or is not in the form that it asks for."""

@@ -47,8 +47,8 @@ def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
 def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -> Verdict:
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
-    if said.rule.startswith("a change of mind") and _explicit(cue := said.rule.rpartition(": ")[2], language):
-        text = f"{cue}, {text}"
+    if said.rule.startswith("a change of mind"):
+        return undecided("a change of mind")
     parts = lines(text)
     if not parts or "?" in parts[0]:
         return undecided("no answer, or a question")
