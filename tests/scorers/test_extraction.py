@@ -1,7 +1,8 @@
-"""What is read out of answers in 24 languages, against a careful reader: a half that the rules were made with, and one that they never were.
+"""What is read out of answers in 24 languages, against a careful reader: two tables that the rules were made with, and one that they never were.
 
-`development.jsonl` was written and labelled before it was first run; rules were mended by it. `held_out.jsonl` was written by somebody who had
-not read the rules, hard on purpose, and no rule was changed because of it. A verdict agrees where it is the reader's.
+`development.jsonl` was written and labelled before it was first run; rules were mended by it. `second.jsonl` and `held_out.jsonl` are two halves
+of a table by somebody who had not read the rules, hard on purpose; rules were made stricter by the first half, none was changed because of
+the other. A verdict agrees where it is the reader's.
 """
 
 from __future__ import annotations
@@ -73,12 +74,13 @@ def test_the_half_that_the_rules_were_made_with() -> None:
         for row in table
     ]
     agreed, decided, right = counts(found)
-    assert agreed >= 0.96
-    assert decided >= 0.9
-    assert right >= 0.985
+    assert agreed >= 0.95
+    assert decided >= 0.92
+    assert right >= 0.99
 
 
-def test_the_half_that_no_rule_was_changed_for() -> None:
+@pytest.mark.parametrize("name", ["second", "held_out"])
+def test_hard_answers_by_another_author(name: str) -> None:
     found = [
         (
             {"unclear": UNDECIDED}.get(row["verdict"], row["verdict"]),
@@ -92,15 +94,15 @@ def test_the_half_that_no_rule_was_changed_for() -> None:
                 None,
             ),
         )
-        for row in rows("extraction/held_out.jsonl")
+        for row in rows(f"extraction/{name}.jsonl")
     ]
     agreed, decided, right = counts(found)
-    assert agreed >= HELD_OUT[0]
-    assert decided >= HELD_OUT[1]
-    assert right >= HELD_OUT[2]
+    assert agreed >= HARD[name][0]
+    assert decided >= HARD[name][1]
+    assert right >= HARD[name][2]
 
 
-HELD_OUT = (0.48, 0.55, 0.75)
+HARD = {"second": (0.49, 0.44, 0.99), "held_out": (0.45, 0.45, 0.89)}
 """The stated shares (docs/scorers.md): agreement of all, decided, right of what is decided; rounded down."""
 
 

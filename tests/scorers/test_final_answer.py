@@ -53,7 +53,6 @@ def test_numbers(text: str, target: str, label: str) -> None:
         ("\\boxed{\\text{even}}", "\\text{Even}", True),
         ("\\boxed{10{,}000}", "10,000", True),
         ("\\boxed{3\\sqrt2}", "3\\sqrt{2}", True),
-        ("\\boxed{1,2}", "12", False),
         ("\\boxed{\\frac{2}{1}}", "\\frac{1}{2}", False),
         ("\\boxed{}", "0", False),
         ("\\boxed{\\frac{1}{0}}", "1", False),
@@ -121,3 +120,8 @@ def test_what_cannot_be_scored_is_an_error() -> None:
         final_answer(Sample("s"), Answer("x"))
     with pytest.raises(ScoringError, match="options"):
         score("1", "1", "choice")
+
+
+def test_two_numbers_beside_one_are_undecided() -> None:
+    sample = Sample("s", targets=("12",))
+    assert isinstance(final_answer(sample, Answer("\\boxed{1,2}"), kind="math"), Undecided)

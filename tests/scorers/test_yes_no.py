@@ -25,7 +25,7 @@ QUESTION = "Is 91 a prime number?"
         ("no", "Yes or no", UNDECIDED),
         ("no", "Yesterday", UNDECIDED),
         ("no", "No one can say that", UNDECIDED),
-        ("no", "There is no doubt: it is prime.", INCORRECT),
+        ("no", "There is no doubt: it is prime.", UNDECIDED),
         ("no", "91 = 7 × 13.", UNDECIDED),
         ("no", "I don't know", NOT_ATTEMPTED),
         ("no", "It depends.", UNDECIDED),

@@ -8,6 +8,7 @@ none, is undecided.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from string import ascii_uppercase
 
@@ -18,8 +19,9 @@ from evalwright.scorers.names import Names
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.declining import declines
-from evalwright.scorers.text.locate import Said, lines, said
+from evalwright.scorers.text.locate import MOST_CHARACTERS, Said, lines, said
 from evalwright.scorers.text.marks import alternatives
+from evalwright.scorers.text.normalise import plain
 
 NOT_EXTRACTED = -1
 """The part "predicted" of an answer from which no single option could be read."""
@@ -29,6 +31,8 @@ _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 _LISTED = re.compile(r"(?m)^[\s(*-]{0,4}([A-Z1-9])\s?[).:、]")
+_STRUCK, _TICKED = re.compile("~~"), re.compile("[✓✔✅☑✗✘❌✖]")
+_AMONG = "its letter or text among other words"
 _NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -54,7 +58,12 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
         predicted, how = answer.choice, "the strategy's choice"
     else:
         language = str(sample.metadata.get("language") or "en")
-        predicted, how = extract(answer.text, sample.choices, language, sample.input)
+        reader = _Reader(sample.choices, language, sample.input)
+        predicted, how, rest = reader.choice(spelled(answer.text))
+        if predicted not in (NOT_EXTRACTED, *sample.gold) and (
+            how == _AMONG or any(reader.hints(rest, one) for one in sample.gold)
+        ):
+            return Undecided(f"option {_letter(predicted)}: {how}, which is not certain")
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
@@ -72,7 +81,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
 
 def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
     """The index of the one option that a text surely chooses and by which rule; NOT_EXTRACTED and why where there is none."""
-    return _Reader(choices, language, question).choice(spelled(text))
+    return _Reader(choices, language, question).choice(spelled(text))[:2]
 
 
 class _Reader:
@@ -83,44 +92,63 @@ class _Reader:
         self.options = targets_of(choices)
         self.names = [Names([option], question, language) for option in self.options]
 
-    def choice(self, text: str) -> tuple[int, str]:
-        """The option that a reply chooses, and how it was found."""
+    def choice(self, text: str) -> tuple[int, str, str]:
+        """The option that a reply chooses, how it was found, and what else it says, which may be against it."""
         found = said(text, self.question, self._holds)
         if found.rule == "after 'A:'" and self._whole(found.text) is not None:
-            return NOT_EXTRACTED, "'A:' may be the answer or the first option"
-        region = found.text
-        bare = region.strip(" .()\"'*。")
+            return NOT_EXTRACTED, "'A:' may be the answer or the first option", ""
+        bare, rest = found.text.strip(" .()\"'*。"), found.after
         if not any(map(str.isalnum, bare)):
-            return NOT_EXTRACTED, "the answer is empty"
-        if (whole := self._whole(region)) is not None:
-            return whole, "the option's text"
-        if (odd := self._outside(bare)) is not None:
-            return NOT_EXTRACTED, odd
-        listed = len(set(_LISTED.findall(region))) > 1 and not found.marked
-        parts = lines(region)
-        if found.marked:
-            tries = [(region, f"the letter {found.rule}")]
+            return NOT_EXTRACTED, "the answer is empty", ""
+        if (whole := self._whole(found.text)) is not None:
+            index, how = whole, "the option's text"
+        elif (odd := self._outside(bare)) is not None:
+            return NOT_EXTRACTED, odd, ""
+        elif (letter := self._by_letter(found)) is not None:
+            certain = found.marked or letter.how >= CLAIMED or len(found.text) <= 30
+            index, how = letter.option, f"the letter {found.rule or 'in the reply'}" if certain else _AMONG
+            rest = f"{found.text[letter.end :]}\n{rest}"
         else:
-            last = found.last or ("" if _LISTED.match(parts[-1]) else parts[-1])
-            claims = any(one.how == CLAIMED for one in self.letters.items(region))
-            reply = ("" if listed and not claims else region, "the letter in the reply")
-            tries = [(last, "the letter in the conclusion"), reply]
-            tries = tries[::-1] if claims and not found.last else tries
-        for part, how in tries:
-            if (index := self._by_letter(part)) is not None:
-                if (
-                    index >= 0
-                    and found.marked
-                    and {one.option for one in self.letters.items(found.after) if one.how == CLAIMED}
-                    - {index}
-                ):
-                    return NOT_EXTRACTED, "another option is called right after the answer"
-                return (
-                    (index, how) if index >= 0 else (index, "letters that differ, or another option's text")
-                )
-        if listed:
-            return NOT_EXTRACTED, "it lists several options"
-        return self._by_name(found, region)
+            (index, how), rest = self._by_name(found), text
+        if index == NOT_EXTRACTED:
+            return index, "no single option's letter or text as the answer", ""
+        if doubt := self._doubt(text, found, index):
+            return NOT_EXTRACTED, doubt, ""
+        return index, how, rest
+
+    def hints(self, text: str, option: int) -> bool:
+        """Whether a text has an option's letter or a word that only this option has."""
+        words = read(plain(text[:MOST_CHARACTERS])).tokens
+        return bool(self._own(words, option)) or option in {one.option for one in self.letters.items(text)}
+
+    def _own(self, words: Sequence[str], option: int) -> bool:
+        """Whether words have one that only this option has."""
+        others = {token for at, one in enumerate(self.options) if at != option for token in one.tokens}
+        own = {
+            token
+            for token in self.options[option].tokens
+            if token not in others and (len(token) > 2 or token.isdigit())
+        }
+        return any(
+            word.startswith(token) or (len(word) > 3 and token.startswith(word))
+            for word in words
+            for token in own
+        )
+
+    def _doubt(self, text: str, found: Said, chosen: int) -> str:
+        """Why a choice is not certain; "" where it is."""
+        if _STRUCK.search(text) or (not found.marked and _TICKED.search(text)):
+            return "options are struck out or ticked"
+        changed = found.rule.startswith("a change of mind") or last_revision(found.before)
+        earlier = [] if changed else [one for one in self.letters.items(found.before) if one.how == CLAIMED]
+        later = [
+            one
+            for one in self.letters.items(found.after)
+            if one.how == CLAIMED or not self._own(self._around(found.after, one), one.option)
+        ]
+        if {one.option for one in earlier + later} - {chosen}:
+            return "another option is named as the answer too"
+        return ""
 
     def _holds(self, text: str) -> bool:
         """Whether a text names an option by its letter or its words."""
@@ -149,51 +177,45 @@ class _Reader:
             return _SEVERAL
         return None
 
-    def _by_letter(self, text: str) -> int | None:
-        """The option whose letter a text gives; NOT_EXTRACTED where letters differ, None where there is none."""
+    def _by_letter(self, found: Said) -> Item | None:
+        """The letter that a reply gives; an item of no option where letters differ, None where there is none."""
+        text = found.text
         items = self.letters.items(text)
         named = [one for one in items if one.how > LONE]
-        if not named:
+        if not named and (
+            len(text) > 60 or not items or not (found.marked or text[items[0].start].isascii())
+        ):
             return None
-        if len({one.option for one in items}) == 1:
-            asked = "?" in text[named[0].end : named[0].end + 3]
-            return NOT_EXTRACTED if asked or self._clashes(text, named[0]) else named[0].option
-        pairs = [
-            (one, two) for one, two in pairwise(items) if one.option != two.option and joined(text, one, two)
-        ]
-        claimed = {
-            one.option for one in items if one.how == CLAIMED and all(one not in pair for pair in pairs)
-        }
-        opens = (
-            items[0].how == OPENS
-            and all(items[0] not in pair for pair in pairs)
-            and last_revision(text) is None
+        claimed = [one for one in items if one.how >= CLAIMED]
+        if not claimed and (found.marked or len(text) <= 60 or not text[items[-1].end :].strip(" .。)")):
+            claimed = named or items
+        one = claimed[0] if claimed else items[0]
+        paired = any(one in pair and joined(text, *pair) for pair in pairwise(items))
+        several = len({each.option for each in (claimed if one.how == CLAIMED else items)}) > 1
+        words = self._around(text, one)
+        others = any(self._own(words, at) for at in range(len(self.options)) if at != one.option)
+        clash = (
+            "?" in text[one.end : one.end + 3]
+            or self.letters.cues.offers(read(text[one.end : one.end + 12]).tokens[:1], "")
+            or (others and not self._own(words, one.option))
         )
-        found = claimed | {items[0].option} if opens else claimed
-        if len(claimed) == 1 or opens:
-            unclear = len(found) > 1 or (opens and self._clashes(text, items[0]))
-            return NOT_EXTRACTED if unclear else found.pop()
-        end = self.letters.items(lines(text)[-1]) if len(lines(text)) > 1 and not pairs else []
-        last = {one.option for one in end if one.how > LONE}
-        return last.pop() if len(last) == 1 and not claimed else NOT_EXTRACTED
+        behind = text[one.end :].lstrip(" .):,")
+        opens = one.how == OPENS and len(text) > 60 and behind[:1] not in ("\n", "")
+        if opens and not behind.casefold().startswith(self.letters.texts[one.option]):
+            clash = True
+        if not claimed or paired or several or clash:
+            return one._replace(option=NOT_EXTRACTED)
+        return one
 
-    def _clashes(self, text: str, one: Item) -> bool:
-        """Whether another option's text follows a letter directly, and not its own."""
-        following = next((item.start for item in self.letters.items(text) if item.start > one.end), len(text))
-        rest = read(next(iter(lines(text[one.end : following].lstrip(" ).:]、"))), ""))
-        own = mentions(rest, [self.options[one.option]])
-        return (
-            len(rest.tokens) <= 8
-            and not own
-            and any(
-                mentions(rest, [option]) for place, option in enumerate(self.options) if place != one.option
-            )
-        )
+    def _around(self, text: str, one: Item) -> list[str]:
+        """The words of the sentence in which a letter stands."""
+        head, tail = lines(text[: one.start]), lines(text[one.end :].lstrip(" ).:]、"))
+        before = head[-1] if head and not text[: one.start].rstrip(" (*").endswith((".", "\n")) else ""
+        return read(f"{before} {tail[0] if tail else ''}").tokens
 
-    def _by_name(self, found: Said, region: str) -> tuple[int, str]:
-        """The option whose text a reply gives as its answer."""
-        verdicts = [one.judge(found) for one in self.names]
-        given = [index for index, verdict in enumerate(verdicts) if verdict.label == "correct"]
+    def _by_name(self, found: Said) -> tuple[int, str]:
+        """The option whose text a reply gives as its answer, and no other's."""
+        given = [index for index, one in enumerate(self.names) if one.judge(found).label == "correct"]
         given = [
             one
             for one in given
@@ -201,30 +223,14 @@ class _Reader:
                 one != two and mentions(read(self.options[two].text), [self.options[one]]) for two in given
             )
         ]
-        if len(given) == 1 and not found.marked and self._beside(given[0], read(region)):
-            parts = [self.names[given[0]].sentence(part) for part in lines(region)]
-            given = (
-                given
-                if any(one.verdict.label == "correct" and (one.bare or one.about) for one in parts)
-                else []
-            )
-        letters = {one.option for one in self.letters.items(region)}
-        if len(given) == 1 and (not letters or given[0] in letters):
-            return given[0], "the option's text in the answer"
-        whole = read(region).tokens
-        own = [{token for token in option.tokens if len(token) > 3} for option in self.options]
-        sharing = [
-            index
-            for index, tokens in enumerate(own)
-            if any(sum(token in other for other in own) == 1 for token in tokens & set(whole))
-        ]
-        if not given and len(region) <= 60 and len(letters) == 1 and not sharing and "?" not in region:
-            return letters.pop(), "the only letter that stands alone"
-        if len(whole) <= 8 and not given:
-            denied = self.names[0].cues.denies(whole, region) or "?" in region
-            if len(sharing) == 1 and not letters and not denied and verdicts[sharing[0]].label == "undecided":
-                return sharing[0], "a word that only one option has"
-        return NOT_EXTRACTED, "no single option's letter or text in the answer"
+        letters = {one.option for one in self.letters.items(found.text)}
+        if len(given) != 1 or letters - set(given):
+            return NOT_EXTRACTED, ""
+        parts = [self.names[given[0]].sentence(part) for part in lines(found.text)]
+        bare = found.marked or any(one.verdict.label == "correct" and one.bare for one in parts)
+        if not bare and (self.letters.numeric or self._beside(given[0], read(found.text))):
+            return NOT_EXTRACTED, ""
+        return given[0], "the option's text" if bare else _AMONG
 
     def _beside(self, chosen: int, reading: Reading) -> bool:
         """Whether another option's text stands in a reply, undenied and not inside the chosen one's."""

@@ -37,7 +37,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return _choice(sample, answer.text, language)
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    holds = _has_number if kind == "number" else None
+    holds = {"number": _has_number, "text": bool}.get(kind)
     found = said(answer.text, sample.input, holds)
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]

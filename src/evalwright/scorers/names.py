@@ -110,6 +110,13 @@ class Names:
         if self.is_target(said.text) and not said.after and not said.before:
             return correct(f"'{_shown(said.text)}' is a target as written")
         verdict = self._items(said.text) or self._sentences(said)
+        reading = self._read(said.text)
+        if (
+            verdict.label == "incorrect"
+            and not self._mentions(reading)
+            and self.cues.denies(reading.tokens, said.text)
+        ):
+            return undecided("something is denied, and no target is named")
         if said.marked and verdict.label != "undecided":
             if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
                 return undecided(f"{verdict.why}, and something else after it")

@@ -24,7 +24,7 @@ _ALIKE = str.maketrans("إآا", "أأأ")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
     "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
-    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
 ]  # fmt: skip
 """Scripts: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"

@@ -306,6 +306,7 @@ class Numbers:
             self._unknown(beside)
             <= (_MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word)
             and not other
+            and (state == "right" or not self._in_passing(text, one))
         ):
             if state == "right":
                 return correct(f"{shown} is the target number")
@@ -321,6 +322,15 @@ class Numbers:
             ):
                 return incorrect(f"{shown} is another number")
         return undecided(f"{shown}, and words that may say what else it counts")
+
+    def _in_passing(self, text: str, one: Number) -> bool:
+        """Whether a number stands in brackets, or in words that are not the whole answer, so that another may be meant."""
+        alone = not text[: one.start].strip() and not text[one.end :].strip(" .。")
+        others = {
+            other.value for other in find_numbers(text, self.language) if other.end <= one.start
+        } - self.asked
+        inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
+        return inside or (one.word and not alone) or bool("=" not in text and others - {one.value})
 
     def _other_form(self, shown: str) -> bool:
         """Whether a right number only repeats the question, or is not in the form that it asks for."""

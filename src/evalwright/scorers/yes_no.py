@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from evalwright.scorers.match import FUNCTION, read
-from evalwright.scorers.text.cues import cues, opening, words
+from evalwright.scorers.text.cues import cues, last_revision, opening, words
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
@@ -47,14 +47,14 @@ def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
 def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -> Verdict:
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
-    if said.rule.startswith("a change of mind") and _explicit(cue := said.rule.rpartition(": ")[2], language):
-        text = f"{cue}, {text}"
+    if said.rule.startswith("a change of mind"):
+        return undecided("a change of mind")
     parts = lines(text)
     if not parts or "?" in parts[0]:
         return undecided("no answer, or a question")
     question = _WHETHER.sub(" ", question[:600])
     asked = read(plain(question)).tokens
-    first = _explicit(parts[0], language) or _echo(_clause(parts[0]), language)
+    first = _explicit(parts[0], language) or _echo(parts[0], language)
     if first and cues(language).denies(asked, question):
         affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
         return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
@@ -63,7 +63,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     side = first or _explicit(parts[-1], language) or (next(iter(restated)) if len(restated) == 1 else "")
     if not side:
         return undecided("no explicit yes or no")
-    if (sides | restated) - {side}:
+    known = {token for token in read(text).tokens if token not in ("si", "no") or language[:2] == "en"}
+    against = words("no", language) | words("false", language) if side == "yes" else words("yes", language)
+    if (sides | restated) - {side} or known & (against | cues(language).turns) or last_revision(text):
         return undecided("both yes and no")
     return _against(target, side)
 
@@ -102,7 +104,7 @@ def _explicit(text: str, language: str, whole: bool = False) -> str:
     clause = fold(_clause(text.strip()).casefold()).split()
     return (
         side
-        if tokens[start] in words(side) - {"si", "no", "a", "la", "ni"}
+        if tokens[start] not in cues(language).negations | {"si", "la"}
         or len(clause) <= start + 1
         or len(tokens) < 3
         else ""

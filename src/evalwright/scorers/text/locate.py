@@ -24,6 +24,7 @@ MOST_CHARACTERS = 8000
 _QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _CUT = re.compile(
     rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?: ?\d{{1,3}})?[:：]\s"
+    rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
@@ -69,7 +70,7 @@ _SELF = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
 """An "A:" that is no option."""
 _SKIPPED = " \t\r\n:：*_=>→"
 _JUDGED = re.compile(
-    rf"[\"'“(*]{{0,3}}(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
+    rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
 )
 """What a sentence about an answer goes on with, where it does not give it: "the answer is correct"."""
@@ -123,14 +124,12 @@ def said(reply: str, question: str = "", holds: Callable[[str], bool] | None = N
     for claim in sorted(_claims(text), key=lambda one: (one.start, one.place), reverse=True)[:_MOST_CLAIMS]:
         raw, more = text[claim.start : claim.end].strip(), ""
         line = plain(raw).strip()
-        if not any(map(str.isalnum, line)) or (holds is not None and not holds(line)):
+        if not (any(map(str.isalnum, line)) if holds is None else holds(line)):
             continue
         if claim.rule.startswith("after") and claim.rule[-2:-1] not in ":：#\n" and len(line.split()) > 6:
             parts = sentences(line)
             line, more = parts[0], " ".join(parts[1:])
         after, before = f"{more}\n{plain(text[claim.end :])}".strip(), plain(text[: claim.place]).strip()
-        if not claim.rule.startswith("after"):
-            after = before = ""
         found = Said(line, claim.rule, True, after, bold, before=before, raw=raw)
         break
     found = _revised(found, holds)

@@ -67,6 +67,8 @@ _SIGNED = re.compile(
     r"[√π∞^±<>≤≥]|\\\\(?:sqrt|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
 )
 """What makes a number a part of a formula."""
+_SHAPE = re.compile(r"\\pm|\\le|\\ge|\\cup|\\in|[<>,;\[{](?![^{}]{0,9}\})")
+"""What makes an answer several numbers, an interval or a set."""
 _ABOUT = re.compile(r"\\approx|≈|\\simeq|~")
 
 
@@ -123,7 +125,7 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
         return (
             correct(f"'{raw.strip()[:60]}' gives the target number")
             if told
-            else _another(raw, said, alone=True)
+            else _another(raw, said, targets, alone=True)
         )
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
@@ -135,12 +137,14 @@ def judge_formula(said: Said, targets: tuple[str, ...], question: str, language:
                 if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
                     return undecided(f"'{part[:60]}' is equal to the target, in another form")
                 return correct(f"'{part[:60]}' is the target formula")
-    return _another(raw, said, alone=alone and False in found)
+    return _another(raw, said, targets, alone=alone and False in found)
 
 
-def _another(raw: str, said: Said, *, alone: bool) -> Verdict:
-    """No target was found: is it surely another answer?"""
-    if alone and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
+def _another(raw: str, said: Said, targets: tuple[str, ...], *, alone: bool) -> Verdict:
+    """No target was found: is it surely another answer? A number in words, or a set for a pair of equations, is not compared."""
+    shapes = {frozenset(_SHAPE.findall(latex(one))) for one in (raw, *targets)}
+    alike = len(shapes) == 1 and any(map(str.isdigit, raw))
+    if alone and alike and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
         return incorrect(f"'{raw.strip()[:60]}' is another answer")
     return undecided("a formula in another form")
 
