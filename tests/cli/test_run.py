@@ -174,7 +174,7 @@ def test_settings_over_a_task() -> None:
         (("-T", "dataset.pth=x"), "unknown key `pth`"),
         (("-T", "dataset"), "-T takes key=value"),
         (("-T", "dataset.path=none.jsonl"), "none.jsonl"),
-        (("-T", "scorers.exact.x=1"), "Unknown scorer of the task 'exact'. Did you mean 'exact-match'?"),
+        (("-T", "scorers.exact.x=1"), "Unknown scorer 'exact' of the task. Did you mean 'exact-match'?"),
     ):
         done = typed("run", "questions.yaml", *ECHO, *flags)
         assert done.code == 2, flags

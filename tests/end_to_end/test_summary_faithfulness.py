@@ -184,7 +184,7 @@ def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
         assert len(server.received) == before
     assert again.data["usage"]["stored"] == 3
     plain = run_of(roles={"judge": open_model("overlap/strict")}, name="plain")
-    with pytest.raises(UsageError, match="one of classify, generate; 'e' can do: embed"):
+    with pytest.raises(UsageError, match="can do: classify or generate; 'e' can do: embed"):
         score_run(plain, roles={"judge": ScriptedModel("x", name="e", abilities=["embed"])}, name="unable")
     assert score_run(plain, name="plain-again").tasks[0].as_dict() == plain.tasks[0].as_dict()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.registry import Column, compute, metric, registry
+from evalwright.metrics.registry import Column, check_scorer, compute, metric, registry, usual_metric
 from evalwright.statistics import Estimate, mean_interval
 
 
@@ -29,3 +29,27 @@ def test_unknown_names_come_with_the_closest() -> None:
         compute("acuracy", Column(np.ones(1), {}))
     with pytest.raises(UnknownName, match="'level'"):
         compute("accuracy", Column(np.ones(1), {}), {"levle": 0.9})
+
+
+@pytest.mark.parametrize(
+    ("kind", "scorer", "message"),
+    [
+        ("handled", "exact-match", "needs scores of the scorer stress"),
+        ("bleu", "final-answer", "needs scores of the scorer bleu"),
+        ("accuracy", "bleu", "use the metric 'bleu'"),
+        ("accuracy", "words", "use the metric 'mean'"),
+    ],
+)
+def test_a_metric_is_refused_with_a_scorer_that_it_cannot_be_made_of(
+    kind: str, scorer: str, message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_scorer(kind, scorer)
+
+
+def test_scorers_have_their_usual_metric() -> None:
+    kinds = ("bleu", "reward", "words", "judge-rubric", "exact-match")
+    assert [usual_metric(kind, {}) for kind in kinds] == ["bleu", "mean", "mean", "accuracy", "accuracy"]
+    assert usual_metric("reward", {"range": [-25, 0]}) == "accuracy"
+    for kind, scorer in (("chrf", "chrf++"), ("accuracy", "reward"), ("handled", "a-scorer-of-somebody")):
+        check_scorer(kind, scorer)

@@ -91,7 +91,7 @@ def test_a_failed_draw_or_reward_is_a_failure_of_the_sample_and_the_others_are_f
     ("options", "message"),
     [
         ({}, "needs the option 'by'"),
-        ({"by": "rewards"}, "one of reward, judge, log-probability, or a scorer"),
+        ({"by": "rewards"}, "Known: reward, judge, log-probability, and scorers"),
         ({"by": "log-probability", "role": "judge"}, "with reward and judge only"),
         ({"by": {"scorer": "instruction"}}, "Did you mean 'instructions'"),
         ({"by": "reward", "n": True}, "a whole number from 2 to"),

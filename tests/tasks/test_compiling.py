@@ -242,9 +242,9 @@ BAD = [
         OPEN + "scorers:\n  - exact-macth\n",
         "task.yaml:4: Unknown scorer 'exact-macth'. Did you mean 'exact-match'?",
     ),
-    ("an unknown option", OPEN + "scorers: [{exact-match: {lenient: true}}]\n", "Unknown option of the scorer 'exact-match' 'lenient'."),
+    ("an unknown option", OPEN + "scorers: [{exact-match: {lenient: true}}]\n", "Unknown option 'lenient' of the scorer 'exact-match'."),
     ("an unknown metric", OPEN + "metrics: [acuracy]\n", "task.yaml:3: Unknown metric 'acuracy'. Did you mean 'accuracy'"),
-    ("an unknown metric option", OPEN + "metrics: [{accuracy: {per: x}}]\n", "Unknown option of the metric 'accuracy' 'per'."),
+    ("an unknown metric option", OPEN + "metrics: [{accuracy: {per: x}}]\n", "Unknown option 'per' of the metric 'accuracy'."),
     (
         "a metric over no scorer",
         OPEN + "metrics: [{accuracy: {scorer: exact}}]\n",

@@ -50,7 +50,7 @@ def test_scorers_and_metrics_by_name(load: Load, write: Write) -> None:
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
-        ({"scorers.lose.x": 1}, UnknownName, "Unknown scorer of the task 'lose'. Did you mean 'loose'?"),
+        ({"scorers.lose.x": 1}, UnknownName, "Unknown scorer 'lose' of the task. Did you mean 'loose'?"),
         ({"metrics.acuracy.level": 0.9}, UnknownName, "Did you mean 'accuracy'"),
         ({"scorers.loose": 3}, TaskError, "takes options, such as scorers.loose.option=value"),
         ({"scorers.loose.ignore_cas": True}, UsageError, "Did you mean 'ignore_case'"),

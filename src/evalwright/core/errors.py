@@ -33,12 +33,13 @@ class ConfigurationError(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that nothing carries. The message ends with the closest known names."""
+    """A name that nothing carries. kind: of what, as in "option of the scorer 'numeric'". The message ends with the closest known names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         self.name = name
         self.suggestions = closest(name, known)
-        message = f"Unknown {kind} '{name}'."
+        what, within, whole = kind.partition(" of ") if " of " in kind else kind.partition(" in ")
+        message = f"Unknown {what} '{name}'{within}{whole}."
         if self.suggestions:
             message += f" Did you mean {_or_list(self.suggestions)}?"
         super().__init__(f"{message} {hint}".rstrip())
@@ -237,10 +238,11 @@ class RequestFailed(EvalwrightError):
         self.party = failure.party
 
 
-def closest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Up to `most` known names that look like `name`, best first."""
+def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
+    """Up to `most` known names that look like `name`, best first; before them those that have it as a word ("f1": "token-f1")."""
     table = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
+    found = sorted(key for key in table if "-" in key and name.lower() in key.split("-"))[:most]
+    found = found or get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
     if not found:
         found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[:most]
     return [table[key] for key in found]

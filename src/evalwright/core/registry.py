@@ -35,6 +35,7 @@ class Registry(Generic[Function]):
         self._built_in = dict(built_in)
         self._check = check
         self._found: dict[str, Function] = {}
+        self._registered: set[str] = set()
 
     def register(self, name: str, function: Function) -> Function:
         """Add a function; raises ConfigurationError where its signature does not fit."""
@@ -44,11 +45,16 @@ class Registry(Generic[Function]):
             )
         self._check(name, function)
         self._found[name] = function
+        self._registered.add(name)
         return function
 
     def names(self) -> list[str]:
         """All names, sorted."""
         return sorted({*self._found, *self._built_in, *(point.name for point in self._points())})
+
+    def is_built_in(self, name: str) -> bool:
+        """Whether the name is the package's own, and nobody has registered another function under it."""
+        return name in self._built_in and name not in self._registered
 
     def get(self, name: str) -> Function:
         """The function of that name; raises UnknownName with the closest ones."""

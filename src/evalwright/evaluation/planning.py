@@ -366,7 +366,7 @@ def check_able(scorer: Scorer, model: Model) -> None:
 def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) -> None:
     if able and not able & model.abilities:
         raise AbilityError(
-            f"The {kind} '{name}' needs a model that can do one of {', '.join(sorted(able))}; "
+            f"The {kind} '{name}' needs a model that can do: {' or '.join(sorted(able))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
         )
 

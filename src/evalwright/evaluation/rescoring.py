@@ -21,6 +21,7 @@ from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
+from evalwright.metrics.registry import usual_metric
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -50,7 +51,7 @@ def score_run(
 
     scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
     scorers score with these again, with options that override theirs; other scores and the metrics stay. With other scorers, the
-    metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
+    metrics are the usual one (mostly `accuracy`) over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     dialect: `task_root` and `trust`, where tasks of another framework are scored by Python beside their files; what the run
@@ -192,7 +193,8 @@ def _scorers(
         scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
     scorers = [bind(kind, options) for kind, options in _entries(wanted)]
-    metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
+    usual = usual_metric(scorers[0].kind, scorers[0].options)
+    metrics = [MetricSpec(usual, usual, scorers[0].name)]
     metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
     return scorers, metrics
 

@@ -46,7 +46,7 @@ from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
@@ -428,7 +428,9 @@ async def score_answer(
             if isinstance(score, Undecided):
                 undecided[scorer.name] = score
             elif not isinstance(score, NoScore):
-                bounded = [one.label for one in metrics if one.scorer == scorer.name and one.kind in BOUNDED]
+                bounded = [
+                    one.label for one in metrics if one.scorer == scorer.name and one.kind in OF_BOUNDED
+                ]
                 scores[scorer.name] = checked_score(score, scorer.name, sample.id, bounded)
         except RequestFailed as error:
             failures[scorer.name] = error.failure

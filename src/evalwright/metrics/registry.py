@@ -26,9 +26,25 @@ LOWER_IS_BETTER = frozenset({
 BOUNDED = frozenset({
     "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "chance-normalised", "citation-f1",
     "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
-    "macro", "macro-f1", "null-weighted-f1", "outcome-share", "part-mean", "stress-share",
+    "macro", "macro-f1", "maj@k", "null-weighted-f1", "outcome-share", "part-mean", "pass@k", "pass^k", "stress-share",
 })  # fmt: skip
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
+
+OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
+"""Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
+
+_USUAL = {
+    "bleu": "bleu", "chrf": "chrf", "chrf++": "chrf++", "perplexity": "word-perplexity", "reward": "mean", "ter": "ter",
+    "words": "mean",
+}  # fmt: skip
+"""By scorers whose scores need not be between 0 and 1: their metric, where a task names none."""
+
+_MADE_OF = {
+    "auroc": ("classification",), "bits-per-byte": ("likelihood", "perplexity"), "bleu": ("bleu",),
+    "byte-perplexity": ("likelihood", "perplexity"), "chrf": ("chrf", "chrf++"), "chrf++": ("chrf++",), "handled": ("stress",),
+    "stress-share": ("stress",), "ter": ("ter",), "token-perplexity": ("likelihood", "perplexity"), "word-perplexity": ("perplexity",),
+}  # fmt: skip
+"""Metrics that read parts which, of the scorers of this package, only these give."""
 
 
 MEANS = frozenset({"accuracy", "exact-match", "hallucination-rate", "mean"})
@@ -211,7 +227,9 @@ def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, 
 
 
 _DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
-SUMMED = frozenset({*MEANS, *_OF_ITEMS, *_OF_SUMS}) - FAILED_IS_ZERO - _DERIVED
+SUMMED = (
+    frozenset({*MEANS, *_OF_ITEMS, *_OF_SUMS}) - FAILED_IS_ZERO - _DERIVED - {"maj@k", "pass@k", "pass^k"}
+)
 """Metrics that other metrics can be made of."""
 
 
@@ -242,6 +260,27 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
+
+
+def usual_metric(scorer: str, options: Mapping[str, Any]) -> str:
+    """The metric of a scorer, where a task names none."""
+    return "accuracy" if options.get("range") else _USUAL.get(scorer, "accuracy")
+
+
+def check_scorer(kind: str, scorer: str) -> None:
+    """Raise ConfigurationError where the metric `kind` can be made of no scores of the scorer."""
+    from evalwright.scorers.registry import registry as scorers
+
+    of = _MADE_OF.get(kind)
+    if of is not None and scorer not in of and scorers.is_built_in(scorer):
+        raise ConfigurationError(
+            f"The metric '{kind}' needs scores of the scorer {' or '.join(of)}, not of '{scorer}'."
+        )
+    usual = _USUAL.get(scorer, "accuracy")
+    if kind in OF_BOUNDED and usual != "accuracy" and scorer != "reward":
+        raise ConfigurationError(
+            f"'{kind}' is of scores from 0 to 1, and those of the scorer '{scorer}' are not: use the metric '{usual}'."
+        )
 
 
 def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:

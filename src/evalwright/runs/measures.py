@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Groups, is_of_sums
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import Grouped, Record, records_of
 from evalwright.runs.reader import Run
@@ -214,7 +214,7 @@ def matrices(
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
             values = one[task].values
-            if of_scores and metric.kind in BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
+            if of_scores and metric.kind in OF_BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
                 raise RunError(
                     f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
                     "have: it was changed, or another program wrote it."

@@ -146,7 +146,7 @@ def length_bias(
     codes, n_clusters = cluster_codes(ids)
     n = len(design)
     if n < design.shape[1] + 10:
-        raise ValueError(f"{n} complete rows are too few for a regression with {design.shape[1]} columns")
+        raise ValueError(f"{n} verdicts are too few for a regression")
     coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes)
     df = (n if n_clusters is None else n_clusters) - (design.shape[1] if n_clusters is None else 1)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.registry import Setup
@@ -39,8 +39,11 @@ class BestOfN(OfDraws):
 
     def __init__(self, setup: Setup, *, by: Any, n: int = 5, role: str | None = None, of: Any = None) -> None:
         if by not in _WAYS and not isinstance(by, Mapping):
-            raise ConfigurationError(
-                f"The option 'by' of '{self.name}' is one of {', '.join(_WAYS)}, or a scorer such as {{scorer: instructions}}, not {by!r}."
+            raise UnknownName(
+                f"value of the option 'by' of '{self.name}'",
+                str(by),
+                _WAYS,
+                f"Known: {', '.join(_WAYS)}, and scorers such as {{scorer: words}}.",
             )
         if role is not None and by not in ("reward", "judge"):
             raise ConfigurationError(

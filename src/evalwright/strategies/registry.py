@@ -176,5 +176,8 @@ def check_one_of(strategy: str, option: str, value: object, known: Collection[st
     """Raise UnknownName for an option's value that there is not."""
     if value not in known:
         raise UnknownName(
-            f"{option} of the strategy '{strategy}'", str(value), known, f"Known: {', '.join(known)}."
+            f"value of the option '{option}' of '{strategy}'",
+            str(value),
+            known,
+            f"Known: {', '.join(known)}.",
         )

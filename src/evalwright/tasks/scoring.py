@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evalwright.core.errors import UsageError, closest
+from evalwright.core.errors import ConfigurationError, UsageError, closest
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
@@ -36,7 +36,7 @@ DEFAULT_METRICS = {
     "classify": ("accuracy", "balanced-accuracy", "auroc"),
     "given": ("accuracy",),
 }
-"""The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, accuracy."""
+"""The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, that of the first (`usual_metric`)."""
 
 
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
@@ -106,12 +106,14 @@ def metrics_of(
     file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
 ) -> tuple[MetricSpec, ...]:
     """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
-    from evalwright.metrics.registry import check_options
+    from evalwright.metrics.registry import check_options, check_scorer, usual_metric
     from evalwright.metrics.repeats import shown_name
 
     given = file.metrics
     if given is None:
-        names = DEFAULT_METRICS[file.answer.mode] if file.scorers is None else ("accuracy",)
+        names = DEFAULT_METRICS[file.answer.mode]
+        if file.scorers is not None:
+            names = (usual_metric(scorers[0].kind, scorers[0].options),)
         given = [
             schema.MetricUse.model_construct(name=None, use=name, scorer=None, options={}) for name in names
         ]
@@ -134,6 +136,7 @@ def metrics_of(
         options = plain(use.options)
         try:
             check_options(use.use, options)
+            check_scorer(use.use, scorers[columns.index(column)].kind)
             _check_repeats(use.use, options, file.answer.draws, scorers[columns.index(column)])
         except UsageError as error:
             raise document.error(at, str(error)) from None
@@ -151,7 +154,10 @@ def _check_repeats(kind: str, options: Mapping[str, Any], draws: int, scorer: Sc
     if kind in KINDS:
         check_k(kind, options, draws)
     if kind in OF_VOTES:
-        reader(scorer.kind, scorer.options)
+        try:
+            reader(scorer.kind, scorer.options)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"'{kind}' counts answers that are alike. {error}") from None
 
 
 def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:

@@ -192,7 +192,7 @@ def test_never_sends_no_request() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"judges": ["judge"], "judge": "sometimes"}, "Unknown value of the option 'judge' 'sometimes'"),
+        ({"judges": ["judge"], "judge": "sometimes"}, "Unknown value 'sometimes' of the option 'judge'"),
         ({"judges": ["judge", "judge"]}, "names each role once"),
         ({"judges": ["rules"]}, "none of them 'rules'"),
         ({"judges": [3]}, "a list of roles"),

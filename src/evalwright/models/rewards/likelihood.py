@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
 from evalwright.core.requests import Ability, LogLikelihood, Message, Prompt, Request, Reward
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
@@ -28,9 +28,10 @@ _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 
 
 class Way(ABC):
-    """How a reward comes from log-likelihoods. facts: what decides it, beside the model."""
+    """How a reward comes from log-likelihoods. facts: what decides it, beside the model. arguments: those of its own."""
 
     facts: Mapping[str, Any]
+    arguments: tuple[str, ...] = ()
 
     @abstractmethod
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
@@ -65,6 +66,8 @@ class MeanLikelihood(Way):
 
 class Verdict(Way):
     """The log-odds of one verdict against another after a question. What is in braces is filled in once, so that no text fills in another."""
+
+    arguments = ("template", "yes", "no")
 
     def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
         self.template = arguments.text("template", template) or TEMPLATE
@@ -109,7 +112,14 @@ def _around(provider: str, name: str, given: dict[str, Any], way: Way) -> Model:
     from evalwright.models.registry import open_model
 
     revision = given.pop("revision", None)
-    inner = open_model(name if revision is None else f"{name}@{revision}", given)
+    try:
+        inner = open_model(name if revision is None else f"{name}@{revision}", given)
+    except UnknownName as error:
+        if error.name not in given or not way.arguments:
+            raise
+        known = (*way.arguments, *error.suggestions)
+        hint = f"Known: {', '.join(way.arguments)}, and those of '{name}'."
+        raise UnknownName(f"argument of '{provider}' models", error.name, known, hint) from None
     if "log-likelihood" not in inner.abilities:
         raise ConfigurationError(
             f"'{provider}/{name}' needs a model with log-likelihoods, and '{inner.name}' gives none. Reward models with a head are reward/..."

@@ -107,5 +107,7 @@ def _question(part: Sequence[Criterion], shown: Sequence[tuple[str, str]], instr
 def _opinion(criteria: Sequence[Criterion], found: Found, threshold: float) -> Opinion:
     credits = {one.name: one.classes[found[one.name][0]] for one in criteria}
     value = points_of(criteria, credits)
-    told = "; ".join(f"{one.name}: {' - '.join(filter(None, found[one.name]))}" for one in criteria)
+    told = "; ".join(
+        f"{one.name.rstrip('.')}: {' - '.join(filter(None, found[one.name]))}" for one in criteria
+    )
     return Opinion(value, "pass" if value >= threshold else "fail", told, credits)

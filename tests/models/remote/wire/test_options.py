@@ -233,7 +233,7 @@ def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None
         ("openai/gpt-4o-mini", Generate("x", num_beams=4), "does not take num_beams"),
         ("openai/gpt-4o-mini", Generate("x", reasoning_effort="low"), "does not take reasoning_effort"),
         ("openai/gpt-4o-mini", Generate("x", top_logprobs=21), "at most 20 alternatives"),
-        ("openai/o3", Generate("x", reasoning_effort="lowest"), "Unknown level of thinking 'lowest'"),
+        ("openai/o3", Generate("x", reasoning_effort="lowest"), "Unknown level 'lowest' of thinking"),
         ("openai/o3", Generate("x", reasoning_budget=5), "does not take reasoning_budget"),
         ("openai/o3", Generate("x", top_logprobs=1), "takes neither a temperature nor top_logprobs"),
         ("anthropic/claude-opus-4-7", Generate("x", top_k=5), "takes neither a temperature nor top_k"),

@@ -249,7 +249,7 @@ def open_repository(name: str, revision: str | None, needs: str = "config.json")
         except errors.EntryNotFoundError:
             raise ConfigurationError(
                 f"The model '{name}' is not a folder here, is not in the hub's local cache, and the hub cannot be reached "
-                f"({type(unreachable).__name__}). A folder is given by its path, as in 'hf/./{name}'."
+                f"({type(unreachable).__name__}). A folder is given by its path: './{name}' in place of '{name}'."
             ) from unreachable
     # The cache keeps a commit's files in a folder of its name.
     commit = cached.parents[needs.count("/")].name
@@ -274,7 +274,7 @@ def _sentences(name: str, revision: str | None) -> Iterator[None]:
     except errors.RepositoryNotFoundError as error:
         raise ConfigurationError(
             f"There is no repository '{name}' on the hub, or it needs a login, and no folder of that name here. A folder "
-            f"is given by its path, as in 'hf/./{name}'."
+            f"is given by its path: './{name}' in place of '{name}'."
         ) from error
     except errors.RevisionNotFoundError as error:
         raise ConfigurationError(f"The hub repository '{name}' has no revision '{revision}'.") from error
