@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -129,7 +130,8 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
             assert said in " ".join(text.split())
         assert "failed,cut,filtered,refused" in table and ",60,40,20,0," in table
         assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
-        gate = typed("compare", "runs/r", "runs/r", "--fail-if", "n_failed is above 0", "--junit", "gate.xml")
+        shutil.copytree("runs/r", "runs/again")
+        gate = typed("compare", "runs/r", "runs/again", "--fail-if", "n_failed is above 0", "--junit", "gate.xml")
         assert gate.code == 1
         for text in (gate.text, Path("gate.xml").read_text(encoding="utf-8")):
             assert said in " ".join(text.split())

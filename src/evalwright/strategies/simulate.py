@@ -12,7 +12,7 @@ from hashlib import blake2b
 from string import ascii_uppercase
 
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.requests import Ability, Classify, LogLikelihood, Request
+from evalwright.core.requests import Ability, Classify, Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer, Task
@@ -126,7 +126,8 @@ class _Target:
         if isinstance(request, LogLikelihood | Classify):
             return self._likelihood(request, self._place)
         text = self._simulated.text(self._sample, self._right)
-        return Response(text, finish_reason="stop", tokens=(TokenLogProb(text, _LIKELY),))
+        told = isinstance(request, Generate) and request.top_logprobs is not None
+        return Response(text, finish_reason="stop", tokens=(TokenLogProb(text, _LIKELY),) if told else ())
 
     def _likelihood(self, request: LogLikelihood | Classify, place: int) -> Response:
         sample = self._sample

@@ -304,10 +304,20 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
+def _is_token(value: Any) -> bool:
+    """As `TokenLogProb.as_dict` writes it."""
+    if not isinstance(value, list) or not 2 <= len(value) <= 3 or not isinstance(value[0], str):
+        return False
+    others = value[2] if len(value) == 3 else []
+    known = isinstance(others, list) and all(isinstance(one, list) and len(one) == 2 for one in others)
+    return _number(value[1]) and known and all(isinstance(one[0], str) and _number(one[1]) for one in others)
+
+
 _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("text", "reasoning", "finish_reason"), lambda value: isinstance(value, str)),
     **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
     "is_greedy": lambda value: isinstance(value, bool),
+    "tokens": lambda value: isinstance(value, list) and all(_is_token(one) for one in value),
     "values": lambda value: isinstance(value, list) and all(isinstance(one, int | float) for one in value),
     "usage": lambda value: (
         isinstance(value, Mapping)
