@@ -135,7 +135,7 @@ def test_what_cannot_be_used_is_said() -> None:
         verdict_model("demo/small", template="Good?")
     with pytest.raises(ConfigurationError, match="two verdicts"):
         verdict_model("demo/small", yes=" no", no=" no")
-    with pytest.raises(UnknownName, match="argument of 'demo'"):
+    with pytest.raises(UnknownName, match="'devise' of 'verdict' models"):
         open_model("verdict/demo/small", {"devise": "cpu"})
 
 
