@@ -131,7 +131,9 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         assert "failed,cut,filtered,refused" in table and ",60,40,20,0," in table
         assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
         shutil.copytree("runs/r", "runs/again")
-        gate = typed("compare", "runs/r", "runs/again", "--fail-if", "n_failed is above 0", "--junit", "gate.xml")
+        gate = typed(
+            "compare", "runs/r", "runs/again", "--fail-if", "n_failed is above 0", "--junit", "gate.xml"
+        )
         assert gate.code == 1
         for text in (gate.text, Path("gate.xml").read_text(encoding="utf-8")):
             assert said in " ".join(text.split())

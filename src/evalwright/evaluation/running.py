@@ -26,7 +26,6 @@ from evalwright.core.errors import (
     Failure,
     Party,
     RequestFailed,
-    ScoringError,
     StoreError,
 )
 from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of, outcome_of
@@ -46,6 +45,7 @@ from evalwright.evaluation.interruption import cancellable
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
+from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.runs.progress import ProgressReporter, Unfailing
@@ -467,39 +467,6 @@ class _Judges(Ask):
         if (outcome := outcome_of(response)) != ANSWERED:
             raise RequestFailed(failure_of(outcome, role))
         return response
-
-
-_ROUNDING = 1e-9
-"""How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
-
-
-_MOST = 1e100
-"""A score beyond has no square, and so no standard error."""
-
-
-def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] = ()) -> Score:
-    """What a scorer gave of an item, if it is a Score of finite numbers; True and False are 1 and 0.
-
-    bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of the value. Raises ScoringError for a
-    value that none of them can be made of.
-    """
-    who = f"The scorer '{scorer}' on the item '{item}'"
-    if not isinstance(score, Score):
-        raise ScoringError(f"{who} must give a Score, not {type(score).__name__}.")
-    for name, part in (("value", score.value), *score.parts.items()):
-        if not isinstance(part, (int, float)) or not abs(part) <= _MOST:
-            raise ScoringError(
-                f"{who}: the score's {name} must be a finite number up to {_MOST:g}, not {part!r}."
-            )
-    value = float(score.value) if isinstance(score.value, bool) else score.value
-    metric = next((label for label in bounded if label not in score.parts), "")
-    if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
-        raise ScoringError(
-            f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1. Divide them by their greatest value, or "
-            "use a metric without a range, such as 'mean'."
-        )
-    value = min(max(value, 0.0), 1.0) if metric else value
-    return score if value is score.value else replace(score, value=value)
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from evalwright.core.errors import ConfigurationError, ScoringError
@@ -37,7 +38,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return _choice(sample, answer.text, language)
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    holds = {"number": _has_number, "text": bool}.get(kind)
+    holds: Callable[[str], bool] | None = {"number": _has_number, "text": bool}.get(kind)
     found = said(answer.text, sample.input, holds)
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]

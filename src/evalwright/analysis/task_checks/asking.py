@@ -12,7 +12,7 @@ from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.running import checked_score
+from evalwright.evaluation.score_checks import checked_score
 from evalwright.tasks.dialects import is_dialect
 
 Reply = Callable[[int, Request], Response]

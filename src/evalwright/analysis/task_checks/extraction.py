@@ -10,7 +10,7 @@ from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer
-from evalwright.evaluation.running import checked_score
+from evalwright.evaluation.score_checks import checked_score
 from evalwright.runs.reader import Run
 from evalwright.statistics import mean_interval
 from evalwright.tasks.dialects import is_dialect
