@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from evalwright.core.errors import ConfigurationError, ScoringError
@@ -38,7 +38,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return _choice(sample, answer.text, language)
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    holds: Callable[[str], bool] | None = {"number": _has_number, "text": bool}.get(kind)
+    holds = _HOLDS.get(kind)
     found = said(answer.text, sample.input, holds)
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
@@ -85,6 +85,10 @@ def _numbers(text: str, language: str) -> list[Fraction]:
 
 def _has_number(text: str) -> bool:
     return any(map(str.isdigit, text)) or bool(find_numbers(text))
+
+
+_HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bool}
+"""What a place must have to be a claim, by kind."""
 
 
 def _formula(sample: Sample, found: Said, language: str) -> Score | Undecided:

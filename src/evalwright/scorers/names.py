@@ -111,11 +111,8 @@ class Names:
             return correct(f"'{_shown(said.text)}' is a target as written")
         verdict = self._items(said.text) or self._sentences(said)
         reading = self._read(said.text)
-        if (
-            verdict.label == "incorrect"
-            and not self._mentions(reading)
-            and self.cues.denies(reading.tokens, said.text)
-        ):
+        denied = not self._mentions(reading) and self.cues.denies(reading.tokens, said.text)
+        if verdict.label == "incorrect" and denied:
             return undecided("something is denied, and no target is named")
         if said.marked and verdict.label != "undecided":
             if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
