@@ -26,8 +26,7 @@ _YEAR_BEFORE = pattern("year_before")
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
-_ASKED = pattern("asks_for")
-_SHARE_ASKED = pattern("asks_for_a_share")
+_ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _EACH = pattern("each")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
@@ -282,13 +281,11 @@ class Numbers:
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         others = find_numbers(text, self.language)
         start = max([start, *(other.end for other in others if other.end <= one.start)])
-        beyond = text[
-            one.end : min([one.end + 32, *(other.start for other in others if other.start >= one.end)])
-        ]
+        ends = [one.end + 32, *(other.start for other in others if other.start >= one.end)]
+        beyond = text[one.end : min(ends)]
         against = any(self._refused(text, other) for other in others if other.end <= one.start)
         before = [] if against else read(text[max(start, one.start - 30) : one.start]).tokens
-        after = re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0]
-        after = re.sub(r'"[^"]*"?', " ", after.casefold())
+        after = re.sub(r'"[^"]*"?', " ", re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0].casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
         if self.cues.denies(before, signs[0]) or self.cues.denies(read(after).tokens[:3], signs[1]):
             alone = (
@@ -326,11 +323,11 @@ class Numbers:
     def _in_passing(self, text: str, one: Number) -> bool:
         """Whether a number stands in brackets, or in words that are not the whole answer, so that another may be meant."""
         alone = not text[: one.start].strip() and not text[one.end :].strip(" .。")
-        others = {
-            other.value for other in find_numbers(text, self.language) if other.end <= one.start
-        } - self.asked
+        others = {other.value for other in find_numbers(text, self.language) if other.end <= one.start}
         inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
-        return inside or (one.word and not alone) or bool("=" not in text and others - {one.value})
+        return (
+            inside or (one.word and not alone) or bool("=" not in text and others - self.asked - {one.value})
+        )
 
     def _other_form(self, shown: str) -> bool:
         """Whether a right number only repeats the question, or is not in the form that it asks for."""
