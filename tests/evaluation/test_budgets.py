@@ -91,7 +91,7 @@ def test_money_needs_a_price_for_all_who_cost_something() -> None:
         evaluate(quiz(20), models, budget="1 USD")
     with pytest.raises(ConfigurationError, match="price of 'p/two'"):
         evaluate(quiz(20), models, budget="1 USD", price="one=1/2")
-    with pytest.raises(UnknownName, match=r"'p/tow'. Did you mean 'p/two'"):
+    with pytest.raises(UnknownName, match=r"'p/tow' in a price. Did you mean 'p/two'"):
         evaluate(quiz(20), models, budget="1 USD", price=["1/2", "p/tow=1/2"])
     assert not Path("runs").exists()
     for price in (None, "here=1/2"):

@@ -246,7 +246,7 @@ class Anything(dict[str, Sequence[float]]):
     ("target", "text", "kind"),
     [
         ("Paris", "It is Lyon.", "name"),
-        ("12", "It is thirteen.", "number"),
+        ("12", "It is 13.", "number"),
         ("4 July 1776", "5 July 1776", "date"),
         ("yes", "No, it is not.", "yes_no"),
         ("yes", "No.", ""),
