@@ -98,7 +98,7 @@ def test_from_stored_runs() -> None:
         ((*PLAN, "--price", "3"), "IN/OUT"),
         ((*PLAN, "--price", "x/1"), "needs a number, not 'x'"),
         ((*PLAN, "--price", "-1/1"), "cannot be negative"),
-        ((*PLAN, "--price", "echo=1/1"), "model in --price"),
+        ((*PLAN, "--price", "echo=1/1"), "Unknown model 'echo' in --price"),
         ((*PLAN, "--difference", "2"), "2 points are 0.02"),
         ((*PLAN, "--pilot", "0"), "at least 2 items"),
         ((*PLAN, *ECHO), "named twice"),
