@@ -163,7 +163,7 @@ def test_by_name() -> None:
     assert "not a language model" in open_model("scripted/hash").describe()["note"]
     with pytest.raises(UnknownName, match="Did you mean 'echo'"):
         open_model("scripted/ecko")
-    with pytest.raises(UnknownName, match="argument of 'scripted' models"):
+    with pytest.raises(UnknownName, match="argument 'txt' of 'scripted' models"):
         open_model("scripted/echo", {"txt": "x"})
     constants = [open_model("scripted/constant", {"text": text}).fingerprint for text in ("a", "b", "a")]
     assert constants[0] == constants[2] != constants[1]

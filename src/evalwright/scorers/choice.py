@@ -19,6 +19,7 @@ from evalwright.scorers.names import Names
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import MOST_CHARACTERS, Said, lines, said
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
@@ -57,7 +58,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     elif answer.choice is not None:
         predicted, how = answer.choice, "the strategy's choice"
     else:
-        language = str(sample.metadata.get("language") or "en")
+        language = language_of(sample) or "en"
         reader = _Reader(sample.choices, language, sample.input)
         predicted, how, rest = reader.choice(spelled(answer.text))
         if predicted not in (NOT_EXTRACTED, *sample.gold) and (

@@ -11,6 +11,7 @@ from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, last_box, said
 from evalwright.scorers.text.normalise import plain
 
@@ -33,7 +34,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         )
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    language = str(sample.metadata.get("language") or "en")
+    language = language_of(sample) or "en"
     if kind == "choice":
         return _choice(sample, answer.text, language)
     if not sample.targets:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.text.language import base, identify, script_share, speaks
+from evalwright.scorers.text.language import identify, script_share, speaks
+from evalwright.scorers.text.languages import language_of, short_code
 
 
 def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
@@ -13,7 +14,7 @@ def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
     Labels "expected", "another" and "empty" (no letters). parts: "script", the share of letters in the language's script. Read is the answer
     as it is, without its reasoning. Raises ScoringError where no language is named, or it cannot be told.
     """
-    code = expected or str(sample.metadata.get("language") or "")
+    code = language_of(sample, expected)
     if not code:
         raise ScoringError(
             f"The sample '{sample.id}' names no language: set its metadata 'language' or the option 'expected'."
@@ -23,5 +24,5 @@ def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
     right = speaks(answer.text, code)
     if not found:
         return Score(0.0, "empty", "no letters", parts)
-    why = f"'{found}' ({certainty:.0%} of what speaks for any language), asked for '{base(code)}'"
+    why = f"'{found}' ({certainty:.0%} of what speaks for any language), asked for '{short_code(code)}'"
     return Score(float(right), "expected" if right else "another", why, parts)

@@ -6,6 +6,7 @@ from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import said
 from evalwright.scorers.verdict import not_attempted
 
@@ -26,7 +27,7 @@ def numeric(
     no number.
     """
     metadata = sample.metadata
-    language = str(metadata.get("language") or "en")
+    language = short_code(str(metadata.get("language") or "en"))
     goals = goals_of(sample.targets, str(metadata.get("unit") or ""), sample.input, language)
     if not goals:
         raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")

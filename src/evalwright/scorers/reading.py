@@ -23,6 +23,7 @@ from evalwright.scorers.exact_match import normalised
 from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.mathematics import bare, stated
 from evalwright.scorers.text.tokens import fold
@@ -84,7 +85,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     """The letter of the option."""
     place = answer.choice
     if place is None:
-        language = str(sample.metadata.get("language") or "en")
+        language = language_of(sample) or "en"
         place, _how = extract(answer.text, sample.choices, language, sample.input)
     if place == NOT_EXTRACTED:
         return ""
@@ -93,7 +94,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
-    language = str(sample.metadata.get("language") or "en")
+    language = language_of(sample) or "en"
     found = said(answer.text, sample.input, lambda text: bool(find_numbers(text, language)))
     region = found.last or found.text
     numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)

@@ -20,6 +20,7 @@ from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_toler
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
@@ -70,7 +71,7 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
 
 def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     metadata = sample.metadata
-    language = str(metadata.get("language") or "en")
+    language = short_code(str(metadata.get("language") or "en"))
     kind = str(metadata.get("answer_type") or "")
     parts = str(metadata.get("parts") or "full")
     if parts not in PARTS:

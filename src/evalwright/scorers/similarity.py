@@ -21,6 +21,7 @@ from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
+from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.token_f1 import overlap, words
@@ -94,7 +95,7 @@ async def similarity(
     measured = [
         _measured(target, text, cosine) for target, cosine in zip(sample.targets, cosines, strict=True)
     ]
-    language = str(sample.metadata.get("language") or "en")
+    language = language_of(sample) or "en"
     against = [conflict(target, text, sample.input, language) for target in sample.targets]
     if (refused := not_the_answer(sample, answer)) is not None:
         against = [(refused.explanation, isinstance(refused, Score))] * len(sample.targets)

@@ -73,7 +73,7 @@ class HhemModel(LocalJudge):
         }
         if facts["foundation"] not in (None, *FOUNDATIONS):
             facts["architecture"] = dict(self._architecture)
-        self.settle(facts, dtype, device, batch_size, chunk, max_length)
+        self.settle(facts, dtype, device, batch_size, chunk, max_length, tokenizer=self._tokenizer_source)
 
     def check(self) -> None:
         """As for other judges; of weights only safetensors are read."""

@@ -5,23 +5,22 @@ A judge gives a network (`network.py`), which encodes a pair and reads P(support
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError
+from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response, Usage
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import fingerprint_of
 from evalwright.models.judges.chunking import NoChunkFits, chunks, read_chunking
-from evalwright.models.local.files import weight_files
-from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
+from evalwright.models.local.hf.options import as_count
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.network_model import NetworkModel
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
-    from evalwright.models.local.hf.batching import BatchRunner
+    from evalwright.models.local.hf.source import Checkpoint
 
 _ROUGHLY = 512
 """From about this length on, attention costs more than the rest, so long pairs go in smaller batches."""
@@ -35,7 +34,7 @@ class Encoded:
     types: tuple[int, ...] | None = None
 
 
-class LocalJudge(LocalModel):
+class LocalJudge(NetworkModel["PairNetwork", float]):
     """Base of the judges that a transformers network is. Its `values` are (P(not supported), P(supported)).
 
     A subclass calls `settle` with what names it and the common arguments, and gives the network in `_open`.
@@ -43,15 +42,10 @@ class LocalJudge(LocalModel):
     """
 
     abilities: frozenset[Ability] = frozenset({"classify"})
-    heavy = True
 
     def __init__(self, provider: str, name: str, revision: str | None) -> None:
-        require_libraries()
-        self._provider = provider
-        self.name = f"{provider}/{name}" + (f"@{revision}" if revision else "")
+        super().__init__(provider, name, revision)
         self._source = find_source(name, None if revision is None else str(revision))
-        self._network: PairNetwork | None = None
-        self._batcher: BatchRunner[float] | None = None
 
     def settle(
         self,
@@ -64,15 +58,15 @@ class LocalJudge(LocalModel):
         *,
         window: int | None = None,
         piece: int | None = None,
+        tokenizer: Checkpoint | None = None,
     ) -> None:
         """Check the common arguments and fix the fingerprint. Raises ConfigurationError.
 
         facts: what beside the checkpoint and the arguments decides the answers; recorded. window, piece: what the
-        checkpoint itself says.
+        checkpoint itself says. tokenizer: where it is from another checkpoint.
         """
-        self.device = resolve_device(str(device))
-        self.dtype = resolve_dtype(dtype, self.device, self._source.config)
-        self._batch_size = None if batch_size == "auto" else as_count("batch_size", batch_size)
+        sources = (self._source,) if tokenizer is None else (self._source, tokenizer)
+        self.settle_network(sources, dtype, device, batch_size)
         self._chunk = read_chunking(chunk)
         self._window = window if max_length is None else as_count("max_length", max_length)
         self._piece = (
@@ -91,53 +85,16 @@ class LocalJudge(LocalModel):
             }
         )
 
-    @abstractmethod
-    def _open(self) -> PairNetwork:
-        """Load the network. Raises ConfigurationError or ModelError."""
-
     def describe(self) -> dict[str, Any]:
         """Checkpoint, revision, and everything else that decides the answers."""
         return {
             **super().describe(),
-            "backend": "transformers",
-            "architecture": next(iter(self._source.config.get("architectures") or []), None),
-            "revision": self._source.revision,
-            "dtype": self.dtype,
-            "device": self.device,
             "chunk": self._chunk,
             "chunk_size": self._piece,
             "window": self._window,
             "values": ["not supported", "supported"],
             **self._facts,
         }
-
-    def check(self) -> None:
-        """Raise where the files show that the judge cannot be used; nothing is loaded."""
-        if self._source.folder and not weight_files(self._source.folder):
-            raise ConfigurationError(
-                f"The model folder '{self._source.where}' has no weights (*.safetensors)."
-            )
-
-    def load(self) -> None:
-        """Load weights and tokenizer."""
-        if self._network is None:
-            from evalwright.models.local.hf.batching import BatchRunner
-
-            self._network = self._open()
-            for source in (self._source, getattr(self, "_tokenizer_source", None)):
-                if source is not None:
-                    source.require_unchanged()
-            self._batcher = BatchRunner(
-                self._batch_size, self._network.budget if self._batch_size is None else 1 << 62
-            )
-
-    def unload(self) -> None:
-        """Free the weights; the judge can be loaded again."""
-        if self._network is not None:
-            from evalwright.models.local.hf.batching import free_memory
-
-            self._network = self._batcher = None
-            free_memory()
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield each pair's answer when the last of its chunks is done, longest pairs first."""

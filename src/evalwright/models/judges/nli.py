@@ -64,7 +64,8 @@ class NliModel(LocalJudge):
             "supported_class": names[self._class],
         }
         window = window_of(source.config, self._tokenizer_source.tokenizer_config)
-        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window)
+        tokens = self._tokenizer_source
+        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window, tokenizer=tokens)
 
     def _open(self) -> PairNetwork:
         from evalwright.models.judges.network import classifier

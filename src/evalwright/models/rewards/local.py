@@ -5,20 +5,17 @@ A backend gives a network (`Network`), which encodes a request and reads the val
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError
+from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import Ability, Message, Prompt, Request, Reward
 from evalwright.core.responses import Response, Usage
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.base import fingerprint_of
 from evalwright.models.judges.judge import Encoded
-from evalwright.models.local.files import weight_files
-from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
+from evalwright.models.local.network_model import NetworkModel
 
 if TYPE_CHECKING:
-    from evalwright.models.local.hf.batching import BatchRunner
     from evalwright.models.local.hf.source import Checkpoint
 
 Texts = tuple[Encoded, ...]
@@ -37,22 +34,13 @@ class Network(Protocol):
         """The values of each request of a batch, the reward first. No request's values depend on its company."""
 
 
-class LocalReward(LocalModel):
+class LocalReward(NetworkModel[Network, tuple[float, ...]]):
     """Base of the rewards that a network in this process gives.
 
     A subclass calls `settle` with what names it and the common arguments, and gives the network in `_open`.
     """
 
     abilities: frozenset[Ability] = frozenset({"reward"})
-    heavy = True
-
-    def __init__(self, provider: str, name: str, revision: str | None) -> None:
-        require_libraries()
-        self._provider = provider
-        self.name = f"{provider}/{name}" + (f"@{revision}" if revision else "")
-        self._network: Network | None = None
-        self._batcher: BatchRunner[tuple[float, ...]] | None = None
-        self._sources: tuple[Checkpoint, ...] = ()
 
     def settle(
         self,
@@ -68,10 +56,7 @@ class LocalReward(LocalModel):
         facts: what beside the checkpoints and arguments decides the values; recorded. sources: the weights first. window: tokens that a text
         may have, None where nothing limits them.
         """
-        self._sources = tuple(sources)
-        self.device = resolve_device(str(device))
-        self.dtype = resolve_dtype(dtype, self.device, sources[0].config)
-        self._batch_size = None if batch_size == "auto" else as_count("batch_size", batch_size)
+        self.settle_network(sources, dtype, device, batch_size)
         self.window = window
         self._facts = dict(facts)
         identity = {
@@ -81,48 +66,9 @@ class LocalReward(LocalModel):
         }
         self.fingerprint = fingerprint_of({"backend": self._provider, **identity, **self._facts})
 
-    @abstractmethod
-    def _open(self) -> Network:
-        """Load the network. Raises ConfigurationError or ModelError."""
-
     def describe(self) -> dict[str, Any]:
         """Checkpoint, revision, and everything else that decides the values."""
-        first = self._sources[0]
-        return {
-            **super().describe(),
-            "backend": "transformers",
-            "architecture": next(iter(first.config.get("architectures") or []), None),
-            "revision": first.revision,
-            "dtype": self.dtype,
-            "device": self.device,
-            "window": self.window,
-            **self._facts,
-        }
-
-    def check(self) -> None:
-        """Raise where the files show that it cannot be used; nothing is loaded."""
-        source = self._sources[0]
-        if source.folder and not weight_files(source.folder):
-            raise ConfigurationError(f"The model folder '{source.where}' has no weights (*.safetensors).")
-
-    def load(self) -> None:
-        """Load weights and tokenizer."""
-        if self._network is None:
-            from evalwright.models.local.hf.batching import BatchRunner
-
-            self._network = self._open()
-            for source in self._sources:
-                source.require_unchanged()
-            budget = self._network.budget if self._batch_size is None else 1 << 62
-            self._batcher = BatchRunner(self._batch_size, budget)
-
-    def unload(self) -> None:
-        """Free the weights; it can be loaded again."""
-        if self._network is not None:
-            from evalwright.models.local.hf.batching import free_memory
-
-            self._network = self._batcher = None
-            free_memory()
+        return {**super().describe(), "window": self.window, **self._facts}
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield each request's values, longest first."""

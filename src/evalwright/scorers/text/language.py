@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ScoringError
+from evalwright.scorers.text.languages import short_code
 
 _TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 _SCRIPTS: dict[str, str] = _TABLES["scripts"]
 _COMMON = {code: frozenset(words.split()) for code, words in _TABLES["words"].items()}
 _ALONE = {script: code for code, script in _SCRIPTS.items() if list(_SCRIPTS.values()).count(script) == 1}
-_SAME = {"fil": "tl", "nb": "no", "nn": "no", "in": "id", "yue": "zh", "wuu": "zh", "zsm": "ms", "jw": "jv"}
 _ALIKE = ("id", "ms")
 """The model takes most of one for the other, so that only their words count."""
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff'’-])*")
@@ -41,7 +41,7 @@ def identify(text: str) -> tuple[str, float]:
 
 def speaks(text: str, code: str) -> bool:
     """Whether a text's language may be `code` (ISO 639-1). Raises ScoringError for a code that cannot be told here."""
-    code = base(code)
+    code = short_code(code)
     if code not in {*_SCRIPTS, *_COMMON, *_modelled()}:
         more = "" if _model() else "; more languages can be with pip install 'evalwright[languages]'"
         raise ScoringError(f"Whether a text is in the language '{code}' cannot be told here{more}.")
@@ -49,16 +49,10 @@ def speaks(text: str, code: str) -> bool:
     return found.get(code, 0.0) > 0 and found[code] == max(found.values())
 
 
-def base(code: str) -> str:
-    """The code of a language without its region."""
-    code = re.split("[-_]", code.casefold(), maxsplit=1)[0]
-    return _SAME.get(code, code)
-
-
 def script_share(text: str, code: str) -> float:
     """The share of a text's letters that are in the language's script; 0 for a text without letters."""
     counts = _script_counts(text)
-    return counts[_SCRIPTS.get(base(code), "LATIN")] / max(1, counts.total())
+    return counts[_SCRIPTS.get(short_code(code), "LATIN")] / max(1, counts.total())
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +73,7 @@ def _scores(text: str) -> dict[str, float]:
     if (model := _model()) is not None:
         written = " ".join(text.encode("utf-8", "replace").decode().split())
         for row in model.detect(written, model="lite", k=8):
-            code = base(row["lang"])
+            code = short_code(row["lang"])
             if _SCRIPTS.get(code, "LATIN") == script or code not in (*_SCRIPTS, *_COMMON):
                 alike = _ALIKE if code in _ALIKE else (code,)
                 for one in alike:

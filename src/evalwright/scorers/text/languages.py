@@ -1,4 +1,4 @@
-"""The language of a sample as a short code: what decides tokenisers, articles and segmentation."""
+"""The language of a sample as a short code: what decides how numbers and words are read, tokenisers, articles, segmentation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from evalwright.core.samples import Sample
 
 _SHORT = {
-    "ara": "ar", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "ind": "id", "in": "id",
-    "ita": "it", "jp": "ja", "jpn": "ja", "khm": "km", "kor": "ko", "kr": "ko", "lao": "lo", "msa": "ms", "mya": "my", "bur": "my",
-    "nld": "nl", "por": "pt", "rus": "ru", "spa": "es", "tam": "ta", "tgl": "tl", "tha": "th", "vie": "vi", "yue": "zh", "zho": "zh",
+    "ara": "ar", "bur": "my", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "in": "id",
+    "ind": "id", "ita": "it", "jav": "jv", "jp": "ja", "jpn": "ja", "jw": "jv", "khm": "km", "kor": "ko", "kr": "ko", "lao": "lo",
+    "msa": "ms", "mya": "my", "nb": "no", "nld": "nl", "nn": "no", "por": "pt", "rus": "ru", "spa": "es", "sun": "su", "swa": "sw",
+    "swh": "sw", "tam": "ta", "tgl": "tl", "tha": "th", "tur": "tr", "vie": "vi", "wuu": "zh", "yue": "zh", "zho": "zh", "zsm": "ms",
 }  # fmt: skip
 """Longer and older codes that data sets use, by the code that is used here."""
 
@@ -39,7 +40,7 @@ def without_articles(text: str, language: str) -> str:
     return text if pattern is None else pattern.sub(" ", text)
 
 
-def language_of(sample: Sample, language: str | None) -> str:
+def language_of(sample: Sample, language: str | None = None) -> str:
     """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody says it."""
     return short_code(language or str(sample.metadata.get("language") or ""))
 

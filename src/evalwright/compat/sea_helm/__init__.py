@@ -1,0 +1,1 @@
+"""SEA-HELM: its task folders as a dialect, its result folders, and what its command line becomes."""

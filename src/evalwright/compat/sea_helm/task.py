@@ -1,0 +1,59 @@
+"""One task in one language, as SEA-HELM's configuration files define it once they are merged and resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, Any]
+"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeaTask:
+    """A task in a language. config: the task's resolved mapping, `languages` included; root: the folder that its paths start from.
+
+    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own arithmetic makes the numbers.
+    """
+
+    name: str
+    language: str
+    config: Mapping[str, Any]
+    root: Path | None = None
+    base: bool = False
+    published: bool = False
+
+    @property
+    def here(self) -> Mapping[str, Any]:
+        """What the task says of this language."""
+        found: Mapping[str, Any] = self.config["languages"][self.language]
+        return found
+
+    @property
+    def template(self) -> Mapping[str, Any]:
+        """preamble, task_template, answer_template, answer_tag; each may be empty or null."""
+        found: Mapping[str, Any] = self.here["prompt_template"]
+        return found
+
+    @property
+    def answer_tag(self) -> str:
+        return self.template.get("answer_tag") or ""
+
+    @property
+    def metric(self) -> str:
+        """The number that the task stands for, as `normalized_accuracy`."""
+        return str(self.config["metric"])
+
+    @property
+    def scored_by(self) -> tuple[str, str]:
+        """The file and the class of its metric: classes of one name differ between files."""
+        return str(self.config["metric_file"]), str(self.config["metric_class"])
+
+    @property
+    def loaded_by(self) -> tuple[str, str] | None:
+        """The file and the class of its loader; None where it has none, which is a local file of rows."""
+        if not self.config.get("dataloader_class"):
+            return None
+        return str(self.config["dataloader_file"]), str(self.config["dataloader_class"])
