@@ -67,11 +67,18 @@ def root_of(folders: Sequence[Path]) -> Path:
     return root.parent if inside else root
 
 
-def read_tree(root: Path, run_number: int = 0, seed: int = SEED) -> Tree:
+def _place(root: Path) -> Path:
+    return root / FOLDER if (root / FOLDER).is_dir() else root
+
+
+def has_tasks(root: Path) -> bool:
+    """Whether there is any task file in a folder."""
+    return any(path.endswith(f"{os.sep}{_CONFIG}") for path, _, _ in _files(_place(root)))
+
+
+def read_tree(root: Path) -> Tree:
     """The tree of a folder, read once for one state of its files. Raises TaskError with the file and the name."""
-    place = root / FOLDER if (root / FOLDER).is_dir() else root
-    files = tuple(sorted(_files(place)))
-    return _read(root, place, files, run_number, seed)
+    return _read(root, _place(root), tuple(sorted(_files(_place(root)))))
 
 
 def _files(place: Path) -> Iterator[tuple[str, int, int]]:
@@ -85,7 +92,9 @@ def _files(place: Path) -> Iterator[tuple[str, int, int]]:
                 continue
             path, count = Path(folder, name), count + 1
             if path.is_symlink() and not path.resolve().is_relative_to(place):
-                raise TaskError(f"The task file '{shown(path)}' is a link out of its folder, so it is not read.")
+                raise TaskError(
+                    f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
+                )
             status = path.stat()
             if status.st_size > _MOST_BYTES:
                 raise TaskError(
@@ -97,7 +106,7 @@ def _files(place: Path) -> Iterator[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=4)
-def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...], number: int, seed: int) -> Tree:
+def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...]) -> Tree:
     paths = [Path(path) for path, _, _ in files]
     whole: dict[str, Any] = {}
     origins: dict[str, Path] = {}
@@ -108,7 +117,7 @@ def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...], numb
             origins.update(dict.fromkeys(given, path))
     if not whole:
         raise TaskError(f"The folder '{shown(place)}' has no {_CONFIG} with tasks of SEA-HELM.")
-    resolver = _Resolver({**whole, "seed": seed, "run_number": number}, origins)
+    resolver = _Resolver({**whole, "seed": SEED, "run_number": 0}, origins)
     tasks = {name: _checked(name, resolver.top(name), origins[name]) for name in whole}
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():
@@ -185,7 +194,9 @@ class _Resolver:
         found = self._value(self._whole[name])
         self._total += found.size
         if self._total > MAX_NODES:
-            raise self._error(f"makes the folder's tasks larger than {MAX_NODES:,} values with its references written out")
+            raise self._error(
+                f"makes the folder's tasks larger than {MAX_NODES:,} values with its references written out"
+            )
         return found.value
 
     def _error(self, what: str) -> TaskError:

@@ -37,7 +37,9 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
             text + ("" if name is None else str(values[name])) for text, name in _parsed(template or "")
         )
     except KeyError as error:
-        raise TaskError(f"{what} has the placeholder {{{error.args[0]}}}, which its rows do not have.") from None
+        raise TaskError(
+            f"{what} has the placeholder {{{error.args[0]}}}, which its rows do not have."
+        ) from None
     except ValueError as error:
         raise TaskError(f"{what} cannot be read: {error}.") from None
     if len(text) > _LONGEST:
@@ -65,7 +67,11 @@ class Shots:
 
     def __call__(self, row: Row) -> Sequence[Row]:
         """Those of a row. Corrected, a row of the data is never its own example."""
-        found = self._by_subject.get(_subject(row, of_prompt=True), []) if self._loader.by_subject else self._first
+        found = (
+            self._by_subject.get(_subject(row, of_prompt=True), [])
+            if self._loader.by_subject
+            else self._first
+        )
         if not self._task.published:
             found = [one for one in found if one["prompts"] != row["prompts"]]
         return found[: self._count]
@@ -95,7 +101,9 @@ def conversation(
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
     """
     if isinstance(given := row.get("conversations"), list):
-        return [{"role": one["role"], "content": str(one["content"])} for one in given if one["role"] in _ROLES]
+        return [
+            {"role": one["role"], "content": str(one["content"])} for one in given if one["role"] in _ROLES
+        ]
     messages: list[dict[str, Any]] = []
     for number in range(1, turn + 1):
         if number > 1:
@@ -104,7 +112,9 @@ def conversation(
     return messages
 
 
-def _turn(task: SeaTask, row: Row, examples: Sequence[Row], values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _turn(
+    task: SeaTask, row: Row, examples: Sequence[Row], values: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     template, tag = task.template, {"answer_tag": task.answer_tag}
     where = f"of the task '{task.name}' ({task.language})"
     texts: list[str] = []
@@ -114,14 +124,17 @@ def _turn(task: SeaTask, row: Row, examples: Sequence[Row], values: Mapping[str,
         first = {"label": label[0] if isinstance(label, list) and label else label}
         texts.append(render(template.get("task_template"), prompt, f"The `task_template` {where}"))
         texts.append(
-            render(template.get("answer_template"), {**one, **first, **prompt}, f"The `answer_template` {where}")
+            render(
+                template.get("answer_template"), {**one, **first, **prompt}, f"The `answer_template` {where}"
+            )
         )
     texts.append(render(template.get("task_template"), {**tag, **values}, f"The `task_template` {where}"))
     preamble = render(template.get("preamble"), tag, f"The `preamble` {where}")
     texts[0] = f"{preamble}\n\n{texts[0]}".strip()
     content: list[Any] = [*texts[:-1], _with_images(texts[-1], row)]
     return [
-        {"role": "user" if place % 2 == 0 else "assistant", "content": each} for place, each in enumerate(content)
+        {"role": "user" if place % 2 == 0 else "assistant", "content": each}
+        for place, each in enumerate(content)
     ]
 
 

@@ -100,12 +100,27 @@ class Loader:
 
     def _made(self, task: SeaTask, raw: Raw, index: int) -> Row:
         if self.id is None:
-            return {("label" if key == self.renamed else key): value for key, value in raw.items()} if self.renamed else raw
-        named = {one: one for one in self.metadata} if isinstance(self.metadata, list) else dict(self.metadata)
+            return (
+                {("label" if key == self.renamed else key): value for key, value in raw.items()}
+                if self.renamed
+                else raw
+            )
+        named = (
+            {one: one for one in self.metadata} if isinstance(self.metadata, list) else dict(self.metadata)
+        )
         row: dict[str, Any] = {
             "id": _value(self.id, raw, index),
-            "prompts": [{name: _value(one, raw, index) for name, one in self.prompt.items() if one[0] != "?" or one[1:] in raw}],
-            "metadata": {"language": task.language, **{name: raw.get(one) for name, one in (named or {}).items()}},
+            "prompts": [
+                {
+                    name: _value(one, raw, index)
+                    for name, one in self.prompt.items()
+                    if one[0] != "?" or one[1:] in raw
+                }
+            ],
+            "metadata": {
+                "language": task.language,
+                **{name: raw.get(one) for name, one in (named or {}).items()},
+            },
             **{name: raw[name] for name in self.also},
         }
         if self.labels:
@@ -113,7 +128,9 @@ class Loader:
         elif self.label is not None:
             row["label"] = _value(self.label, raw, index)
         if self.images:
-            row["images"] = list(chain.from_iterable(_images(raw.get(name.lstrip("?"))) for name in self.images))
+            row["images"] = list(
+                chain.from_iterable(_images(raw.get(name.lstrip("?"))) for name in self.images)
+            )
         if self.make:
             _CHANGES[self.make](row, raw, task)
         return row
@@ -195,7 +212,9 @@ def _global_mmlu(task: SeaTask, count: int) -> Callable[[Raw, int], Row]:
         right = wrong.pop("ABCD".index(raw["answer"]))
         options = _shuffled(wrong, right, letters[index], seeds[index])
         named = {f"option_{letter}": each for letter, each in zip("abcd", options, strict=True)}
-        left = {key: value for key, value in raw.items() if key not in ("sample_id", "answer", "question", *named)}
+        left = {
+            key: value for key, value in raw.items() if key not in ("sample_id", "answer", "question", *named)
+        }
         prompts = [{"question": raw["question"], **named}]
         metadata = {"language": task.language, **left}
         return {"id": raw["sample_id"], "label": letters[index], "prompts": prompts, "metadata": metadata}
@@ -211,7 +230,12 @@ def _gpqa(task: SeaTask, count: int) -> Callable[[Raw, int], Row]:
         options = _shuffled(wrong, raw["Correct Answer"], letters[index], seeds[index])
         named = {f"choice{place}": each for place, each in enumerate(options, 1)}
         prompts = [{"question": raw["Question"], **named}]
-        return {"id": index, "label": letters[index], "prompts": prompts, "metadata": {"language": task.language}}
+        return {
+            "id": index,
+            "label": letters[index],
+            "prompts": prompts,
+            "metadata": {"language": task.language},
+        }
 
     return make
 
@@ -233,7 +257,10 @@ def cuisine(task: SeaTask, raws: Sequence[Raw]) -> list[Row]:
             options = list(raw["options"])
             options.insert(place, options.pop(raw["mcq_answer_index"]))
             named = {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
-            metadata = {"language": task.language, **{key: raw[key] for key in ("food_id", "prompt_id", "prompt_type", "task")}}
+            metadata = {
+                "language": task.language,
+                **{key: raw[key] for key in ("food_id", "prompt_id", "prompt_type", "task")},
+            }
             prompts = [{"question": raw["question"], **named}]
             row = {"id": raw["qa_id"], "label": LETTERS[place], "prompts": prompts, "metadata": metadata}
             rows.append({**row, "image_files": [raw["image_path"]]})
@@ -274,7 +301,9 @@ def _mmmu_pro(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
 
 def _babyvision(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
     choice = raw["ansType"] == "choice"
-    choices = "".join(f"\n{letter}: {each}" for letter, each in zip("ABCDEF", raw["options"] or (), strict=False))
+    choices = "".join(
+        f"\n{letter}: {each}" for letter, each in zip("ABCDEF", raw["options"] or (), strict=False)
+    )
     row["prompts"][0]["choices"] = choices if choice else ""
     row["label"] = LETTERS[raw["choiceAns"]] if choice else raw["blankAns"]
 
@@ -373,7 +402,9 @@ def _forms(task: SeaTask) -> tuple[str, str]:
             case ast.Assign([ast.Name(id="format_prompt")], ast.Constant(value=str() as text)):
                 found.append(text)
             case ast.Assign([ast.Name(id="format_prompt")], ast.JoinedStr(values=parts)):
-                found.append("".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts))
+                found.append(
+                    "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts)
+                )
     if len(found) != 2:
         raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
     return found[0], found[1]
@@ -382,7 +413,9 @@ def _forms(task: SeaTask) -> tuple[str, str]:
 def _aa_lcr(task: SeaTask, fetch: Fetch, raws: Callable[[], Sequence[Raw]]) -> list[Row]:
     """Questions over documents, which are read out of the archive; nothing is unpacked."""
     rows: list[Row] = []
-    with zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8") as archive:
+    with zipfile.ZipFile(
+        fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8"
+    ) as archive:
         parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
         for raw in raws():
             texts: list[str] = []
@@ -390,12 +423,18 @@ def _aa_lcr(task: SeaTask, fetch: Fetch, raws: Callable[[], Sequence[Raw]]) -> l
                 inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
                 part = parts.get(unicodedata.normalize("NFC", inside))
                 if part is None or part.file_size > 1 << 24:
-                    raise DatasetError(f"The document '{inside}' of '{task.name}' is not in its archive, or too large.")
-                texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
+                    raise DatasetError(
+                        f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
+                    )
+                texts.append(
+                    f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}"
+                )
             prompts = [{"documents_text": "\n\n".join(texts), "question": raw["question"]}]
             kept = ("document_category", "document_set_id", "data_source_filenames", "input_tokens")
             metadata = {"language": task.language, **{name: raw.get(name) for name in kept}}
-            rows.append({"id": raw["question_id"], "label": raw["answer"], "prompts": prompts, "metadata": metadata})
+            rows.append(
+                {"id": raw["question_id"], "label": raw["answer"], "prompts": prompts, "metadata": metadata}
+            )
     return rows
 
 
@@ -403,7 +442,9 @@ OF_FILES = {"healthbench": _healthbench, "livecodebench": _livecodebench, "aa_lc
 
 LOADERS: Mapping[tuple[str, str], Loader] = {
     (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**entry)
-    for name, entry in tomllib.loads(files(__package__).joinpath("loaders.toml").read_text(encoding="utf-8")).items()
+    for name, entry in tomllib.loads(
+        files(__package__).joinpath("loaders.toml").read_text(encoding="utf-8")
+    ).items()
 }
 LOCAL = Loader(local=True)
 """A file of rows in SEA-HELM's own form."""

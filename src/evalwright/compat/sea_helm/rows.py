@@ -178,7 +178,9 @@ def local_file(task: SeaTask, name: str) -> Path:
         raise TaskError(f"{where}: addresses are not opened.")
     path = task.root / name
     if "\0" in name or not is_within(path, task.root):
-        raise TaskError(f"{where}, which is outside of its folder '{shown(task.root)}' (links followed), or hidden.")
+        raise TaskError(
+            f"{where}, which is outside of its folder '{shown(task.root)}' (links followed), or hidden."
+        )
     if not path.is_file():
         raise DatasetError(f"{where}, which does not exist in '{shown(task.root)}' or is no file.")
     with path.open("rb") as file:
@@ -189,7 +191,9 @@ def local_file(task: SeaTask, name: str) -> Path:
 def pinned(repository: str) -> tuple[str, str]:
     """A data set of the hub with its revision: that of the first fetch. Raises TaskError, DatasetError, MissingExtra."""
     if not _HUB_ID.fullmatch(repository) or ".." in repository:
-        raise TaskError(f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing else is opened here.")
+        raise TaskError(
+            f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing else is opened here."
+        )
     kept = home_folder() / "sea-helm" / "revisions.json"
     known: dict[str, str] = {}
     with suppress(OSError, ValueError, TypeError):
@@ -208,7 +212,9 @@ def _newest(repository: str) -> str:
     try:
         return str(HfApi().dataset_info(repository).sha)
     except Exception as error:
-        raise DatasetError(f"The revision of the dataset '{repository}' cannot be found: {_first_line(error)}.") from None
+        raise DatasetError(
+            f"The revision of the dataset '{repository}' cannot be found: {_first_line(error)}."
+        ) from None
 
 
 def hub_file(repository: str, name: str) -> Path:
@@ -219,7 +225,9 @@ def hub_file(repository: str, name: str) -> Path:
 
         return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
     except Exception as error:
-        raise DatasetError(f"The file '{name}' of the dataset '{repository}' cannot be fetched: {_first_line(error)}.") from None
+        raise DatasetError(
+            f"The file '{name}' of the dataset '{repository}' cannot be fetched: {_first_line(error)}."
+        ) from None
 
 
 def _first_line(error: Exception) -> str:

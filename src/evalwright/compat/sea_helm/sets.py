@@ -103,17 +103,15 @@ def _say(tree: Tree, found: Chosen) -> None:
 
 
 def listed(tree: Tree) -> Sequence[Listed]:
-    """Every name: tasks with their languages, groups and sets with their members."""
-    tasks = [
-        Listed(name, "task", str(tree.files[name]), tuple(f"{name}/{one}" for one in tree.languages(name)))
-        for name in tree.tasks
-    ]
+    """Every name: tasks, and each in its languages; groups and sets with their members."""
+    found: list[Listed] = []
+    for name, file in tree.files.items():
+        pairs = tuple(f"{name}/{one}" for one in tree.languages(name))
+        found.append(Listed(name, "task", str(file), pairs))
+        found += [Listed(pair, "task in a language", str(file)) for pair in pairs]
     taken = {*tree.tasks, *tree.sets}
-    groups = [Listed(name, "group", "", tuple(own)) for name, own in tree.groups.items() if name not in taken]
-    sets = [
-        Listed(
-            name, "set", "", tuple(f"{task}/{one}" for one, own in expanded(tree, name).items() for task in own)
-        )
-        for name in tree.sets
-    ]
-    return [*tasks, *groups, *sets]
+    found += [Listed(name, "group", "", tuple(own)) for name, own in tree.groups.items() if name not in taken]
+    for name in tree.sets:
+        own = (f"{task}/{one}" for one, tasks in expanded(tree, name).items() for task in tasks)
+        found.append(Listed(name, "set", "", tuple(own)))
+    return found
