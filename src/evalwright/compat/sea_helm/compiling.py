@@ -29,6 +29,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
 from evalwright.strategies.generate import Sampling, SingleDraw
@@ -202,7 +203,7 @@ class Samples:
         digest = hashlib.blake2b(digest_size=16)
         names: list[str] = []
         labels: dict[str, None] = {}
-        for place, row in enumerate(self.rows):
+        for row in self.rows:
             digest.update(_line(row))
             names.append("" if row.get("id") is None else str(row["id"]))
             if isinstance(row.get("label"), str):
@@ -296,14 +297,14 @@ class Turns:
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
         replies: list[str] = []
+        responses: tuple[Response, ...] = ()
         while True:
             messages = conversation(self._task, row, examples, len(replies) + 1, replies)
             found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
-            if replies:
-                found = replace(found, responses=(*answer.responses, *found.responses))
-            answer, replies = found, [*replies, found.text]
+            replies.append(found.text)
+            responses += found.responses
             if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:
-                return answer
+                return replace(found, responses=responses)
 
     async def _asked(self, prompt: Prompt, sample: Sample, ask: Ask, draw: int) -> Answer:
         # A remote model gets the request's seed + draw: this makes it the run's own.
