@@ -192,7 +192,7 @@ class PublishedLabels(Published):
 
     def of_labels(self, pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
         """From (gold, read) pairs."""
-        accuracy, macro, among = _label_scores(pairs)
+        accuracy, macro, among = label_scores(pairs)
         nulls = sum(read == NULL for _, read in pairs)
         labels = len({gold.lower() for gold, _ in pairs})
         return {
@@ -204,7 +204,7 @@ class PublishedLabels(Published):
         }
 
 
-def _label_scores(pairs: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
+def label_scores(pairs: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
     """Balanced accuracy, the mean F1 over all labels, "null" among them, and over the gold ones."""
     golds = sorted({gold for gold, _ in pairs})
     counts = {label: [0, 0, 0] for label in (*golds, *(read for _, read in pairs))}
@@ -239,7 +239,7 @@ class SuperGPQA(PublishedLabels):
         found = super().totals(column)
         for by in ("difficulty", "field"):
             for name in dict.fromkeys(one[by] for one in column.items):
-                accuracy, macro, _ = _label_scores(
+                accuracy, macro, _ = label_scores(
                     [(one["gold"], one["read"]) for one in column.items if one[by] == name]
                 )
                 found |= {f"{by}.{name}.accuracy": accuracy, f"{by}.{name}.macro_f1": macro}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
+from statistics import mean
 from typing import Any
 
 from evalwright.compat.sea_helm import extraction, longproc
@@ -119,7 +120,7 @@ def labels_of(task: SeaTask, rows: Rows) -> tuple[tuple[str, ...], float]:
     if labels and all(label in _LETTERS for label in labels):
         sizes = [len(options_of(row)) for row in rows]
         if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
-            return tuple(_LETTERS[: max(sizes)]), _mean([1 / size for size in sizes])
+            return tuple(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
     return tuple(sorted(labels)), 1 / len(labels) if labels else 0.0
 
 
