@@ -6,13 +6,17 @@ that SEA-HELM's files can make slow is searched in the process of `bounded.py`.
 
 from __future__ import annotations
 
+import logging
 import re
 import string
 import unicodedata
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
 
 from evalwright import bounded
-from evalwright.core.errors import ScoringError
+from evalwright.core.errors import MissingExtra, ScoringError
 from evalwright.core.samples import Answer
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.text.marks import SPACELESS
@@ -21,8 +25,12 @@ NULL = "null"
 """SEA-HELM's label of an answer from which none could be read."""
 LINE = r"[\s\r\n`*]*(.*)"
 """Behind the answer tag of free text: what stands on its line, or on the next that is not empty."""
+SAME_LINE = r"[\s\*]*(.*)"
+"""The same of a short answer."""
 _GAP = r"[\s\*]*("
 _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LONG = 20_000
 _STRIPPED = string.punctuation + " \n"
 _SECONDS = 2.0
 
@@ -38,7 +46,7 @@ def published_text(answer: Answer, tag: str = "", base: bool = False) -> str:
 
 def search(pattern: str, text: str, ignore_case: bool = False) -> str | None:
     """The first group of the first place where a pattern of SEA-HELM's files matches; None where there is none, or it is no pattern."""
-    tag, _, labels = pattern.removesuffix(LINE).partition(_GAP)
+    tag, _, labels = pattern.removesuffix(LINE).removesuffix(SAME_LINE).partition(_GAP)
     if not tag:  # without a tag the gap before a label finds nothing else, in the square of the time
         pattern = pattern.removeprefix(_GAP[:-1]) if pattern.endswith(")+") else pattern
     plain = _PLAIN.fullmatch(tag + labels.rstrip("()*+").replace("|", "")) is not None
@@ -70,13 +78,6 @@ def normalised(text: str) -> str:
     return " ".join(text.lower().strip(_STRIPPED).split())
 
 
-def between(opening: str, closing: str, text: str) -> str | None:
-    """What stands between the first opening tag and the last closing one behind it, stripped; None where they are not there."""
-    start = text.find(opening)
-    end = text.rfind(closing)
-    return text[start + len(opening) : end].strip() if 0 <= start <= end - len(opening) else None
-
-
 class PublishedLabels:
     """Reads a label as SEA-HELM does, with the labels that its data have. once: of labels run together any count may be missing (`*`)."""
 
@@ -89,6 +90,124 @@ class PublishedLabels:
         """One of the labels, or NULL."""
         found = search(self._pattern, text, self._ignore_case)
         return self.known.get(normalised((text if found is None else found).strip()), NULL)
+
+
+# -- words --------------------------------------------------------------------------------------------------------------
+
+SEGMENTED = {"th": "pythainlp", "zh": "jieba"}
+"""The libraries by which SEA-HELM finds words, by language."""
+
+
+def require(language: str, what: str) -> None:
+    """Raise MissingExtra where SEA-HELM's words of a language need a library that is not installed."""
+    if language in SEGMENTED and find_spec(SEGMENTED[language]) is None:
+        raise MissingExtra(f"{what} for the language '{language}'", "sea-helm", SEGMENTED[language])
+
+
+def segmented(text: str, language: str) -> list[str]:
+    """Words by PyThaiNLP's dictionary, or jieba's; in the process with limits where a text is long."""
+    if len(text) > _LONG:
+        found: list[str] = bounded.call(_segmented, text, language, seconds=10.0)
+        return found
+    return _segmented(text, language)
+
+
+def _segmented(text: str, language: str) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if language == "th":
+            from pythainlp import word_tokenize
+
+            return list(word_tokenize(text, engine="newmm"))
+        import jieba
+
+        jieba.setLogLevel("WARNING")
+        return list(jieba.cut(text))
+
+
+def answer_words(text: str, language: str) -> list[str]:
+    """The words that published F1 compares: lower case, without ASCII punctuation."""
+    if language in SEGMENTED:
+        text = " ".join(segmented(text, language))
+    return text.lower().translate(_NO_PUNCTUATION).split()
+
+
+def rouge_words(text: str, language: str) -> list[str]:
+    """The words that published ROUGE compares: without punctuation, Thai by its dictionary, Burmese by syllables, others split where
+    letters, digits and signs meet, Chinese characters alone.
+    """
+    kept = "".join(" " if _is_space(char) else char for char in text.lower().strip() if not _is_dropped(char))
+    plain = " ".join("".join(" " if _is_punctuation(char) else char for char in kept).split())
+    found = segmented(plain, "th") if language == "th" else _syllables(plain) if language == "my" else []
+    return [word for word in found if word] or _pieces(plain)
+
+
+def _is_space(char: str) -> bool:
+    return char in "\t\n\r" or unicodedata.category(char) == "Zs"
+
+
+def _is_dropped(char: str) -> bool:
+    return char == "\ufffd" or (unicodedata.category(char)[0] == "C" and char not in "\t\n\r")
+
+
+def _is_punctuation(char: str) -> bool:
+    return char in string.punctuation or unicodedata.category(char)[0] == "P"
+
+
+def _pieces(text: str) -> list[str]:
+    """Runs of letters and of digits, with their marks; every sign and every Chinese character alone."""
+    out: list[str] = []
+    last = ""
+    for char in text:
+        kind = "H" if _HAN.match(char) else unicodedata.category(char)[0]
+        if kind == "M" and last:
+            out[-1] += char
+            continue
+        if kind in "LNM" and kind == last:
+            out[-1] += char
+        elif kind != "Z":
+            out.append(char)
+        last = "" if kind == "Z" else kind
+    return out
+
+
+_HAN = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+_ASAT, _DOT, _STACKED = "\u103a", "\u1037", "\u1039"
+_DEPENDENT = frozenset(
+    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
+)
+
+
+def _syllables(text: str) -> list[str]:
+    """Burmese syllables (Ding et al. 2018): a letter with its dependent signs, with a killed consonant behind it, stacks as one."""
+    units: list[str] = []
+    for char in "".join(text.replace(_DOT + _ASAT, _ASAT + _DOT).split()):
+        if units and char in _DEPENDENT:
+            units[-1] += char
+        else:
+            units.append(char)
+    for place in range(1, len(units)):
+        if _ASAT in units[place] and len(units[place]) < 4:
+            units[place - 1] += units[place]
+            units[place] = ""
+    return " ".join(unit for unit in units if unit).replace(f" {_STACKED} ", _STACKED).split()
+
+
+def math_verified(label: str, text: str) -> int:
+    """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
+    from math_verify import parse, verify
+
+    logging.disable(logging.CRITICAL)
+
+    def read(one: str) -> list[Any]:
+        try:
+            return list(parse(one))
+        except Exception:
+            return []
+
+    return int(verify(read(label), read(text.strip())))
 
 
 # -- corrected ----------------------------------------------------------------------------------------------------------

@@ -1,220 +1,95 @@
-"""The scorers and metrics of SEA-HELM's tasks: published, by its own arithmetic, or corrected, by scorers and metrics of ours.
+"""The scorers and metrics of SEA-HELM's tasks: published, by its own arithmetic (`published.py`), or corrected, by metrics and scorers of ours.
 
-A table goes from the file and the class of a task's metric to what makes them. Published: each score has the part that SEA-HELM calls the
-row's individual score, its label or explanation is the answer as SEA-HELM reads it, and the metrics are those of its result, under its names
-("difficulty.hard.accuracy" where it nests them). Where its code raises, the task has failed and counts as 0.
+A table goes from the file and the class of a task's metric to what makes them. Corrected: the last claim of a response counts, labels and the
+chance of guessing them come from the definition, all references and whole answers are compared, nothing raises, and every number has its
+interval.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from statistics import mean
+from typing import Any
 
-from evalwright.compat.sea_helm import extraction
+from evalwright.compat.sea_helm import extraction, longproc
 from evalwright.compat.sea_helm.extraction import NULL
+from evalwright.compat.sea_helm.published import (
+    DIALECT,
+    METRICX,
+    SCORER,
+    Answers,
+    Lines,
+    LogProbabilities,
+    Made,
+    Mathematics,
+    MinimalPairs,
+    Procedures,
+    Published,
+    PublishedLabels,
+    Rows,
+    Summaries,
+    SuperGPQA,
+    Tables,
+    Translations,
+    errors_of,
+    row_of,
+    source_of,
+)
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import ScoringError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ScoringError, UnknownName, UsageError
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.choice import NOT_EXTRACTED
+from evalwright.scorers.registry import bind
+from evalwright.scorers.token_f1 import words
 
-if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
-    from evalwright.statistics import Estimate
-
-DIALECT = "sea-helm"
-SCORER = "sea-helm"
-"""The name of the one scorer that these tasks have, where no scorer of ours stands in its place."""
-
-Made = tuple[list[Scorer], list[MetricSpec]]
-Rows = Sequence[Row]
+Make = Callable[[SeaTask, Rows], Made]
 
 
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
-    """The scorers and metrics of a task, the metric that it stands for first. rows: published, those that are asked; corrected, all.
+    """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
 
     A sample has its row as metadata "row". Raises UsageError for a metric class that is not known, or cannot be had.
     """
     make = _TABLE.get(task.scored_by)
     if make is None:
         file, name = task.scored_by
-        known = sorted({f"{name} of {file}" for file, name in _TABLE})
+        known = sorted(f"{name} of {file}" for file, name in _TABLE)
         raise UnknownName("metric class", f"{name} of {file}", known, f"The task '{task.name}' needs it.")
-    return make(task, rows)
+    return (resolve_name(make) if isinstance(make, str) else make)(task, rows)
 
 
-def row_of(sample: Sample) -> Row:
-    """The row of a sample. Raises ScoringError where it has none."""
-    row = sample.metadata.get("row")
-    if not isinstance(row, Mapping):
-        raise ScoringError(f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata.")
-    return row
+def slices_of(task: SeaTask) -> tuple[str, ...]:
+    """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
+    of = {"SuperGPQAMetric": ("difficulty", "field")}
+    return of.get(
+        task.scored_by[1], ("linguistic_phenomenon",) if task.scored_by[0].startswith(_LINDSEA) else ()
+    )
 
 
-def normalised(score: float, least: float, greatest: float) -> float:
-    """Published: the share of the way from the least to the greatest score, not below 0; 0 where both are the same."""
-    return 0.0 if least == greatest else max((score - least) / (greatest - least), 0)
+def _corrected(task: SeaTask, function: Callable[..., Any], metrics: Mapping[str, str], **more: Any) -> Made:
+    """One scorer, and metrics: the mean of its values under the task's own name, then means of parts. metrics: label -> part."""
+    scorer = Scorer(SCORER, DIALECT, {"scoring": "corrected"}, function, **more)
+    parts = [MetricSpec(label, "part-mean", SCORER, {"part": part}) for label, part in metrics.items()]
+    return [scorer], [MetricSpec(task.metric, "accuracy", SCORER), *parts]
 
 
-# -- published ----------------------------------------------------------------------------------------------------------
+def _said(task: SeaTask, answer: Answer) -> str:
+    """What a response gives as its answer; of two phases the second begins behind the tag."""
+    return (
+        answer.text.strip()
+        if task.base and len(answer.responses) > 1
+        else extraction.behind_tag(task.answer_tag, answer.text)
+    )
 
 
-class SeaHelmRaised(ScoringError):
-    """SEA-HELM's own code raises here, and then scores the whole task 0."""
-
-
-class Published:
-    """One metric class of SEA-HELM over the rows of a task. names: of the numbers of its result; part: of a row's individual score."""
-
-    names: tuple[str, ...] = ()
-    part = ""
-
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        self.task, self.rows = task, rows
-        self._raised = ""
-        self._last: tuple[Any, Mapping[str, float]] | None = None
-
-    def read(self, row: Row, text: str) -> Score:
-        """A row's score. Raises SeaHelmRaised."""
-        raise NotImplementedError
-
-    def totals(self, column: Column) -> Mapping[str, float]:
-        """The numbers of the result. Raises SeaHelmRaised."""
-        raise NotImplementedError
-
-    def made(self) -> Made:
-        """The scorer and the metrics."""
-        options = {"scoring": "published", "class": self.task.scored_by[1]}
-        names = dict.fromkeys((self.task.metric, *self.names))
-        specs = [
-            MetricSpec(
-                name,
-                "mean",
-                SCORER,
-                {"as": "published"},
-                name.endswith("null_count"),
-                partial(self._estimate, name),
-            )
-            for name in names
-        ]
-        return [Scorer(SCORER, DIALECT, options, self.score)], specs
-
-    def score(self, sample: Sample, answer: Answer) -> Scored:
-        """The scorer."""
-        try:
-            return self.read(
-                row_of(sample), extraction.published_text(answer, self.task.answer_tag, self.task.base)
-            )
-        except SeaHelmRaised as error:
-            self._raised = str(error)
-            raise
-
-    def _estimate(self, name: str, column: Column) -> Estimate:
-        from evalwright.statistics import Estimate
-
-        def without(value: float, method: str, n: int) -> Estimate:
-            lost = len(column.values) + column.n_failed - n
-            return Estimate(value, math.nan, math.nan, 0.95, n, lost, None, None, method)
-
-        try:
-            if self._raised:
-                raise SeaHelmRaised(self._raised)
-            found = self._found(column)
-        except SeaHelmRaised as error:
-            if name == self.task.metric:
-                return without(0.0, f"failed, published as 0: {error}", 0)
-            return without(math.nan, f"no number: {error}", 0)
-        if name not in found:
-            return without(math.nan, "no number: SEA-HELM has none here", len(column.values))
-        return without(float(found[name]), "no interval (as published)", len(column.values))
-
-    def _found(self, column: Column) -> Mapping[str, float]:
-        if self._last is None or self._last[0] is not column:
-            if not len(column.values):
-                raise SeaHelmRaised("ZeroDivisionError: nothing was scored")
-            self._last = column, self.totals(column)
-        return self._last[1]
-
-
-def _part(column: Column, name: str) -> list[float]:
-    return [float(value) for value in column.parts[name]]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-class PublishedLabels(Published):
-    """Balanced accuracy and F1 over the labels that the data have; an answer without one is "null"."""
-
-    names = ("accuracy", "macro_f1", "null_weighted_f1", "normalized_accuracy", "null_count")
-    part = "normalized_accuracy"
-    ignore_case = True
-
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
-        self.labels = sorted({str(row["label"]) for row in rows})
-        self._readers: dict[tuple[str, ...], extraction.PublishedLabels] = {}
-
-    def _reader(self, labels: Sequence[str]) -> extraction.PublishedLabels:
-        key = tuple(labels)
-        if key not in self._readers:
-            self._readers[key] = extraction.PublishedLabels(
-                self.task.answer_tag, key, ignore_case=self.ignore_case
-            )
-        return self._readers[key]
-
-    def read(self, row: Row, text: str) -> Score:
-        """1.0 where the label that is read is the row's."""
-        gold = row["label"]
-        if not isinstance(gold, str):
-            raise SeaHelmRaised(f"AttributeError: the label {gold!r} is not a text")
-        found = self._reader(self.labels).read(text)
-        right = float(found == gold)
-        return Score(right, found, "", {self.part: right}, {"gold": gold, "read": found, **self._more(row)})
-
-    def _more(self, row: Row) -> dict[str, Any]:
-        return {}
-
-    def totals(self, column: Column) -> dict[str, float]:
-        """The numbers over all rows."""
-        # With a limit the data have fewer labels, and no other is read.
-        known = {one["gold"] for one in column.items}
-        return self.of_labels(
-            [(one["gold"], one["read"] if one["read"] in known else NULL) for one in column.items]
-        )
-
-    def of_labels(self, pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
-        """From (gold, read) pairs."""
-        accuracy, macro, among = _label_scores(pairs)
-        nulls = sum(read == NULL for _, read in pairs)
-        labels = len({gold.lower() for gold, _ in pairs})
-        return {
-            "accuracy": 100 * accuracy,
-            "macro_f1": 100 * macro,
-            "null_weighted_f1": 100 * (among * (1 - nulls / len(pairs))),
-            "normalized_accuracy": 100 * normalised(accuracy, 1 / labels, 1),
-            "null_count": nulls,
-        }
-
-
-def _label_scores(pairs: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
-    """Balanced accuracy, the mean F1 over all labels, "null" among them, and over the gold ones."""
-    golds = sorted({gold for gold, _ in pairs})
-    counts = {label: [0, 0, 0] for label in (*golds, *(read for _, read in pairs))}
-    for gold, read in pairs:
-        counts[gold][0] += gold == read
-        counts[gold][1] += 1
-        counts[read][2] += 1
-    f1 = {label: 2 * hits / (own + said) for label, (hits, own, said) in counts.items()}
-    recall = [counts[label][0] / counts[label][1] for label in golds]
-    return _mean(recall), _mean(list(f1.values())), _mean([f1[label] for label in golds])
-
-
-# -- corrected ----------------------------------------------------------------------------------------------------------
+# -- labels -------------------------------------------------------------------------------------------------------------
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
@@ -245,11 +120,11 @@ def labels_of(task: SeaTask, rows: Rows) -> tuple[tuple[str, ...], float]:
     if labels and all(label in _LETTERS for label in labels):
         sizes = [len(options_of(row)) for row in rows]
         if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
-            return tuple(_LETTERS[: max(sizes)]), _mean([1 / size for size in sizes])
+            return tuple(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
     return tuple(sorted(labels)), 1 / len(labels) if labels else 0.0
 
 
-def _corrected_labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
+def _labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
     labels, chance = labels_of(task, rows)
     lettered = all(label in _LETTERS for label in labels)
 
@@ -289,16 +164,223 @@ def _corrected_labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
     return [Scorer(SCORER, DIALECT, options, score)], specs
 
 
-def _by(
-    published: type[Published], corrected: Callable[[SeaTask, Rows], Made]
-) -> Callable[[SeaTask, Rows], Made]:
+def _options(task: SeaTask, rows: Rows, over: str = "") -> Made:
+    """The probability of the gold option among all that were scored; alone, where only its own was."""
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        values = answer.log_likelihoods
+        if not values:
+            raise ScoringError("The answer has no log-likelihood of an option.")
+        if len(values) == 1 or not sample.gold:
+            worth = math.exp(min(values[0], 0.0))
+            return Score(worth, "", "the gold option alone", {task.metric: worth})
+        top = max(values)
+        weights = [math.exp(value - top) for value in values]
+        worth = weights[sample.gold[0]] / sum(weights)
+        chosen = float(values[sample.gold[0]] == top)
+        return Score(
+            worth,
+            "correct" if chosen else "incorrect",
+            "among all options",
+            {task.metric: worth, "chosen": chosen},
+        )
+
+    (scorer,), specs = _corrected(task, score, {})
+    if over:
+        specs = [MetricSpec(task.metric, "macro", SCORER, {"over": over})]
+    return [scorer], specs
+
+
+# -- texts --------------------------------------------------------------------------------------------------------------
+
+
+def _answers(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("token-f1", {"language": task.language})
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = _said(task, answer)
+        found = inner.function(sample, replace(answer, text=said))
+        given = words(said, task.language)
+        exact = float(any(given == words(target, task.language) for target in sample.targets))
+        return replace(
+            found, explanation=said, parts={task.metric: found.value, "exact_match": exact, **found.parts}
+        )
+
+    return _corrected(task, score, {"exact_match": "exact_match"})
+
+
+def _summaries(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("rouge", {"kind": "rougeL", "language": task.language})
+    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = _said(task, answer)
+        found = inner.function(sample, replace(answer, text=said))
+        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        return replace(found, explanation=said, parts={task.metric: found.value, **found.parts, **counts})
+
+    scorers, specs = _corrected(task, score, {"rougel_precision": "precision", "rougel_recall": "recall"})
+    return scorers, [*specs, *_chrf(task)]
+
+
+def _translations(task: SeaTask, rows: Rows) -> Made:
+    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+
+    async def score(sample: Sample, answer: Answer, ask: Ask) -> Score:
+        """An empty translation is the worst, and no request is sent for it."""
+        said = _said(task, answer)
+        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        errors = (
+            min([await errors_of(ask, source_of(row_of(sample)), said, one) for one in sample.targets])
+            if said
+            else 25.0
+        )
+        worth = min(max(1 - errors / 25, 0.0), 1.0)
+        return Score(worth, "", said, {task.metric: worth, **counts})
+
+    if not task.config.get("use_metricx_metric"):
+        raise UsageError(
+            f"The task '{task.name}' is a translation without MetricX, of which nothing is left to score."
+        )
+    scorers, specs = _corrected(task, score, {}, asks=True, roles=(METRICX,), able=frozenset({"reward"}))
+    return scorers, [*specs, *_chrf(task)]
+
+
+def _chrf(task: SeaTask) -> list[MetricSpec]:
+    return [MetricSpec("chrf_score", "chrf++", SCORER)] if task.config.get("use_chrf_metric") else []
+
+
+_WRAPPED = " \t\r\n*_`\"'“”‘’."
+
+
+def _lines(task: SeaTask, rows: Rows) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        first = next(
+            (line.strip(_WRAPPED) for line in _said(task, answer).splitlines() if line.strip(_WRAPPED)), ""
+        )
+        right = float(
+            any(" ".join(first.split()) == " ".join(one.strip(_WRAPPED).split()) for one in sample.targets)
+        )
+        return Score(right, "correct" if right else "incorrect", first, {task.metric: right})
+
+    return _corrected(task, score, {})
+
+
+def _mathematics(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("final-answer", {"kind": "math"})
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        found: Score | Undecided = inner.function(sample, answer)
+        return replace(found, parts={task.metric: found.value}) if isinstance(found, Score) else found
+
+    return _corrected(task, score, {})
+
+
+# -- long procedures ----------------------------------------------------------------------------------------------------
+
+
+def _procedures(task: SeaTask, rows: Rows, kind: str) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        try:
+            right, partly, said = longproc.worth(kind, row_of(sample)["label"], answer.text, published=False)
+        except longproc.Raised as error:
+            right, partly, said = 0.0, 0.0, str(error)
+        parts = {task.metric: right, "partial_accuracy": partly, "extracted": float(said is not None)}
+        return Score(right, "correct" if right else "incorrect", said or "", parts)
+
+    return _corrected(task, score, {"partial_accuracy": "partial_accuracy", "extraction_rate": "extracted"})
+
+
+def _tables(task: SeaTask, rows: Rows) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = longproc.inside("```tsv", "```", answer.text, published=False)
+        precision, recall, f1, why = longproc.table(str(row_of(sample)["label"]), said, False)
+        return Score(f1, "", said or why, {task.metric: f1, "precision": precision, "recall": recall})
+
+    return _corrected(task, score, {"precision": "precision", "recall": "recall"})
+
+
+# -- the table ----------------------------------------------------------------------------------------------------------
+
+
+def _refclip(task: SeaTask, rows: Rows) -> Made:
+    raise UsageError(
+        f"The task '{task.name}' is scored by RefCLIPScore, which compares captions and pictures by a CLIP network of its own; there is none "
+        "here. Leave the task out."
+    )
+
+
+def _by(published: Callable[..., Published], corrected: Make) -> Make:
     def make(task: SeaTask, rows: Rows) -> Made:
         return published(task, rows).made() if task.published else corrected(task, rows)
 
     return make
 
 
-_TABLE: Mapping[tuple[str, str], Callable[[SeaTask, Rows], Made]] = {
-    ("src/metrics/f1_acc_metric.py", "F1AccMetric"): _by(PublishedLabels, _corrected_labels),
+_LINDSEA = "seahelm_tasks/lindsea/"
+_PHENOMENON = "linguistic_phenomenon"
+_JUDGING = "evalwright.compat.sea_helm.judging:judging_of"
+_ONERULER = "evalwright.compat.sea_helm.oneruler:oneruler_scoring"
+
+
+def _procedure(kind: str) -> Make:
+    return _by(partial(Procedures, kind=kind), partial(_procedures, kind=kind))
+
+
+_TABLE: Mapping[tuple[str, str], Make | str] = {
+    ("src/metrics/f1_acc_metric.py", "F1AccMetric"): _by(PublishedLabels, _labels),
+    ("src/metrics/logprob_metric.py", "LogProbMetric"): _by(LogProbabilities, _options),
+    ("src/metrics/math_metric.py", "MathMetric"): _by(Mathematics, _mathematics),
+    ("src/metrics/question_answering.py", "QuestionAnsweringMetric"): _by(Answers, _answers),
+    ("seahelm_tasks/english_evals/bbh/bbh.py", "BBHExactMatch"): _by(Lines, _lines),
+    ("seahelm_tasks/english_evals/supergpqa/supergpqa_metric.py", "SuperGPQAMetric"): _by(SuperGPQA, _labels),
+    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsMetric"): _by(
+        MinimalPairs, partial(_labels, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsLogProbMetric"): _by(
+        partial(LogProbabilities, by="both"), partial(_options, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningMetric"): _by(
+        partial(MinimalPairs, counted=True), partial(_labels, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningLogProbMetric"): _by(
+        partial(LogProbabilities, by="phenomena"), partial(_options, over=_PHENOMENON)
+    ),
+    ("seahelm_tasks/nlg/abstractive_summarization/summarization.py", "SummarizationMetric"): _by(
+        Summaries, _summaries
+    ),
+    ("seahelm_tasks/nlg/translation/translation_metric.py", "TranslationMetric"): _by(
+        Translations, _translations
+    ),
+    ("seahelm_tasks/vision/xm3600/refclipscore_metric.py", "RefClipScoreMetric"): _refclip,
+    ("seahelm_tasks/long_context/longproc/countdown/countdown.py", "CountdownMetric"): _procedure(
+        "countdown"
+    ),
+    (
+        "seahelm_tasks/long_context/longproc/path_traversal/path_traversal.py",
+        "PathTraversalMetric",
+    ): _procedure("route"),
+    ("seahelm_tasks/long_context/longproc/tom_tracking/tom_tracking.py", "ToMTrackingMetric"): _procedure(
+        "beliefs"
+    ),
+    (
+        "seahelm_tasks/long_context/longproc/travel_planning/travel_planning.py",
+        "TravelPlanningMetric",
+    ): _procedure("travel"),
+    ("seahelm_tasks/long_context/longproc/html_to_tsv/html_to_tsv.py", "HtmlToTsvMetric"): _by(
+        Tables, _tables
+    ),
+    ("seahelm_tasks/long_context/oneruler/niah/niah_metric.py", "NIAHMetric"): _ONERULER,
+    ("seahelm_tasks/long_context/oneruler/cwe/cwe_metric.py", "CweMetric"): _ONERULER,
+    ("seahelm_tasks/long_context/AA-LCR/aa_lcr_metric.py", "AALCRJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/lindsea/syntax_criteria/lindsea_judge_metric.py", "LindseaJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/multi_turn/mt_bench_judge/mtbench_judge_metric.py", "MTBenchJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/health/healthbench/healthbench_judge_metric.py", "HealthbenchJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/vision/mathvision/mathvision_metric.py", "MathVisionJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/vision/babyvision/babyvision_metric.py", "BabyVisionJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/instruction_following/ifeval/if_eval.py", "IFEvalMetric"): _JUDGING,
+    ("seahelm_tasks/english_evals/ifeval/ifeval.py", "IFEvalMetric"): _JUDGING,
+    ("src/metrics/llm_judges/criteria_judge_metric.py", "CriteriaJudgeMetric"): _JUDGING,
+    ("src/metrics/llm_judges/pairwise_llm_judge_metric.py", "PairwiseLLMJudgeMetric"): _JUDGING,
 }
-"""What makes the scorers and metrics of each metric class."""
+"""What makes the scorers and metrics of each metric class; of other files' classes its name."""
