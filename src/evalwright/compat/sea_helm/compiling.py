@@ -53,6 +53,7 @@ TRANSLATED = (
     "world_cuisine",
 )
 """Tasks whose languages ask the same items: translations of one text have one id."""
+_OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates")
 """Of a row in the record: bytes, and what nothing reads."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
@@ -358,12 +359,12 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         seeds = tuple(options.seed + number for number in range(runs))
     config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
     version = str((config["metadata"] or {}).get("version", "1"))
+    of_tree = {key: task.config.get(key) for key in _OF_TREE if task.config.get(key)}
     definition = {
-        "dialect": DIALECT, "task": name, "language": language, "scoring": options.scoring, "base_model": task.base,
-        "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs, "seeds": list(seeds),
-        "generation": plain(dict(options.generation)), "tokenizer": options.tokenizer, "max_tokens": sampling.max_tokens,
-        "config": config, "set": found.set_name, "missing": {key: list(each) for key, each in found.missing.items()},
-        "skipped": {key: list(each) for key, each in found.skipped.items()}, "fails": failure,
+        "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
+        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs,
+        "seeds": list(seeds), "generation": plain(dict(options.generation)), "max_tokens": sampling.max_tokens,
+        "tokenizer": options.tokenizer, "config": config, "fails": failure,
     }  # fmt: skip
     return Task(
         name=f"{PREFIX}{name}/{language}",
@@ -380,6 +381,18 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         order="file" if options.published else "shuffled",
         score_as_empty=NO_ANSWER if options.published else (),
     )
+
+
+def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
+    """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
+    siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
+    return [
+        {"name": f"{PREFIX}{name}/{language}", "task": name, "language": language}
+        | {key: str(facts[key]) for key in ("competency", "aggregation_group") if facts.get(key)}
+        for name, languages in found.missing.items()
+        if (facts := siblings[name])
+        for language in languages
+    ]
 
 
 def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings: Mapping[str, Any]) -> Rules:

@@ -40,7 +40,9 @@ class SeaHelm:
 
     def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
         """Its tree: groups of tasks, competencies, languages, everything."""
-        return ()
+        from evalwright.compat.sea_helm.aggregation import dialect_groups
+
+        return dialect_groups(tasks)
 
     def rules(
         self,
