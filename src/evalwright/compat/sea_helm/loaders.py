@@ -110,13 +110,7 @@ class Loader:
         )
         row: dict[str, Any] = {
             "id": _value(self.id, raw, index),
-            "prompts": [
-                {
-                    name: _value(one, raw, index)
-                    for name, one in self.prompt.items()
-                    if one[0] != "?" or one[1:] in raw
-                }
-            ],
+            "prompts": [{name: _value(one, raw, index) for name, one in self.prompt.items() if _there(one, raw)}],
             "metadata": {
                 "language": task.language,
                 **{name: raw.get(one) for name, one in (named or {}).items()},
@@ -139,6 +133,10 @@ class Loader:
 def plain_name(task: SeaTask) -> str:
     """The name without what marks a twin."""
     return task.name.removesuffix("-logprobs")
+
+
+def _there(said: Any, raw: Raw) -> bool:
+    return not (isinstance(said, str) and said[0] == "?") or said[1:] in raw
 
 
 def _value(said: Any, raw: Raw, index: int) -> Any:
