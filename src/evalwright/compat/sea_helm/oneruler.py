@@ -20,25 +20,22 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, TaskError, UnknownName
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
 
-NEEDLES, WORDS = "NIAHDataloader", "CWEDataloader"
-"""The loaders of the two families."""
+WORDS = "CWEDataloader"
+"""The loader of the tasks of common words; the other family is that of needles."""
 
 PUBLISHED_FAILURE = "cwe_dataloader.py calls the tokenizer's `batch_encode_plus`, which transformers 5.12.0, the version that SEA-HELM pins, does not have"
 """Why SEA-HELM itself scores every task of common words 0."""
 
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
-_MOST_TOKENS = 10_000_000
-"""Of an instance; no model reads more."""
-_MOST_IN_ALL = 400_000_000
-"""Tokens of all instances of a task together."""
-_LARGEST_FILE = 64_000_000
+_MOST_TOKENS = 400_000_000
+"""Of all instances of a task together."""
 _SEEDS = 2**31 - 1
 _TOLERANCE = 100
 """By how many tokens a list of words may miss its length before it is made again, at most twice."""
@@ -76,10 +73,6 @@ def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
     """
     if name == CODE_POINTS:
         return Tokenizer(), {"tokenizer": CODE_POINTS}
-    if not name:
-        raise ConfigurationError(
-            f"Generated tasks need a stated tokenizer: '{CODE_POINTS}', a folder, or a hub repository as `owner/name@revision`."
-        )
     if find_spec("transformers") is None:
         raise MissingExtra(f"The tokenizer '{name}'", "hf", "transformers")
     from evalwright.models.local.hf.loading import load_tokenizer
@@ -97,20 +90,14 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     setting, has one out of bounds, or names files that are not there.
     """
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
-    if size > _MOST_TOKENS or count * size > _MOST_IN_ALL:
-        raise TaskError(
-            f"{task.name} asks for {count:,} instances of {size:,} tokens; at most {_MOST_TOKENS:,} tokens are made of one, and "
-            f"{_MOST_IN_ALL:,} of all together."
-        )
+    if count * size > _MOST_TOKENS:
+        raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST_TOKENS:,} are made.")
     measure, _ = tokenizer_of(tokenizer)
-    if task.loaded_by is not None and task.loaded_by[1] == WORDS:
-        make = _word_lists(task, measure, size)
-    else:
-        make = _haystacks(task, measure, size)
+    of_words = task.loaded_by is not None and task.loaded_by[1] == WORDS
+    make = (_word_lists if of_words else _haystacks)(task, measure, size)
     # SEA-HELM draws as many seeds as it makes instances; the first are the same whatever their number.
-    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(
-        range(_SEEDS), min(count, count if limit is None else limit)
-    )
+    wanted = count if limit is None else min(count, limit)
+    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(range(_SEEDS), wanted)
     return [{"seed": seed, **make(seed)} for seed in seeds]
 
 
@@ -127,8 +114,8 @@ def _text_of(task: SeaTask, inside: Path | str) -> str:
         raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
     path = task.root / _FOLDER / inside
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise DatasetError(f"'{path}' is larger than {_LARGEST_FILE:,} bytes.")
+        if path.stat().st_size > _MOST_TOKENS:
+            raise DatasetError(f"'{path}' is larger than {_MOST_TOKENS:,} bytes.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"'{path}', of which {task.name} is made, cannot be read: {error}.") from error
@@ -143,29 +130,28 @@ def _prompt_length(task: SeaTask, measure: Tokenizer) -> int:
     return measure.lengths([empty])[0]
 
 
-# Needles
-
-
 def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], dict[str, Any]]:
     """What makes an instance of a seed: the beginning of the language's books with numbers for words hidden before sentences."""
     keys = _whole(task, "min_num_keys")
-    values, queries = (
-        None if task.config.get(key) is None else _whole(task, key, least=0)
-        for key in ("num_values", "num_queries")
-    )
+    given = {
+        key: _whole(task, f"num_{key}", least=0)
+        for key in ("values", "queries")
+        if task.config.get(f"num_{key}") is not None
+    }
+    values, queries = given.get("values"), given.get("queries")
     asked_for = values if queries is None else queries
-    if (values is None) == (queries is None) or asked_for is None or asked_for > keys:
-        raise TaskError(
-            f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}, its 'min_num_keys'."
-        )
+    if len(given) != 1 or asked_for is None or asked_for > keys:
+        raise TaskError(f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}.")
     words, needle, joint = _nouns(task), _sentence(task, "empty_needle"), _sentence(task, "and_word")
-    hidden = _filled(needle, random.Random(_whole(task, "random_seed", least=0)).choice(words), "123456789")
+
+    def filled(word: str, value: str) -> str:
+        return needle.replace("{needle}", word).replace("{value}", value)
+
+    hidden = filled(random.Random(_whole(task, "random_seed", least=0)).choice(words), "123456789")
     text = _books(task, measure, size - _prompt_length(task, measure) - keys * measure.lengths([hidden])[0])
     sentences = list(_sentences(text, _MARKS.get(task.language, ".!?")))
     if len(words) <= keys or not sentences:
-        raise DatasetError(
-            f"{task.name} has too few words or sentences of the language '{task.language}' for {keys} needles."
-        )
+        raise DatasetError(f"{task.name} ({task.language}) has too few words or sentences to hide needles.")
     opening, closing, comma = "“”，" if task.language == "zh" else ('"', '"', ", ")
 
     def instance(seed: int) -> dict[str, Any]:
@@ -184,16 +170,14 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], 
             word = asked[0] if values is not None and place < values else drawn()
             before = rng.choice(sentences)
             # A sentence that an earlier needle has torn is not found, and that needle is then nowhere: as published.
-            haystack = haystack.replace(before, _filled(needle, word, value) + before, 1)
+            haystack = haystack.replace(before, filled(word, value) + before, 1)
             if place < asked_for:
                 labels.append(value)
-                if queries is not None:
-                    asked.append(word)
+                asked += [word] if values is None else []
         *first, last = [opening + word + closing for word in asked]
+        named = comma.join(first) + (joint if first else "") + last
         return {
-            "prompts": [
-                {"text": haystack, "needle_text": comma.join(first) + (joint if first else "") + last}
-            ],
+            "prompts": [{"text": haystack, "needle_text": named}],
             "label": labels or ["none"],
             "metadata": {"num_queries": queries, "num_values": values, "num_keys": keys},
         }
@@ -201,18 +185,12 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], 
     return instance
 
 
-def _filled(needle: str, word: str, value: str) -> str:
-    return needle.replace("{needle}", word).replace("{value}", value)
-
-
 def _nouns(task: SeaTask) -> list[str]:
     lines = _lines(_text_of(task, "niah/vocab/100_noun_list_translated.tsv"))
     rows = csv.DictReader(lines, delimiter="\t")
     if task.language not in (rows.fieldnames or ()):
         raise UnknownName(f"language of {task.name}", task.language, rows.fieldnames or ())
-    if not (found := [(row[task.language] or "").strip() for row in rows]):
-        raise DatasetError(f"{task.name} has no words to hide numbers for.")
-    return found
+    return [(row[task.language] or "").strip() for row in rows] or [""]
 
 
 def _sentence(task: SeaTask, name: str) -> str:
@@ -231,7 +209,7 @@ def _sentence(task: SeaTask, name: str) -> str:
 def _books(task: SeaTask, measure: Tokenizer, tokens: int) -> str:
     """The first tokens of the language's books, which are repeated where they are too short."""
     if tokens < 1:
-        raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt and needles.")
+        raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt.")
     folder = Path("niah/books") / task.language
     names = sorted(path.name for path in (task.root / _FOLDER / folder).glob("*.txt")) if task.root else [""]
     text = re.sub(r"[ \t]+", " ", "\n\n".join(_text_of(task, folder / name) for name in names))
@@ -256,18 +234,13 @@ def _sentences(text: str, marks: str) -> Iterator[str]:
         yield from (part.strip() for part in [*parts, paragraph[begin:]] if part.strip(_NO_TEXT))
 
 
-# Common words
-
-
 def _word_lists(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], dict[str, Any]]:
     """What makes an instance of a seed: a numbered list in which a few words stand more often than all others."""
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole(task, f"num_{key}") for key in repeats)
     words = [f" {word}" for word in sorted(set(_vocabulary(task)))]
     if len(words) <= common or max(common * often, len(words) * seldom) > _MOST_TOKENS:
-        raise TaskError(
-            f"{task.name} needs more than {common} words, and has {len(words)}, or repeats them too often."
-        )
+        raise TaskError(f"{task.name} has too few words for {common} common ones, or repeats them too often.")
     lengths = dict(zip(words, measure.lengths(words), strict=True))
     mean, prompt = sum(lengths.values()) / len(words), _prompt_length(task, measure)
 
@@ -283,8 +256,8 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int],
         for _ in range(3):
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
-                    f"{task.name} ({task.language}) cannot be made with this tokenizer: a list of {size:,} tokens has about {count:,} "
-                    f"words, and there are {common * often:,} common and {len(others):,} others to put there."
+                    f"{task.name} ({task.language}) cannot be made with this tokenizer: about {count:,} words are to be listed, "
+                    f"and there are {common * often:,} common and {len(others):,} others."
                 )
             listed = chosen * often + others[: count - common * often]
             random.Random(seed).shuffle(listed)
