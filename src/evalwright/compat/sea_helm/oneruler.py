@@ -17,12 +17,16 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, row_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
@@ -37,6 +41,7 @@ _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 _MOST_TOKENS = 400_000_000
 """Of all instances of a task together."""
 _SEEDS = 2**31 - 1
+_STRICT, _SHARE = "normalized_strict_accuracy", "normalized_accuracy"
 _TOLERANCE = 100
 """By how many tokens a list of words may miss its length before it is made again, at most twice."""
 
@@ -301,54 +306,61 @@ def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Rando
 
 # Scores
 
-_STRICT, _SHARE = ("normalized_strict_accuracy", "strict_accuracy"), ("normalized_accuracy", "accuracy")
+
+class Found(Published):
+    """Which share of what was asked for is named, and whether it is all of it. No answer is the answer "None", and more costs nothing."""
+
+    names = ("strict_accuracy", "accuracy", "normalized_strict_accuracy")
+
+    def read(self, row: Row, text: str) -> Score:
+        """1 or 0, with both shares: what stands from the first answer tag to the last closing one, split at commas."""
+        begin = text.find(self.task.answer_tag)
+        end = text.rfind("</", begin + len(self.task.answer_tag)) if begin >= 0 else -1
+        said = text[begin + len(self.task.answer_tag) : end].strip() if end >= 0 else "None"
+        asked = {one.strip().lower() if _of_words(self.task) else one for one in row["label"]}
+        return _score(asked, {part.strip().lower() for part in said.split(",")}, len(asked), said)
+
+    def totals(self, column: Column) -> dict[str, float]:
+        """The numbers over all rows."""
+        strict, share = (100 * float(column.parts[name].mean()) for name in (_STRICT, _SHARE))
+        return {"strict_accuracy": strict, "accuracy": share, _STRICT: strict}
 
 
-def oneruler_scoring(task: SeaTask, rows: Sequence[Row]) -> tuple[list[Scorer], list[MetricSpec]]:
-    """The scorer and the metrics of a generated task: the share of answers with all that is asked for, and the mean share found.
+def oneruler_scoring(task: SeaTask, rows: Sequence[Row]) -> Made:
+    """The scorer and the metrics of a generated task: published as `Found`, corrected as `_corrected`."""
+    if task.metric != _STRICT:
+        raise UnknownName(f"metric of {task.name}", task.metric, [_STRICT])
+    if task.published:
+        return Found(task, rows).made()
+    score = partial(_corrected, tag=task.answer_tag, of_words=_of_words(task))
+    specs = [
+        MetricSpec(_STRICT, "accuracy", SCORER),
+        MetricSpec("accuracy", "part-mean", SCORER, {"part": _SHARE}),
+    ]
+    return [Scorer(SCORER, DIALECT, {"scoring": "corrected"}, score)], specs
 
-    Published: what stands from the first answer tag to the last closing tag, split at commas; no answer is the answer "None", and more
-    than is asked for costs nothing. Corrected: the last answer, split at commas and separators of other scripts, for numbers at all
-    that is no digit; no answer is wrong; what is named beyond what is asked for lowers the share.
+
+def _of_words(task: SeaTask) -> bool:
+    return task.scored_by[1] == "CweMetric"
+
+
+def _corrected(sample: Sample, answer: Answer, *, tag: str, of_words: bool) -> Score:
+    """The last answer, closed or not, split at separators of all scripts, without numbering and quotation marks, for numbers its digits.
+
+    No answer is wrong, and what is named beyond what is asked for lowers the share.
     """
-    if task.metric not in (*_STRICT, *_SHARE):
-        raise UnknownName(f"metric of {task.name}", task.metric, (*_STRICT, *_SHARE))
-    words = task.scored_by[1] == "CweMetric"
-    score = partial(_score, tag=task.answer_tag, words=words, published=task.published)
-    scorer = Scorer("sea-helm", "sea-helm", {}, score)
-    labels = dict.fromkeys((task.metric, "strict_accuracy", "accuracy"))
-    return [scorer], [MetricSpec(label, "part-mean", scorer.name, {"part": label}) for label in labels]
-
-
-def _score(sample: Sample, answer: Answer, *, tag: str, words: bool, published: bool) -> Score:
-    found = _between(answer.text, tag, published)
-    if published:
-        found = "None" if found is None else found
-        named = {part.strip().lower() for part in found.split(",")}
-    else:
-        named = _named(found or "", words)
-    asked = {target.strip().lower() if words else target for target in sample.targets}
-    of = len(asked) if published else max(len(asked), len(named))
-    share = len(named & asked) / of if of else 0.0
-    strict = float(share == 1)
-    parts = {**dict.fromkeys(_STRICT, strict), **dict.fromkeys(_SHARE, share)}
-    return Score(strict, "correct" if strict else "incorrect", found or "", parts)
-
-
-def _between(text: str, tag: str, published: bool) -> str | None:
-    """What stands in an answer's tags: from the first tag to the last `</`, or from the last to the `</` after it or the end."""
-    if published:
-        begin = text.find(tag)
-        end = text.rfind("</", begin + len(tag)) if begin >= 0 else -1
-        return text[begin + len(tag) : end].strip() if end >= 0 else None
-    begin = text.rfind(tag)
-    return text[begin + len(tag) :].partition("</")[0].strip() if begin >= 0 else None
-
-
-def _named(text: str, words: bool) -> set[str]:
-    whole = text if words else re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    _, there, last = answer.text.rpartition(tag)
+    said = last.partition("</")[0].strip() if there else ""
+    whole = said if of_words else re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said)
     parts = [re.sub(r"^\d+[.)]\s", "", part.strip()) for part in re.split(r"[,，、;；\n]", whole)]
     named = {part.strip(_NO_TEXT + "*").lower() for part in parts} - {""}
-    if words:
-        return named
-    return {number for part in parts for number in re.findall(r"\d+", part)} or named & {"none"}
+    if not of_words:
+        named = {number for part in parts for number in re.findall(r"\d+", part)} or named & {"none"}
+    asked = {str(one).strip().lower() for one in row_of(sample)["label"]}
+    return _score(asked, named, max(len(asked), len(named)), said)
+
+
+def _score(asked: set[str], named: set[str], of: int, said: str) -> Score:
+    share = len(asked & named) / of if of else 0.0
+    strict = float(share == 1)
+    return Score(strict, "correct" if strict else "incorrect", said, {_STRICT: strict, _SHARE: share})
