@@ -89,21 +89,26 @@ def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
 
 
 def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> list[Row]:
-    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata.
+    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata. limit: only the first so many, which are the same.
 
-    tokenizer: as of `tokenizer_of`. limit: make only the first so many, which are the same. Raises UsageError for a task that lacks a
-    setting, has one out of bounds, or names files that are not there.
+    Raises UsageError, as `instances`.
+    """
+    seeds, make = instances(task, tokenizer)
+    return [{"seed": seed, **make(seed)} for seed in seeds[:limit]]
+
+
+def instances(task: SeaTask, tokenizer: str) -> tuple[list[int], Callable[[int], dict[str, Any]]]:
+    """The seeds of a task's rows, and what makes the rest of a row of its seed. tokenizer: as of `tokenizer_of`.
+
+    Raises UsageError for a task that lacks a setting, has one out of bounds, or names files that are not there.
     """
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
-    if count * size > _MOST_TOKENS:
+    if max(count * size, count * 1000) > _MOST_TOKENS:
         raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST_TOKENS:,} are made.")
     measure, _ = tokenizer_of(tokenizer)
     of_words = task.loaded_by is not None and task.loaded_by[1] == WORDS
     make = (_word_lists if of_words else _haystacks)(task, measure, size)
-    # SEA-HELM draws as many seeds as it makes instances; the first are the same whatever their number.
-    wanted = count if limit is None else min(count, limit)
-    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(range(_SEEDS), wanted)
-    return [{"seed": seed, **make(seed)} for seed in seeds]
+    return random.Random(_whole(task, "random_seed", least=0)).sample(range(_SEEDS), count), make
 
 
 def _whole(task: SeaTask, key: str, least: int = 1) -> int:
