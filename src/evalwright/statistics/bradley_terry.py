@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,12 +68,17 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         raise ValueError("ratings need at least two models with scores on two items in common")
     total = sum(task.weight for task, *_ in found)
     shares = [2 * task.weight / total / games.sum() for task, _, games, _ in found]
-    won = sum((share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)), np.zeros((models, models)))
+    won = sum(
+        (share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)),
+        np.zeros((models, models)),
+    )
     if connected_components(won + won.T)[0] > 1:
-        raise ValueError("the models fall into groups without an item in common, and their ratings have no common scale")
+        raise ValueError(
+            "the models fall into groups without an item in common, and their ratings have no common scale"
+        )
     unbounded = bool(connected_components(won, directed=True, connection="strong")[0] > 1)
     ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
-    places = [codes[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    places = [codes[begin:end] for begin, end in pairwise(ends)]
     strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
     covariance, df = _sandwich(strengths, [one[0] for one in found], shares, places, len(units))
     variance = np.diag(covariance)
@@ -161,7 +167,9 @@ def _sandwich(
             played[model] += share * met.sum(axis=1)
         size = len(np.unique(codes))
         if size > 1:  # a single unit has no spread of its own: its whole score counts
-            score = (score - score.sum(axis=1, keepdims=True) * games / games.sum()) * np.sqrt(size / (size - 1))
+            score = (score - score.sum(axis=1, keepdims=True) * games / games.sum()) * np.sqrt(
+                size / (size - 1)
+            )
         own = np.zeros((units, models))
         np.add.at(own, codes, share * score.T)
         sums += own

@@ -1,27 +1,23 @@
 """The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the hub.
 
 Files are read inside the folder only. A data set of the hub comes without a revision in the files: the one that is found at the first
-fetch is kept under `$EVALWRIGHT_HOME/sea-helm` and used from then on. Rows stay on disk and are made one by one.
+fetch is kept under `$EVALWRIGHT_HOME/datasets` and used from then on. Rows stay on disk and are made one by one.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.loaders import LOADERS, LOCAL, OF_FILES, Loader, Raw, cuisine
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError
-from evalwright.core.private import home_folder, ordinary
-from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
+from evalwright.core.errors import DatasetError, TaskError
+from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import Rows, file_source
-from evalwright.tasks.files import is_within, write_text
+from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import shown
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -77,9 +73,12 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
     loader = loader_of(task)
     what = f"the data of '{task.name}' ({task.language})"
     if loader.generated:
-        from evalwright.compat.sea_helm.oneruler import CODE_POINTS, oneruler_rows
+        from evalwright.compat.sea_helm.oneruler import CODE_POINTS, instances
 
-        return oneruler_rows(task, tokenizer or CODE_POINTS)
+        seeds, instance = instances(task, tokenizer or CODE_POINTS)
+        return Table(
+            [{"seed": seed} for seed in seeds], lambda raw, place: {**raw, **instance(raw["seed"])}, what
+        )
     place = task.here.get("filepath")
     raws = partial(_raw, task, loader, place, loader.split, local=loader.local)
     made: Sequence[Row] | None = None
@@ -194,27 +193,7 @@ def pinned(repository: str) -> tuple[str, str]:
         raise TaskError(
             f"'{repository[:200]}' is no data set of the hub (OWNER/NAME), and nothing else is opened here."
         )
-    kept = home_folder() / "sea-helm" / "revisions.json"
-    known: dict[str, str] = {}
-    with suppress(OSError, ValueError, TypeError):
-        known = dict(from_json(ordinary(kept).read_text(encoding="utf-8")))
-    if repository not in known:
-        known[repository] = _newest(repository)
-        write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
-    return repository, str(known[repository])
-
-
-def _newest(repository: str) -> str:
-    try:
-        from huggingface_hub import HfApi
-    except ImportError:
-        raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
-    try:
-        return str(HfApi().dataset_info(repository).sha)
-    except Exception as error:
-        raise DatasetError(
-            f"The revision of the dataset '{repository}' cannot be found: {_first_line(error)}."
-        ) from None
+    return repository, first_fetched(repository)
 
 
 def hub_file(repository: str, name: str) -> Path:
