@@ -11,13 +11,19 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.sea_helm.compiling import Options, published_failure, sampling_of, sea_task, separator_of
+from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
+from evalwright.compat.sea_helm.compiling import (
+    Options,
+    published_failure,
+    sampling_of,
+    sea_task,
+    separator_of,
+)
 from evalwright.compat.sea_helm.config import read_tree, root_of
 from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, render, shots_of
 from evalwright.compat.sea_helm.rows import load_rows
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import TaskError
-from tests.compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
 
 
 def _text(value: Any) -> str:
@@ -52,7 +58,10 @@ def test_each_recorded_row_becomes_the_recorded_conversation() -> None:
             assert made == row["conversation"], (line["task"], line["form"], row["i"])
             compared += 1
         if line.get("base_texts"):
-            assert base_text(conversation(task, line["rows"][0], examples[: line["shots_used"]])) == line["base_texts"][0]
+            assert (
+                base_text(conversation(task, line["rows"][0], examples[: line["shots_used"]]))
+                == line["base_texts"][0]
+            )
     assert compared > 400
 
 
@@ -112,12 +121,29 @@ def test_a_later_turn_repeats_shots_and_preamble_behind_the_replies(tmp_path: Pa
     assert [one["content"] for one in made] == [
         opening, "Jawaban: B", "Question: One?\n", "first", opening, "Jawaban: B", "Question: Two?\n",
     ]  # fmt: skip
-    assert [one["role"] for one in made] == ["user", "assistant", "user", "assistant", "user", "assistant", "user"]
+    assert [one["role"] for one in made] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert base_text(made[:2]) == f"{opening}\n\nJawaban: B\n\n"
 
 
 @pytest.mark.parametrize(
-    "template", ["{question.__class__}", "{question!r}", "{question:>999999999}", "{question[0]}", "{", "{0}", "{nowhere}"]
+    "template",
+    [
+        "{question.__class__}",
+        "{question!r}",
+        "{question:>999999999}",
+        "{question[0]}",
+        "{",
+        "{0}",
+        "{nowhere}",
+    ],
 )
 def test_a_template_holds_names_alone(template: str) -> None:
     with pytest.raises(TaskError, match="The template"):

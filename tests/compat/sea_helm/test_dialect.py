@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
@@ -25,14 +26,15 @@ from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
 from evalwright.tasks.dialects import dialect
 from evalwright.tasks.loading import load_tasks
-from tests.compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 
 
 def _loaded(root: Path, name: str, **settings: Any) -> list[Task]:
     return load_tasks(f"sea-helm:{name}", dialect={"task_root": str(root), **settings}, chat=True)
 
 
-def _asked(task: Task, replies: Sequence[Response], index: int = 0, draw: int = 0) -> tuple[Answer, list[Request]]:
+def _asked(
+    task: Task, replies: Sequence[Response], index: int = 0, draw: int = 0
+) -> tuple[Answer, list[Request]]:
     """The answer to a sample with these replies, and what was asked."""
     requests: list[Request] = []
 
@@ -47,7 +49,18 @@ def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = str(small_tree(own_folder / "tree"))
-    run = ["run", "sea-helm:both", "--task-root", root, "--model", "demo/small", "--format", "text", "--name", "one"]
+    run = [
+        "run",
+        "sea-helm:both",
+        "--task-root",
+        root,
+        "--model",
+        "demo/small",
+        "--format",
+        "text",
+        "--name",
+        "one",
+    ]
     assert main([*run, "-D", "skip_tasks=nothing", "-D", "generation.temperature=0", "--limit", "3"]) == 0
     data = json.loads((own_folder / "runs" / "one" / "run.json").read_text())
     assert [task["name"] for task in data["tasks"]] == [
@@ -56,12 +69,21 @@ def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
     definition = data["tasks"][1]["definition"]
     assert definition["config"]["languages"].keys() == {"id"}
     assert (definition["competency"], definition["aggregation_group"]) == ("nlu", "reading")
-    assert {group["label"] for group in data["groups"]} >= {"id nlu", "tl nlu", "id", "tl", "SEA", "all languages"}
+    assert {group["label"] for group in data["groups"]} >= {
+        "id nlu",
+        "tl nlu",
+        "id",
+        "tl",
+        "SEA",
+        "all languages",
+    }
     line = json.loads((own_folder / "runs" / "one" / "samples.jsonl").read_text().splitlines()[0])
     assert line["metadata"]["row"]["prompts"] == [{"question": f"What is {line['metadata']['index']}?"}]
     assert main(["score", "one", "--name", "again"]) == 0
     again = json.loads((own_folder / "runs" / "again" / "run.json").read_text())
-    assert [one["metrics"][0]["value"] for one in again["tasks"]] == [one["metrics"][0]["value"] for one in data["tasks"]]
+    assert [one["metrics"][0]["value"] for one in again["tasks"]] == [
+        one["metrics"][0]["value"] for one in data["tasks"]
+    ]
     write(Path(root) / "seahelm_tasks" / "colours" / "id.jsonl", rows(3))
     assert main(["score", "one", "--name", "third"]) == 2
     assert "are no longer those of the run" in capsys.readouterr().err
@@ -137,7 +159,9 @@ def test_replies_are_fed_back_turn_by_turn(tmp_path: Path) -> None:
     root = small_tree(tmp_path)
     two = [{**row, "prompts": [*row["prompts"], {"question": "Why?"}]} for row in rows(2)]
     write(root / "seahelm_tasks" / "colours" / "id.jsonl", two)
-    answer, asked = _asked(_loaded(root, "colours/id")[0], [Response(text="<think>x</think>One"), Response(text="Two")])
+    answer, asked = _asked(
+        _loaded(root, "colours/id")[0], [Response(text="<think>x</think>One"), Response(text="Two")]
+    )
     assert len(answer.responses) == 2
     last = asked[1]
     assert isinstance(last, Generate)
@@ -145,7 +169,7 @@ def test_replies_are_fed_back_turn_by_turn(tmp_path: Path) -> None:
     assert [(one.role, one.text) for one in last.prompt][1] == ("assistant", "One")
     assert last.prompt[2].text.endswith("Question: Why?")
     assert answer.text == "Two"
-    cut, asked = _asked(_loaded(root, "colours/id")[0], [Response(text="", finish_reason="length")])
+    _, asked = _asked(_loaded(root, "colours/id")[0], [Response(text="", finish_reason="length")])
     assert len(asked) == 1
 
 
@@ -154,7 +178,7 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     nulls = {"colours": {"fewshot_num_examples": {"base": None}}}
     write(root / "seahelm_tasks" / "zz" / "config.yaml", nulls)
     task = _loaded(root, "colours/id", base_model=True, scoring="published")[0]
-    with pytest.raises(RequestFailed, match="TypeError. The published number is 0"):
+    with pytest.raises(RequestFailed, match=r"TypeError\. The published number is 0"):
         _asked(task, [Response(text="x")])
     run = evaluate(task, ScriptedModel("A"))[0]
     assert run.n_failed == 4
@@ -166,7 +190,9 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
 
 def test_translations_share_a_cluster_and_ids_are_unique(tmp_path: Path) -> None:
     root = small_tree(tmp_path)
-    write(root / "seahelm_tasks" / "qa-mc" / "tl.jsonl", [{**row, "id": f"{row['id']}_TL"} for row in rows(3)])
+    write(
+        root / "seahelm_tasks" / "qa-mc" / "tl.jsonl", [{**row, "id": f"{row['id']}_TL"} for row in rows(3)]
+    )
     write(root / "seahelm_tasks" / "qa-mc" / "id.jsonl", [{**row, "id": None} for row in rows(2)])
     one, other = _loaded(root, "qa-mc")
     assert [sample.id for sample in one.samples] == ["#0", "#1"]
@@ -212,12 +238,14 @@ def test_rows_come_out_of_the_folder_alone(tmp_path: Path, file: str | None, sai
     write(root / "seahelm_tasks" / ".hidden.jsonl", rows(2))
     (root / "seahelm_tasks" / "link.jsonl").symlink_to(tmp_path / "outside.jsonl")
     os.mkfifo(root / "seahelm_tasks" / "pipe.jsonl")
-    here = {"filepath": file and file.replace("{tmp}", str(tmp_path)), "prompt_template": {}}
+    here: dict[str, Any] = {"filepath": file and file.replace("{tmp}", str(tmp_path)), "prompt_template": {}}
     with pytest.raises((TaskError, DatasetError), match=said):
         load_rows(SeaTask("x", "id", {"languages": {"id": here}}, root))
 
 
-@pytest.mark.parametrize("line", ['{"prompts": 3}', '{"prompts": []}', '{"prompts": ["x"]}', "[1", "\x00", '{"id": 1}'])
+@pytest.mark.parametrize(
+    "line", ['{"prompts": 3}', '{"prompts": []}', '{"prompts": ["x"]}', "[1", "\x00", '{"id": 1}']
+)
 def test_broken_rows_are_named(tmp_path: Path, line: str) -> None:
     root = small_tree(tmp_path)
     write(root / "seahelm_tasks" / "colours" / "id.jsonl", f"{json.dumps(rows(1)[0])}\n{line}\n")
@@ -243,13 +271,16 @@ def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> N
     write(root / "seahelm_tasks" / "zz" / "config.yaml", {"new": own, "odd": other})
     with pytest.raises(TaskError, match=r"the class Mine of 'mine\.py', which is not known here"):
         _loaded(root, "new")
-    with pytest.raises(UnknownName, match="Unknown metric class .*Mine"):
+    with pytest.raises(UnknownName, match=r"Unknown metric class .*Mine"):
         _loaded(root, "odd")
 
 
 def test_a_twin_without_a_loader_has_its_siblings_and_fails_as_published(tmp_path: Path) -> None:
     root = small_tree(tmp_path)
-    own = {"dataloader_file": "src/dataloaders/seahelm_local_dataloader.py", "dataloader_class": "SeaHelmLocalDataloader"}
+    own = {
+        "dataloader_file": "src/dataloaders/seahelm_local_dataloader.py",
+        "dataloader_class": "SeaHelmLocalDataloader",
+    }
     write(root / "seahelm_tasks" / "zz" / "config.yaml", {"colours": own})
     tree = read_tree(root)
     for scoring in ("corrected", "published"):

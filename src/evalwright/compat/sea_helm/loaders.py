@@ -304,6 +304,11 @@ def _mmlu_redux(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
     row["label"] = LETTERS[raw["answer"] if raw["error_type"] == "ok" else _corrected(raw)]
 
 
+def _hallusionbench(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    if not task.name.endswith("_image"):
+        row["images"] = []
+
+
 def _musr(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
     choices = (f"{place} - {each}" for place, each in enumerate(_literal(raw["choices"]), 1))
     row["prompts"][0]["choices"] = "\n".join(choices)
@@ -339,7 +344,7 @@ def _marvl(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
     text = raw["hypo_en" if task.language == "en" else "hypothesis"]
     if task.language == "zh":
         try:
-            from opencc import OpenCC
+            from opencc import OpenCC  # type: ignore[import-not-found]
         except ImportError:
             raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
         text = OpenCC("t2s.json").convert(text)
@@ -361,7 +366,7 @@ def _mathvista(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
 
 _CHANGES: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
     "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr, "ifeval": _each(_ifeval),
-    "math_arena": _each(_math_arena), "mmlu_redux": _each(_mmlu_redux), "musr": _each(_musr), "mmmu_pro": _each(_mmmu_pro),
+    "math_arena": _each(_math_arena), "mmlu_redux": _each(_mmlu_redux), "musr": _each(_musr), "hallusionbench": _each(_hallusionbench), "mmmu_pro": _each(_mmmu_pro),
     "babyvision": _each(_babyvision), "erqa": _each(_erqa), "marvl": _each(_marvl), "mathvision": _each(_mathvision),
     "mathvista": _each(_mathvista),
 }  # fmt: skip
