@@ -166,6 +166,13 @@ def test_phenomena_and_fields() -> None:
     texts = ["Answer: A", "Answer: B", "Answer: B", "answer: B"]
     found = result_of(scored(task, rows, texts)[0])
     assert found == {"accuracy": 50, "normalized_accuracy": 0, "subcategories": {"x": 50, "y": 50}}
+    corrected = numbers(
+        scored(sea_task(file, "MinimalPairsMetric", labels=["A", "B"]), [*rows, rows[0]], [*texts, "A"])[0]
+    )
+    assert corrected["accuracy"] == pytest.approx(
+        (2 / 3 + 1) / 2
+    )  # phenomena count the same; a tag of any case is read
+    assert corrected["normalized_accuracy"] == pytest.approx(2 / 3)
     pragmatic = sea_task(
         f"{LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningMetric", published=True
     )
@@ -180,6 +187,8 @@ def test_phenomena_and_fields() -> None:
     ]
     found = result_of(scored(gpqa, hard, ["Answer: A", "Answer: A"])[0])
     assert found["difficulty"]["hard"]["accuracy"] == 1 and found["field"]["unknown"]["macro_f1"] == 0
+    own = numbers(scored(sea_task(*gpqa.scored_by, labels=["A", "B"]), hard, ["Answer: A", "Answer: A"])[0])
+    assert own["accuracy by difficulty"] == own["accuracy by field"] == 0.5
     assert found["field"]["Law. Civil"] == {"accuracy": 1, "macro_f1": 1}
 
 
