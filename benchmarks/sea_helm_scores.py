@@ -175,7 +175,9 @@ def _travel(rng: random.Random, _: str) -> tuple[Any, str]:
     if rng.random() < 0.6:
         given[rng.randrange(1, 4)] = "another step"
     given = given[:-1] if rng.random() < 0.05 else given
-    return label, "\n".join(given) + rng.choice(("\n<Plan>{}</Plan>", "\n<Plan>{}</Plan>", "\n{}")).format(plan)
+    return label, "\n".join(given) + rng.choice(("\n<Plan>{}</Plan>", "\n<Plan>{}</Plan>", "\n{}")).format(
+        plan
+    )
 
 
 def _table(rng: random.Random, _: str) -> tuple[Any, str]:

@@ -14,19 +14,24 @@ from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.sea_helm import published, published_texts
-from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, Rows, row_of
+from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, Rows, metadata_of, row_of
 from evalwright.compat.sea_helm.published_texts import METRICX, errors_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError, UnknownName, UsageError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
+from evalwright.metrics.registry import compute
 from evalwright.scorers import label, procedure
 from evalwright.scorers.registry import bind
 from evalwright.scorers.token_f1 import words
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
 
 Make = Callable[[SeaTask, Rows], Made]
 
@@ -76,6 +81,22 @@ def _said(task: SeaTask, answer: Answer) -> str:
     )
 
 
+def _sliced(kind: str, key: str, **options: Any) -> dict[str, Any]:
+    """How a metric goes by a key of the rows' metadata, which the scores' items have where the task has no such slice."""
+
+    def made(column: Column) -> Estimate:
+        import numpy as np
+
+        if key not in column.slices:
+            names: dict[str, int] = {}
+            codes = [names.setdefault(str(item[key]), len(names)) for item in column.items]
+            column = replace(column, slices={**column.slices, key: (np.array(codes, np.int32), tuple(names))})
+        return compute(kind, column, options)
+
+    options["over"] = key
+    return {"kind": kind, "options": options, "scorer": SCORER, "function": made}
+
+
 # -- labels -------------------------------------------------------------------------------------------------------------
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -116,24 +137,33 @@ def _labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
     lettered = all(one in _LETTERS for one in labels)
 
     def score(sample: Sample, answer: Answer) -> Score:
-        texts = options_of(row_of(sample)) if lettered else ()
+        sample_row = row_of(sample)
+        texts = options_of(sample_row) if lettered else ()
         # Of two phases what is scored begins behind the tag.
         tag = "" if task.base and len(answer.responses) > 1 else task.answer_tag
         choices = texts if 1 < len(texts) <= len(labels) else ()
         found = label.score_label(sample, answer.text, labels, tag, choices, task.language)
-        return replace(found, parts={task.metric: found.value, **found.parts})
+        item = {key: metadata_of(sample_row, key, "unknown") for key in slices_of(task)}
+        return replace(found, parts={task.metric: found.value, **found.parts}, item=item or None)
 
-    of, by = ("accuracy", {"over": over}) if over else ("balanced-accuracy", {})
     options = {"scoring": "corrected", "labels": list(labels)}
-    specs = [
-        MetricSpec(task.metric, "chance-normalised", SCORER, {"chance": chance, "of": of, **by}),
-        MetricSpec("accuracy", "macro" if over else of, SCORER, by),
+    if over:
+        specs = [
+            MetricSpec(task.metric, **_sliced("chance-normalised", over, chance=chance, of="accuracy")),
+            MetricSpec("accuracy", **_sliced("macro", over, of="accuracy")),
+        ]
+    else:
+        of = "balanced-accuracy"
+        specs = [
+            MetricSpec(task.metric, "chance-normalised", SCORER, {"chance": chance, "of": of}),
+            MetricSpec("accuracy", of, SCORER),
+        ]
+        specs += [MetricSpec(f"accuracy by {key}", **_sliced("macro", key, of=of)) for key in slices_of(task)]
+    specs += [
         MetricSpec("macro_f1", "macro-f1", SCORER),
         MetricSpec("null_weighted_f1", "null-weighted-f1", SCORER),
         MetricSpec("answers_read", "part-mean", SCORER, {"part": "read"}),
     ]
-    if task.scored_by[1] == "SuperGPQAMetric":
-        specs += [MetricSpec(f"accuracy by {key}", "macro", SCORER, {"over": key}) for key in slices_of(task)]
     return [Scorer(SCORER, DIALECT, options, score)], specs
 
 
@@ -144,24 +174,17 @@ def _options(task: SeaTask, rows: Rows, over: str = "") -> Made:
         values = answer.log_likelihoods
         if not values:
             raise ScoringError("The answer has no log-likelihood of an option.")
+        item = {over: metadata_of(row_of(sample), over, "unknown")} if over else None
         if len(values) == 1 or not sample.gold:
             worth = math.exp(min(values[0], 0.0))
-            return Score(worth, "", "the gold option alone", {task.metric: worth})
-        top = max(values)
-        weights = [math.exp(value - top) for value in values]
-        worth = weights[sample.gold[0]] / sum(weights)
-        chosen = float(values[sample.gold[0]] == top)
-        return Score(
-            worth,
-            "correct" if chosen else "incorrect",
-            "among all options",
-            {task.metric: worth, "chosen": chosen},
-        )
+            return Score(worth, "", "the gold option alone", {task.metric: worth}, item)
+        gold, top = values[sample.gold[0]], max(values)
+        worth = math.exp(gold - top) / sum(math.exp(value - top) for value in values)
+        label = "correct" if gold == top else "incorrect"
+        return Score(worth, label, "among all options", {task.metric: worth}, item)
 
     (scorer,), specs = _corrected(task, score, {})
-    if over:
-        specs = [MetricSpec(task.metric, "macro", SCORER, {"over": over})]
-    return [scorer], specs
+    return [scorer], [MetricSpec(task.metric, **_sliced("macro", over, of="accuracy"))] if over else specs
 
 
 # -- texts --------------------------------------------------------------------------------------------------------------
