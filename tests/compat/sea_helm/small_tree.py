@@ -16,9 +16,12 @@ GOLDEN = ROOT.parent / "shared" / "golden" / "sea-helm" / "golden.jsonl.gz"
 TREE = Path(os.environ.get("SEA_HELM_TREE", "/nowhere"))
 """SEA-HELM's own folder, for the tests that need it."""
 
-needs_golden = pytest.mark.skipif(not GOLDEN.is_file(), reason="the golden outputs are not beside this checkout")
+needs_golden = pytest.mark.skipif(
+    not GOLDEN.is_file(), reason="the golden outputs are not beside this checkout"
+)
 needs_tree = pytest.mark.skipif(
-    not (GOLDEN.is_file() and TREE.is_dir()), reason="SEA_HELM_TREE names no checkout of SEA-HELM, or no golden outputs"
+    not (GOLDEN.is_file() and TREE.is_dir()),
+    reason="SEA_HELM_TREE names no checkout of SEA-HELM, or no golden outputs",
 )
 
 LABELS = ("src/metrics/f1_acc_metric.py", "F1AccMetric")
@@ -69,14 +72,21 @@ def write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = isinstance(value, list)
     path.write_text(
-        value if isinstance(value, str) else "".join(json.dumps(row) + "\n" for row in (value if rows else [value]))
+        value
+        if isinstance(value, str)
+        else "".join(json.dumps(row) + "\n" for row in (value if rows else [value]))
     )
 
 
 def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
     """Rows with labels A and B in turn."""
     return [
-        {"id": f"item{n}", "label": "AB"[n % 2], "prompts": [{"question": f"What is {n}?"}], "metadata": {"language": "x"}}
+        {
+            "id": f"item{n}",
+            "label": "AB"[n % 2],
+            "prompts": [{"question": f"What is {n}?"}],
+            "metadata": {"language": "x"},
+        }
         for n in range(start, start + count)
     ]
 
@@ -90,7 +100,10 @@ def small_tree(root: Path) -> Path:
             write(folder / task / f"{language}_examples.jsonl", rows(2, 10))
     own = entry("colours", {one: spoken("colours", one) for one in ("id", "tl")})
     twin = {
-        **{key: f"${{colours.{key}}}" for key in ("metadata", "competency", "fewshot_num_examples", "languages")},
+        **{
+            key: f"${{colours.{key}}}"
+            for key in ("metadata", "competency", "fewshot_num_examples", "languages")
+        },
         "name": "colours-logprobs",
         "metric_file": "src/metrics/logprob_metric.py",
         "metric_class": "LogProbMetric",

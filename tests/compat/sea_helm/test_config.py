@@ -37,14 +37,23 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ({"colours": {"metadata": "${qa-mc.metadata}"}, "qa-mc": {"metadata": "${colours.metadata}"}}, "refers to itself"),
+        (
+            {"colours": {"metadata": "${qa-mc.metadata}"}, "qa-mc": {"metadata": "${colours.metadata}"}},
+            "refers to itself",
+        ),
         ({"colours": {"metadata": "${colours}"}}, "refers to itself"),
-        ({"colours": {"metadata": "${nowhere.at.all}"}}, "${nowhere.at.all}, which is not in the folder's files"),
+        (
+            {"colours": {"metadata": "${nowhere.at.all}"}},
+            "${nowhere.at.all}, which is not in the folder's files",
+        ),
         ({"colours": {"metadata": "${.relative}"}}, "which is not in the folder's files"),
         ({"colours": {"metadata": "${oc.env:HOME}"}}, "which is not in the folder's files"),
         ({"colours": {"metadata": {"x": "a ${qa-mc.languages}"}}}, "inside of a text, and it is a mapping"),
         (_chain(40, lambda n: [f"${{colours.metadata.m{n + 1}}}"] * 2), "larger than 2,000,000 values"),
-        (_chain(40, lambda n: f"${{colours.metadata.m{n + 1}}} ${{colours.metadata.m{n + 1}}}"), "grows too long"),
+        (
+            _chain(40, lambda n: f"${{colours.metadata.m{n + 1}}} ${{colours.metadata.m{n + 1}}}"),
+            "grows too long",
+        ),
         (_chain(3000, lambda n: [f"${{colours.metadata.m{n + 1}}}"]), "refers through too many others"),
         (_chain(3000, lambda n: [f"${{colours.metadata.m{n - 1}}}"] if n else "x"), "nested too deeply"),
         ("colours: !!python/object/apply:os.system [id]", "tag"),
@@ -53,7 +62,10 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
         ({"colours": {"languages": "${seed}"}}, "has no mapping of `languages`"),
         ({"new": 3}, "is a whole number, not a mapping of settings"),
         ({"new": {"competency": "nlu"}}, "has no text at `metric_file`"),
-        ({"colours": {"languages": {"id": {"prompt_template": {"preamble": [1]}}}}}, "has a list at `preamble`, not text"),
+        (
+            {"colours": {"languages": {"id": {"prompt_template": {"preamble": [1]}}}}},
+            "has a list at `preamble`, not text",
+        ),
     ],
 )
 def test_broken_and_hostile_files_are_one_sentence(tmp_path: Path, file: Any, said: str) -> None:
@@ -81,7 +93,11 @@ def test_files_elsewhere_and_files_too_large_are_not_read(tmp_path: Path) -> Non
 
 
 def test_one_folder_of_tasks_is_needed(tmp_path: Path) -> None:
-    for given, said in (([], "Name one folder"), ([tmp_path, tmp_path], "2 were given"), ([tmp_path / "x"], "does not exist")):
+    for given, said in (
+        ([], "Name one folder"),
+        ([tmp_path, tmp_path], "2 were given"),
+        ([tmp_path / "x"], "does not exist"),
+    ):
         with pytest.raises(ConfigurationError, match=said):
             root_of(given)
     with pytest.raises(TaskError, match="has no config.yaml"):
@@ -93,8 +109,17 @@ def test_names_are_tasks_groups_and_sets_in_one_language_or_all(tmp_path: Path) 
     assert chosen(tree, "colours", ()).tasks == [("colours", "id"), ("colours", "tl")]
     assert chosen(tree, "reading/tl", ()).tasks == [("qa-mc", "tl")]
     # Members of a group come after the tasks that are named.
-    assert chosen(tree, "both", ()).tasks == [("colours", "id"), ("qa-mc", "id"), ("qa-mc", "tl"), ("colours", "tl")]
-    assert chosen(tree, "everything", ()).tasks == [("colours", "id"), ("colours-logprobs", "id"), ("qa-mc", "id")]
+    assert chosen(tree, "both", ()).tasks == [
+        ("colours", "id"),
+        ("qa-mc", "id"),
+        ("qa-mc", "tl"),
+        ("colours", "tl"),
+    ]
+    assert chosen(tree, "everything", ()).tasks == [
+        ("colours", "id"),
+        ("colours-logprobs", "id"),
+        ("qa-mc", "id"),
+    ]
     assert chosen(tree, "both/tl", ["qa-mc"]).skipped == {"qa-mc": ["tl"]}
     for name, said in (
         ("colors", "Did you mean 'colours'"),
@@ -120,7 +145,9 @@ def test_names_of_a_set_that_do_not_exist_are_told_and_the_rest_is_run(
         found = chosen(tree, "holes", ())
     assert found.tasks == [("colours", "id")]
     assert found.missing == {"colors-logprobs": ["id"], "nowhere-logprobs": ["tl"]}
-    assert "'colors-logprobs' (id), which the folder does not have; the closest: colours-logprobs" in caplog.text
+    assert (
+        "'colors-logprobs' (id), which the folder does not have; the closest: colours-logprobs" in caplog.text
+    )
 
 
 @needs_tree
@@ -151,7 +178,10 @@ def test_sets_hold_the_published_tasks() -> None:
         found = chosen(tree, name, skipped_by(tree, line["base"]))
         valid = line["valid"]
         if valid is None:
-            valid = {key: [one for one in own if one not in line["unknown"].get(key, ())] for key, own in whole[name].items()}
+            valid = {
+                key: [one for one in own if one not in line["unknown"].get(key, ())]
+                for key, own in whole[name].items()
+            }
         run = defaultdict(set)
         for task, language in found.tasks:
             run[language].add(task)
