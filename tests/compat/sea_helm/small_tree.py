@@ -31,7 +31,7 @@ def golden(kind: str) -> Iterator[dict[str, Any]]:
     """The lines of a kind."""
     with gzip.open(GOLDEN, "rt", encoding="utf-8") as file:
         for line in file:
-            if line.startswith(f'{{"kind": "{kind}",'):
+            if line.startswith(f'{{"kind":"{kind}",'):
                 yield json.loads(line)
 
 
