@@ -131,6 +131,11 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
         )
     try:
         data = datasets.load_dataset(address, config, split=split, revision=revision)
+        for name, feature in data.features.items():  # images stay the bytes that they are
+            many = getattr(feature, "feature", None)
+            if isinstance(many or feature, datasets.Image):
+                image = datasets.Image(decode=False)
+                data = data.cast_column(name, type(feature)(image) if many else image)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DatasetError(
