@@ -25,6 +25,9 @@ from evalwright.core.errors import DatasetError, MissingExtra, TaskError, Unknow
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 
+CODE_POINTS = "code-points"
+"""The tokenizer that takes each code point for a token."""
+
 WORDS = "CWEDataloader"
 """The loader of the tasks of common words; the other family is that of needles."""
 
