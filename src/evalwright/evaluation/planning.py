@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.core.errors import (
+    AbilityError,
+    ConfigurationError,
+    RunError,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.private import home_folder
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
@@ -338,6 +345,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             )
         _check_able("strategy of the task", task.name, able, roles.get(role, model))
     _check_carried(task, model)
+    _check_samples(task)
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
@@ -346,6 +354,18 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                     f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
                 )
             check_able(scorer, roles.get(role, model))
+
+
+def _check_samples(task: Task) -> None:
+    """Raise TaskError for a sample that a scorer could not score, as one whose instruction is not known."""
+    for scorer in task.scorers:
+        if scorer.refuse is None:
+            continue
+        for sample in task.samples:
+            try:
+                scorer.refuse(sample)
+            except (UsageError, ScoringError) as error:
+                raise TaskError(f"The task '{task.name}', sample '{sample.id}': {error}") from None
 
 
 def _check_carried(task: Task, model: Model) -> None:
