@@ -38,14 +38,23 @@ dialect_options = together(
         type=click.Choice(SCORINGS),
         help="How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
     ),
+    several(
+        "-D",
+        "dialect_values",
+        metavar="KEY=VALUE",
+        help="A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+    ),
 )
 KEYS = ("task_root", "trust", "scoring")
 
 
 def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The flags that were given, as a configuration's `dialect`."""
-    return {
+    from evalwright.cli.arguments import key_values
+
+    found = {
         key: list(given[key]) if isinstance(given[key], tuple) else given[key]
         for key in KEYS
         if given.get(key) not in (None, ())
     }
+    return {**key_values(given.get("dialect_values") or (), "-D"), **found}

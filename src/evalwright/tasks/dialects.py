@@ -21,7 +21,10 @@ from evalwright.tasks.entry_points import offered
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
-DIALECTS = {"lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT"}
+DIALECTS = {
+    "lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT",
+    "sea-helm": "evalwright.compat.sea_helm.dialect:DIALECT",
+}
 """The dialects that come with the package: name -> "module:object"."""
 
 SCORINGS = ("corrected", "published")

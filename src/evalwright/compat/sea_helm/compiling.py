@@ -1,0 +1,416 @@
+"""From a task in a language to a Task: its samples, how the model is asked, and the scorers of `scoring.py`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.sea_helm.config import SEED, Tree, read_tree, root_of
+from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
+from evalwright.compat.sea_helm.loaders import plain_name
+from evalwright.compat.sea_helm.rows import load_rows
+from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen
+from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.core.asking import Ask
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    Failure,
+    RequestFailed,
+    TaskError,
+    UnknownName,
+)
+from evalwright.core.outcomes import ANSWERED, NO_ANSWER
+from evalwright.core.requests import Ability, Message, Prompt
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.core.tasks import Task
+from evalwright.strategies.generate import Sampling, SingleDraw
+from evalwright.strategies.registry import Setup
+from evalwright.strategies.two_phases import ReasonThenChoose
+from evalwright.tasks.dialects import SCORINGS, Rules
+from evalwright.tasks.yaml_files import plain
+
+SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
+"""Those of its eight runs."""
+TRANSLATED = (
+    "belebele-qa-mc",
+    "qa-mc",
+    "global_mmlu",
+    "mt-bench",
+    "if-eval",
+    "causal",
+    "nli",
+    "translation-",
+    "xm3600",
+    "world_cuisine",
+)
+"""Tasks whose languages ask the same items: translations of one text have one id."""
+_OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
+_NOT_KEPT = ("images", "image_files", "prompt_templates")
+"""Of a row in the record: bytes, and what nothing reads."""
+_SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How tasks are run. task_root: SEA-HELM's folder. scoring: "published" or "corrected". num_fewshot: shots in place of the tasks' own.
+
+    base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
+    runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
+    generation: sampling put over the tasks' own. skip_tasks: what sets leave out, in place of the folder's lists. tokenizer: what
+    measures texts that are made to a length.
+    """
+
+    task_root: tuple[str, ...] = ()
+    scoring: str = "corrected"
+    num_fewshot: int | None = None
+    base_model: bool = False
+    reasoning: bool = False
+    runs: int = 1
+    seed: int | None = None
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    skip_tasks: tuple[str, ...] | None = None
+    tokenizer: str = ""
+
+    @property
+    def published(self) -> bool:
+        """Whether SEA-HELM's own arithmetic is wanted, faults included."""
+        return self.scoring == "published"
+
+
+def options_of(settings: Mapping[str, Any]) -> Options:
+    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
+    known = [one.name for one in fields(Options)]
+    given = dict(settings)
+    if given.pop("trust", ()):
+        raise ConfigurationError(
+            "--trust has no effect on tasks of SEA-HELM, whose Python is never run: leave it out."
+        )
+    for key in given:
+        if key not in known:
+            raise UnknownName("setting of SEA-HELM's tasks", str(key), known, f"Known: {', '.join(known)}.")
+    for key in ("task_root", "skip_tasks"):
+        if isinstance(value := given.get(key), str | Path):
+            given[key] = str(value).split(",") if key == "skip_tasks" else (str(value),)
+        if given.get(key) is not None:
+            given[key] = tuple(map(str, given[key]))
+    options = Options(**given)
+    if options.scoring not in SCORINGS:
+        raise UnknownName("scoring", str(options.scoring), SCORINGS)
+    for name, least in (("num_fewshot", 0), ("runs", 1), ("seed", 0)):
+        value = getattr(options, name)
+        if value is not None and (type(value) is not int or value < least):
+            raise ConfigurationError(
+                f"The setting `{name}` is a whole number from {least} on, not {value!r}."
+            )
+    for name in ("base_model", "reasoning"):
+        if not isinstance(getattr(options, name), bool):
+            raise ConfigurationError(
+                f"The setting `{name}` is true or false, not {getattr(options, name)!r}."
+            )
+    sampling = [one.name for one in fields(Sampling)]
+    if not isinstance(options.generation, Mapping):
+        raise ConfigurationError("The setting `generation` is a mapping, such as generation.temperature=0.6.")
+    for key in options.generation:
+        if key not in sampling:
+            raise UnknownName("setting of `generation`", str(key), sampling, f"Known: {', '.join(sampling)}.")
+    return options
+
+
+def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
+    """A task as it is run. A `-logprobs` twin whose entry names no loader has that of its sibling."""
+    config = dict(tree.tasks[name])
+    sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
+    for key in ("dataloader_file", "dataloader_class"):
+        if not config.get("dataloader_class") and sibling.get(key):
+            config |= {one: sibling[one] for one in ("dataloader_file", "dataloader_class") if one in sibling}
+    config["languages"] = {language: tree.tasks[name]["languages"][language]}
+    return SeaTask(name, language, config, tree.root, options.base_model, options.published)
+
+
+def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
+    """Why SEA-HELM's own code fails on a task, which it then scores 0; "" where it does not."""
+    if not task.published:
+        return ""
+    if shots is None:
+        return "base_dataloader.py:260 compares `fewshot_num_examples: null` with a number: TypeError"
+    if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
+        return f"its entry names no loader, so '{task.here.get('filepath')}' is looked for as a file: FileNotFoundError"
+    if task.loaded_by and task.loaded_by[1] == "CWEDataloader":
+        from evalwright.compat.sea_helm.oneruler import PUBLISHED_FAILURE
+
+        return PUBLISHED_FAILURE
+    return ""
+
+
+def is_twin(task: SeaTask) -> bool:
+    """Whether labels are scored by their log-likelihood."""
+    return str(task.config.get("use_logprobs") or "").lower() == "true"
+
+
+def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
+    """How the model is asked: its own sampling, the task's tokens, more of them to think with; a base model stops at an empty line."""
+    tokens = task.here.get("max_tokens")
+    if tokens is not None and type(tokens) is not int:
+        raise TaskError(
+            f"The task '{task.name}' ({task.language}) has {tokens!r} at `max_tokens`, not a whole number."
+        )
+    if tokens is not None and options.reasoning:
+        tokens += tree.thinking
+    stop = (
+        tuple(map(str, tree.constants.get("few_shot_stop_tokens") or ()))
+        if task.base and not is_twin(task)
+        else ()
+    )
+    return replace(Sampling(max_tokens=tokens, temperature=None, stop=stop), **options.generation)
+
+
+def separator_of(task: SeaTask) -> str:
+    """What stands between the answer tag and a label."""
+    found = _SEPARATOR.search(task.template.get("answer_template") or "")
+    return found[1] if found else str(task.template.get("answer_tag_separator", " "))
+
+
+class Samples:
+    """The rows that are asked (`core.tasks.SampleSource`). What needs the data is read when it is first needed."""
+
+    def __init__(self, task: SeaTask, shots: int, tokenizer: str) -> None:
+        self.task, self._count, self._tokenizer = task, shots, tokenizer
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """All rows."""
+        rows = load_rows(self.task, tokenizer=self._tokenizer)
+        if not len(rows):
+            raise DatasetError(f"The task '{self.task.name}' ({self.task.language}) has no rows.")
+        return rows
+
+    @cached_property
+    def shots(self) -> Shots:
+        """The examples of each row."""
+        return Shots(self.task, self._count)
+
+    @cached_property
+    def _facts(self) -> tuple[str, Sequence[str], Sequence[str]]:
+        """The hash of all rows and examples, the samples' ids, and the labels that are one text."""
+        digest = hashlib.blake2b(digest_size=16)
+        names: list[str] = []
+        labels: dict[str, None] = {}
+        for row in self.rows:
+            digest.update(_line(row))
+            names.append("" if row.get("id") is None else str(row["id"]))
+            if isinstance(row.get("label"), str):
+                labels[row["label"]] = None
+        for row in self.shots.pool:
+            digest.update(_line(row))
+        often = Counter(names)
+        ids = [name if name and often[name] == 1 else f"{name}#{place}" for place, name in enumerate(names)]
+        return digest.hexdigest(), ids, sorted(labels)
+
+    @property
+    def content_hash(self) -> str:
+        """Of all rows and all examples."""
+        return self._facts[0]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """All labels of the data, sorted."""
+        return self._facts[2]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[index] for index in range(len(self)))
+
+    def __getitem__(self, index: int, /) -> Sample:
+        task, row = self.task, self.rows[index]
+        place = index % len(self.rows)
+        label = row.get("label")
+        targets = tuple(
+            _shown(one) for one in (label if isinstance(label, list) else [label]) if one is not None
+        )
+        gold: dict[str, Any] = {}
+        if is_twin(task) and targets:
+            choices = targets[:1] if task.published else tuple(self.labels)
+            gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
+        kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
+        facts = {
+            "language": task.language,
+            "competency": str(task.config["competency"]),
+            "index": place,
+            "row": kept,
+        }
+        content = conversation(task, row)[-1]["content"]
+        shown = content if isinstance(content, str) else content[0]
+        return Sample(
+            self._facts[1][place], shown, targets, **gold, metadata=facts, cluster=cluster_of(task, row)
+        )
+
+
+def _line(row: Row) -> bytes:
+    return (
+        json.dumps(row, ensure_ascii=False, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+        + b"\n"
+    )
+
+
+def _shown(label: Any) -> str:
+    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False, default=str)
+
+
+def cluster_of(task: SeaTask, row: Row) -> str:
+    """What a row's item is called in every language that it is translated into; "" where it stands for itself."""
+    metadata = row.get("metadata") or {}
+    found = metadata.get("sample_id") or row.get("id")
+    name = plain_name(task)
+    if found is None or not name.startswith(TRANSLATED):
+        return ""
+    return f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(found))}"
+
+
+class Turns:
+    """Asks all turns of a row, each with the replies before it; the last reply is the answer.
+
+    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag.
+    """
+
+    def __init__(self, samples: Samples, sampling: Sampling, seeds: Sequence[int], failure: str = "") -> None:
+        self._samples, self._sampling, self._seeds, self._failure = samples, sampling, seeds, failure
+        self._task = task = samples.task
+        needs: set[Ability] = {"generate"} if task.base else {"generate", "chat"}
+        self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if is_twin(task) else needs)
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """All requests of a sample. Raises RequestFailed where SEA-HELM's own code fails on the task, and that is reproduced."""
+        if self._failure:
+            raise RequestFailed(
+                Failure("SEA-HELM's own code raised", "task", f"{self._failure}. The published number is 0.")
+            )
+        row = self._samples.rows[int(sample.metadata["index"])]
+        examples = self._samples.shots(row)
+        replies: list[str] = []
+        responses: tuple[Response, ...] = ()
+        while True:
+            messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+            found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
+            replies.append(found.text)
+            responses += found.responses
+            if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:
+                return replace(found, responses=responses)
+
+    async def _asked(self, prompt: Prompt, sample: Sample, ask: Ask, draw: int) -> Answer:
+        # A remote model gets the request's seed + draw: this makes it the run's own.
+        sampling = (
+            replace(self._sampling, seed=self._seeds[draw % len(self._seeds)] - draw)
+            if self._seeds
+            else self._sampling
+        )
+        task, twin = self._task, is_twin(self._task)
+
+        def render(_: Sample) -> Prompt:
+            return prompt
+
+        if not (task.base or twin) or not task.answer_tag.strip():
+            return await SingleDraw(render, sampling)(sample, ask, draw)
+        setup = Setup(render, sampling, delimiter=separator_of(task) if twin else "")
+        then, at_limit = (
+            ("likelihood" if twin else "generate"),
+            ("answer" if twin and not task.published else "keep"),
+        )
+        phases = ReasonThenChoose(
+            setup, tag=task.answer_tag, reasoning_tokens=None, at_limit=at_limit, then=then
+        )
+        return await phases(sample, ask, draw)
+
+
+def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
+    if base:
+        return base_text(messages)
+    contents = (one["content"] for one in messages)
+    return tuple(
+        Message(one["role"], content if isinstance(content, str) else tuple(content))
+        for one, content in zip(messages, contents, strict=True)
+    )
+
+
+def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
+    """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored."""
+    from evalwright.compat.sea_helm.scoring import scoring_of
+
+    task = sea_task(tree, name, language, options)
+    shots = shots_of(task, options.num_fewshot, tree.constants)
+    failure = published_failure(task, tree, shots)
+    samples = Samples(task, shots or 0, options.tokenizer)
+    scorers, metrics = scoring_of(task, samples.rows)
+    once = task.config.get("max_n_runs") == 1 and not options.reasoning
+    runs = 1 if once else options.runs
+    sampling = sampling_of(task, tree, options)
+    seeds = (SEED,) if runs == 1 else SEEDS[:runs] if runs <= len(SEEDS) else ()
+    if options.seed is not None:
+        seeds = tuple(options.seed + number for number in range(runs))
+    config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
+    version = str((config["metadata"] or {}).get("version", "1"))
+    of_tree = {key: task.config.get(key) for key in _OF_TREE if task.config.get(key)}
+    definition = {
+        "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
+        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs,
+        "seeds": list(seeds), "generation": plain(dict(options.generation)), "max_tokens": sampling.max_tokens,
+        "tokenizer": options.tokenizer, "config": config, "fails": failure,
+    }  # fmt: skip
+    return Task(
+        name=f"{PREFIX}{name}/{language}",
+        samples=samples,
+        strategy=Turns(samples, sampling, seeds, failure),
+        scorers=tuple(scorers),
+        metrics=tuple(metrics),
+        version=version,
+        description=f"{task.config.get('name', name)} ({language}), {task.config['competency']} ({options.scoring})",
+        draws=runs,
+        metadata={"dialect": DIALECT, "scoring": options.scoring, "language": language},
+        definition=definition,
+        source=str(tree.files[name]),
+        order="file" if options.published else "shuffled",
+        score_as_empty=NO_ANSWER if options.published else (),
+    )
+
+
+def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
+    """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
+    siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
+    return [
+        {"name": f"{PREFIX}{name}/{language}", "task": name, "language": language}
+        | {key: str(facts[key]) for key in ("competency", "aggregation_group") if facts.get(key)}
+        for name, languages in found.missing.items()
+        if (facts := siblings[name])
+        for language in languages
+    ]
+
+
+def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings: Mapping[str, Any]) -> Rules:
+    """How a recorded task is scored again: by the folder's files as they are now, over the rows that were asked.
+
+    task, configuration: as in `run.json`; settings: as of the command line. Raises ConfigurationError where the rows are others.
+    """
+    definition = task["definition"]
+    kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
+    given = {"task_root": (configuration.get("dialect") or {}).get("task_root", ()), **settings}
+    options = options_of({**{key: definition[key] for key in kept}, **given})
+    tree = read_tree(root_of([Path(one) for one in options.task_root]))
+    pair = str(definition["task"]), str(definition["language"])
+    chosen(tree, "/".join(pair), ())
+    made = compiled(tree, *pair, options, Chosen([pair]))
+    if made.samples.content_hash != task["content_hash"]:
+        raise ConfigurationError(
+            f"The rows of the task '{task['name']}' are no longer those of the run, so its answers cannot be scored again. Run it again "
+            "with `evalwright run`, or name the folder of then with --task-root."
+        )
+    return Rules(made.scorers, made.metrics, lambda found: made.metrics)

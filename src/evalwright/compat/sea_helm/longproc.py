@@ -1,0 +1,364 @@
+"""What the long procedures of LongProc are worth: countdown, routes, beliefs, tables, travel plans.
+
+A line of a solution is read by a parser of arithmetic and never run. Published: where SEA-HELM's own code raises (its `eval` of such a line,
+traces of unequal length), so does this. Corrected: nothing raises, and a trace counts up to its first difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import csv
+import operator
+import re
+import string
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_BELIEF_WORDS = re.compile(r"\b(a|an|the|on|in|at|step|thinks?|believes?|is|are|of|location|knows?|belief)\b")
+
+
+class Raised(Exception):
+    """What SEA-HELM's own code raises here: the class of its error, and why."""
+
+
+_TAGS = {
+    "countdown": ("<Solution>", "</Solution>"),
+    "route": ("<Route>", "</Route>"),
+    "travel": ("<Plan>", "</Plan>"),
+}
+
+
+def worth(kind: str, label: Any, text: str, published: bool) -> tuple[float, float, str | None]:
+    """Whether a response's result is right, the share of its procedure that agrees, and what it gives as its result; None for nothing.
+
+    kind: "countdown", "route", "beliefs" or "travel". Raises Raised.
+    """
+    if kind == "beliefs":
+        return (*beliefs(label, text, published), text.strip())
+    said = inside(*_TAGS[kind], text, published)
+    if kind == "route":
+        return (*route(label, said, published), said)
+    return (*(countdown if kind == "countdown" else travel)(label, text, said, published), said)
+
+
+def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
+    """What stands in tags, None where they are not there: published, from the first opening one to the last closing one; corrected, from
+    the last opening one to its end.
+    """
+    start = text.find(opening) if published else text.rfind(opening)
+    if start < 0:
+        return None
+    start += len(opening)
+    if not published:
+        return text[start:].partition(closing)[0].strip()
+    end = text.rfind(closing, start)
+    return None if end < 0 else text[start:end].strip()
+
+
+def same_lines(given: Sequence[str], wanted: Sequence[str]) -> int:
+    """How many lines are the same before the first that differs."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)))
+
+
+def _prefix(
+    given: Sequence[str], wanted: Sequence[str], same: Callable[[str, str], bool], published: bool
+) -> float:
+    """The share of the wanted lines before the first that differs; published, of a trace without a difference all but one."""
+    for place, (one, other) in enumerate(zip(given, wanted, strict=False)):
+        if not same(one, other):
+            return place / len(wanted)
+    if not published:
+        return min(len(given), len(wanted)) / len(wanted)
+    if len(given) != len(wanted):
+        raise Raised(f"ValueError: the answer has {len(given):,} lines and the reference {len(wanted):,}")
+    return (len(wanted) - 1) / len(wanted)
+
+
+# -- countdown ----------------------------------------------------------------------------------------------------------
+
+_EQUATION = re.compile(r"(\d{1,12})\s*([-+*/×÷−])\s*(\d{1,12})\s*=\s*(\d{1,12})")
+_AROUND = " \t-*•`."
+
+
+def countdown(
+    label: Mapping[str, Any], text: str, solution: str | None, published: bool
+) -> tuple[float, float]:
+    """Whether the solution is right, and the share of the search before its first wrong step. Raises Raised."""
+    if solution is not None and _solves(label["nums"], label["target"], solution, published):
+        return 1.0, 1.0
+    return 0.0, _search(text, label["search_procedure"], published)
+
+
+def _solves(nums: Sequence[int], target: int, solution: str, published: bool) -> bool:
+    """Whether three lines "a + b = c" use the numbers, each once, and reach the target."""
+    lines, left = solution.split("\n"), list(nums)
+    if not published:
+        lines = [bare for line in lines if (bare := line.strip(_AROUND))]
+    if len(lines) != 3:
+        return False
+    for line in lines:
+        found = _published_line(line) if published else _line(line)
+        if found is None:
+            return False
+        for number in found[:2]:
+            if number not in left:
+                return False
+            left.remove(number)
+        left.append(found[2])
+    return left[0] == target and (published or len(left) == 1)
+
+
+def _line(line: str) -> tuple[int, int, int] | None:
+    """The numbers of an equation that holds: two that are used and what they make."""
+    if (found := _EQUATION.fullmatch(line)) is None:
+        return None
+    first, sign, second, made = int(found[1]), found[2], int(found[3]), int(found[4])
+    if sign in "/÷":
+        value = first if second and made * second == first else None
+        return None if value is None else (first, second, made)
+    value = first + second if sign == "+" else first * second if sign in "*×" else first - second
+    return (first, second, made) if value == made else None
+
+
+def _published_line(line: str) -> tuple[int, int, int] | None:
+    """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign of "+-*/"."""
+    sides = line.strip().split("=")
+    if len(sides) != 2:
+        return None
+    left, right = sides
+    try:
+        value = _worked_out(left)
+        sign = next((one for one in "+-*/" if one in left), None)
+        if sign is None:
+            return None
+        first, second = map(int, left.split(sign))
+        return (first, second, int(right)) if value == int(right) else None
+    except (ValueError, SyntaxError):
+        return None
+
+
+_OBJECT, _BIG = object(), object()
+"""A value that is no number, and a number that is not worked out: equal to nothing."""
+_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
+_NAMES = frozenset(vars(builtins)) | {"line", "lhs", "rhs", "re", "Any", "logger"}
+_MOST = 10**30
+_LONGEST = 1_000
+
+
+def _worked_out(text: str) -> Any:
+    """The value of an expression of numbers. Raises Raised where working it out in Python would raise what SEA-HELM does not catch."""
+    if len(text) > _LONGEST:
+        raise SyntaxError
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.lstrip(" \t"), mode="eval")
+        return _value(tree.body)
+    except (NameError, TypeError, ZeroDivisionError, OverflowError, RecursionError, MemoryError) as error:
+        raise Raised(f"{type(error).__name__}: {error}") from None
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant):
+        if not isinstance(node.value, int | float):
+            return _OBJECT
+        return node.value if abs(node.value) < _MOST else _BIG
+    if isinstance(node, ast.Name):
+        if node.id not in _NAMES:
+            raise NameError(f"name '{node.id}' is not defined")
+        return _OBJECT
+    if isinstance(node, ast.UnaryOp | ast.BinOp):
+        values = [_value(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        if _OBJECT in values:
+            if isinstance(node, ast.BinOp) and (isinstance(node.op, ast.Mult) or values[0] is values[1]):
+                return _OBJECT
+            raise TypeError("unsupported operand type")
+        function = _OPERATORS.get(type(node.op))
+        made = None if function is None or _BIG in values else function(*values)
+        return made if made is not None and abs(made) < _MOST else _BIG
+    if isinstance(node, ast.Lambda):
+        return _OBJECT
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.expr):
+            _value(part)
+    if isinstance(node, ast.Call | ast.Attribute | ast.Subscript | ast.Await):
+        raise TypeError("the line is a program, which is not run")
+    return _OBJECT
+
+
+def _search(given: str, wanted: str, published: bool) -> float:
+    """The share of the search's steps before the first that differs; of a try all but its result may differ."""
+    opening, closing = "<Search Procedure>", "</Search Procedure>"
+    wanted = wanted.split(opening)[1].split(closing)[0]
+    if opening in given:
+        given = given.split(opening)[1]
+    mine, theirs = (text.split(closing)[0].strip().split("\n") for text in (given, wanted))
+    if mine[0] != theirs[0]:
+        return 0.0
+    return _prefix(mine[1:], theirs[1:], _same_step, published)
+
+
+def _same_step(given: str, wanted: str) -> bool:
+    if given == wanted or "|- Try" not in wanted or "Pick two numbers" in wanted:
+        return given == wanted
+    dropped = "drop this branch"
+    return given.split("=")[0] == wanted.split("=")[0] and (dropped in given) == (dropped in wanted)
+
+
+# -- routes and beliefs -------------------------------------------------------------------------------------------------
+
+
+def route(wanted: str, given: str | None, published: bool) -> tuple[float, float]:
+    """Whether a route is the wanted one, and the share of its lines before the first that differs; published, with that one."""
+    if given is None:
+        return 0.0, 0.0
+    mine, theirs = given.strip().split("\n"), wanted.strip().split("\n")
+    if not published:
+        mine = [line.strip(_AROUND) for line in mine if line.strip(_AROUND)]
+        theirs = [line.strip(_AROUND) for line in theirs]
+    if mine == theirs:
+        return 1.0, 1.0
+    same = same_lines(mine, theirs)
+    if published:
+        return 0.0, min(same + 1, len(mine), len(theirs)) / len(theirs)
+    return 0.0, same / len(theirs)
+
+
+def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
+    """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share before the first other one."""
+    mine, theirs = _bullets(given), _bullets(wanted)
+    if mine == theirs:
+        return 1.0, 1.0
+    same = same_lines(mine, theirs)
+    if published and same == min(len(mine), len(theirs)):
+        longer = "longer" if len(theirs) > len(mine) else "shorter"
+        raise Raised(f"ValueError: zip() argument 2 is {longer} than argument 1")
+    return 0.0, same / len(theirs)
+
+
+def _bullets(text: str) -> list[str]:
+    found = []
+    for line in text.strip().split("\n"):
+        if line.startswith("-"):
+            bare = line[1:].strip().lower().translate(_PUNCTUATION).replace("’", "")
+            if words := " ".join(_BELIEF_WORDS.sub(" ", bare).split()):
+                found.append(words)
+    return found
+
+
+# -- tables -------------------------------------------------------------------------------------------------------------
+
+
+def table(wanted: str, given: str | None, published: bool) -> tuple[float, float, float, str]:
+    """Precision, recall and F1 of the rows of a table, in any order, and the error of SEA-HELM's reading; "" for none.
+
+    The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row of both.
+    """
+    mine = None if given is None else _table(given, published)
+    theirs = _table(wanted, published)
+    if isinstance(mine, str) or isinstance(theirs, str):
+        return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
+    if mine is None or theirs is None:
+        return 0.0, 0.0, 0.0, "AttributeError"
+    (columns, rows), (columns_wanted, rows_wanted) = mine, theirs
+    if not rows or not rows_wanted:
+        return 0.0, 0.0, 0.0, "ZeroDivisionError"
+    if columns != columns_wanted:
+        return 0.0, 0.0, 0.0, "ValueError"
+    known, known_wanted = set(rows), set(rows_wanted)
+    precision = sum(row in known_wanted for row in rows) / len(rows)
+    recall = sum(row in known for row in rows_wanted) / len(rows_wanted)
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return precision, recall, f1, ""
+
+
+def _table(text: str, published: bool) -> tuple[int, list[tuple[str, ...]]] | str | None:
+    """The number of columns and the rows, cells made plain; None for no table, a text for another error."""
+    try:
+        lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
+    except csv.Error:
+        return "UnboundLocalError"
+    header, rows = lines[0], lines[1:]
+    if not rows or (published and len(set(header)) < len(header)):
+        return None
+    if len(rows[-1]) != len(header):
+        rows = rows[:-1]
+    ragged = (lambda: ("na",) * len(header)) if published else (lambda: ("",) * (len(header) + 1))
+    return len(header), [tuple(map(_cell, row)) if len(row) == len(header) else ragged() for row in rows]
+
+
+def _cell(text: str) -> str:
+    return "".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+# -- travel plans -------------------------------------------------------------------------------------------------------
+
+_FLIGHT = re.compile(r"from (\w+) to (\w+)")
+_DAY = re.compile(r"Day (\d+)")
+_STAY = re.compile(r"\d+-\d+")
+_TOTAL = re.compile(r"European cities for (\d+) days")
+_ASIDE = "Output the plan in the required format:"
+
+
+def travel(label: Mapping[str, Any], text: str, plan: str | None, published: bool) -> tuple[float, float]:
+    """Whether the plan has the cities in their order with their days, and the share of the procedure before its first other step."""
+    cities = [city for city in label["ground_truth_cities"].split("**") if city]
+    days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
+    parsed, wanted_plan = [] if plan is None else _plan(plan), list(zip(cities, days, strict=False))
+    if (parsed[: len(cities)] if published else parsed) == wanted_plan:
+        return 1.0, 1.0
+    opening = "<Solving Procedure>"
+    wanted = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
+    given = text.replace(_ASIDE, "")
+    if opening in given:
+        given = opening + given.split(opening)[1]
+    mine, theirs = (
+        [line.rstrip() for line in one.strip().split("\n") if line.strip()]
+        for one in (given, opening + wanted)
+    )
+    return 0.0, _prefix(mine, theirs, lambda one, other: _plain_line(other) in _plain_line(one), published)
+
+
+def _plan(text: str) -> list[tuple[str, int]]:
+    """The cities of a plan in their order, each with the days between the flights around it."""
+    stays: list[str] = []
+    flights: list[tuple[int, str, str]] = []
+    total = None
+    try:
+        for line in text.split("\n"):
+            if found := _TOTAL.search(line):
+                total = int(found[1])
+            if stay := _STAY.search(line):
+                stays.append(stay[0])
+                if int(stay[0].split("-")[1]) == total:
+                    break
+            if flight := _flight(line):
+                flights.append(flight)
+        if not stays or not flights:
+            return []
+        days = [1, *(day for day, _, _ in flights), int(stays[-1].split("-")[1])]
+    except ValueError as error:
+        raise Raised(f"ValueError: {error}") from None
+    cities = [flights[0][1], *(city for _, _, city in flights)]
+    return [(city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)]
+
+
+def _flight(line: str) -> tuple[int, str, str] | None:
+    """The last flight that a line names, with the last day before it."""
+    way = max(_FLIGHT.finditer(line), key=re.Match.start, default=None)
+    if way is None:
+        return None
+    day = max(_DAY.finditer(line, 0, way.start()), key=re.Match.start, default=None)
+    return None if day is None else (int(day[1]), way[1], way[2])
+
+
+def _plain_line(line: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", line.lower().translate(_PUNCTUATION)).split())

@@ -1,0 +1,386 @@
+"""The scorers and metrics of SEA-HELM's tasks: published, by its own arithmetic (`published.py`), or corrected, by metrics and scorers of ours.
+
+A table goes from the file and the class of a task's metric to what makes them. Corrected: the last claim of a response counts, labels and the
+chance of guessing them come from the definition, all references and whole answers are compared, nothing raises, and every number has its
+interval.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pkgutil import resolve_name
+from statistics import mean
+from typing import Any
+
+from evalwright.compat.sea_helm import extraction, longproc
+from evalwright.compat.sea_helm.extraction import NULL
+from evalwright.compat.sea_helm.published import (
+    DIALECT,
+    METRICX,
+    SCORER,
+    Answers,
+    Lines,
+    LogProbabilities,
+    Made,
+    Mathematics,
+    MinimalPairs,
+    Procedures,
+    Published,
+    PublishedLabels,
+    Rows,
+    Summaries,
+    SuperGPQA,
+    Tables,
+    Translations,
+    errors_of,
+    row_of,
+    source_of,
+)
+from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ScoringError, UnknownName, UsageError
+from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.tasks import MetricSpec, Scored, Scorer
+from evalwright.scorers.choice import NOT_EXTRACTED
+from evalwright.scorers.registry import bind
+from evalwright.scorers.token_f1 import words
+
+Make = Callable[[SeaTask, Rows], Made]
+
+
+def scoring_of(task: SeaTask, rows: Rows) -> Made:
+    """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
+
+    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known, or cannot be had.
+    """
+    make = _TABLE.get(task.scored_by)
+    if make is None:
+        file, name = task.scored_by
+        known = sorted(f"{name} of {file}" for file, name in _TABLE)
+        raise UnknownName("metric class", f"{name} of {file}", known, f"The task '{task.name}' needs it.")
+    return (resolve_name(make) if isinstance(make, str) else make)(task, rows)
+
+
+def slices_of(task: SeaTask) -> tuple[str, ...]:
+    """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
+    of = {"SuperGPQAMetric": ("difficulty", "field")}
+    return of.get(
+        task.scored_by[1], ("linguistic_phenomenon",) if task.scored_by[0].startswith(_LINDSEA) else ()
+    )
+
+
+def _corrected(task: SeaTask, function: Callable[..., Any], metrics: Mapping[str, str], **more: Any) -> Made:
+    """One scorer, and metrics: the mean of its values under the task's own name, then means of parts. metrics: label -> part."""
+    scorer = Scorer(SCORER, DIALECT, {"scoring": "corrected"}, function, **more)
+    parts = [MetricSpec(label, "part-mean", SCORER, {"part": part}) for label, part in metrics.items()]
+    return [scorer], [MetricSpec(task.metric, "accuracy", SCORER), *parts]
+
+
+def _said(task: SeaTask, answer: Answer) -> str:
+    """What a response gives as its answer; of two phases the second begins behind the tag."""
+    return (
+        answer.text.strip()
+        if task.base and len(answer.responses) > 1
+        else extraction.behind_tag(task.answer_tag, answer.text)
+    )
+
+
+# -- labels -------------------------------------------------------------------------------------------------------------
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
+_LISTED = re.compile(r"(?m)^\s{0,4}\(?([A-Z])[).:]\s")
+
+
+def options_of(row: Row) -> tuple[str, ...]:
+    """The texts of a row's lettered options in their order, by the keys of its prompt or by its lines; () where it has none."""
+    prompt = row["prompts"][0] if row.get("prompts") else {}
+    texts = [str(value) for key, value in prompt.items() if _OPTION.fullmatch(str(key))]
+    if len(texts) > 1:
+        return tuple(texts)
+    for value in prompt.values():
+        parts = _LISTED.split(str(value))
+        if len(parts) > 4 and parts[1::2] == list(_LETTERS[: len(parts) // 2]):
+            return tuple(part.strip() for part in parts[2::2])
+    return ()
+
+
+def labels_of(task: SeaTask, rows: Rows) -> tuple[tuple[str, ...], float]:
+    """The labels that answers of a task can have, and the accuracy of guessing: by the definition's `labels`, else the rows' options, else
+    all labels of the data.
+    """
+    labels = {str(row["label"]) for row in rows}
+    given = task.here.get("labels") or task.config.get("labels")
+    if given:
+        return tuple(map(str, given)), 1 / len(given)
+    if labels and all(label in _LETTERS for label in labels):
+        sizes = [len(options_of(row)) for row in rows]
+        if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
+            return tuple(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
+    return tuple(sorted(labels)), 1 / len(labels) if labels else 0.0
+
+
+def _labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
+    labels, chance = labels_of(task, rows)
+    lettered = all(label in _LETTERS for label in labels)
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        row = row_of(sample)
+        gold = row["label"]
+        if gold not in labels:
+            raise ScoringError(
+                f"The label of the sample '{sample.id}' is {gold!r}, which is none of {', '.join(labels)}."
+            )
+        texts = options_of(row) if lettered else ()
+        texts = texts if 1 < len(texts) <= len(labels) else ()
+        # Of two phases what is scored begins behind the tag.
+        tag = "" if task.base and len(answer.responses) > 1 else task.answer_tag
+        place, how = extraction.last_label(tag, labels, answer.text, texts, task.language, sample.input)
+        right = float(place == labels.index(gold))
+        said = labels[place] if place != NOT_EXTRACTED else NULL
+        parts = {
+            "gold": float(labels.index(gold)),
+            "predicted": float(place),
+            "read": float(place != NOT_EXTRACTED),
+        }
+        return Score(right, said, how, {task.metric: right, **parts})
+
+    of = "accuracy" if over else "balanced-accuracy"
+    by = {"over": over} if over else {}
+    options = {"scoring": "corrected", "labels": list(labels)}
+    specs = [
+        MetricSpec(task.metric, "chance-normalised", SCORER, {"chance": chance, "of": of, **by}),
+        MetricSpec("accuracy", "macro", SCORER, {"of": of, **by})
+        if over
+        else MetricSpec("accuracy", of, SCORER),
+        MetricSpec("macro_f1", "macro-f1", SCORER),
+        MetricSpec("null_weighted_f1", "null-weighted-f1", SCORER),
+        MetricSpec("answers_read", "part-mean", SCORER, {"part": "read"}),
+    ]
+    return [Scorer(SCORER, DIALECT, options, score)], specs
+
+
+def _options(task: SeaTask, rows: Rows, over: str = "") -> Made:
+    """The probability of the gold option among all that were scored; alone, where only its own was."""
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        values = answer.log_likelihoods
+        if not values:
+            raise ScoringError("The answer has no log-likelihood of an option.")
+        if len(values) == 1 or not sample.gold:
+            worth = math.exp(min(values[0], 0.0))
+            return Score(worth, "", "the gold option alone", {task.metric: worth})
+        top = max(values)
+        weights = [math.exp(value - top) for value in values]
+        worth = weights[sample.gold[0]] / sum(weights)
+        chosen = float(values[sample.gold[0]] == top)
+        return Score(
+            worth,
+            "correct" if chosen else "incorrect",
+            "among all options",
+            {task.metric: worth, "chosen": chosen},
+        )
+
+    (scorer,), specs = _corrected(task, score, {})
+    if over:
+        specs = [MetricSpec(task.metric, "macro", SCORER, {"over": over})]
+    return [scorer], specs
+
+
+# -- texts --------------------------------------------------------------------------------------------------------------
+
+
+def _answers(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("token-f1", {"language": task.language})
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = _said(task, answer)
+        found = inner.function(sample, replace(answer, text=said))
+        given = words(said, task.language)
+        exact = float(any(given == words(target, task.language) for target in sample.targets))
+        return replace(
+            found, explanation=said, parts={task.metric: found.value, "exact_match": exact, **found.parts}
+        )
+
+    return _corrected(task, score, {"exact_match": "exact_match"})
+
+
+def _summaries(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("rouge", {"kind": "rougeL", "language": task.language})
+    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = _said(task, answer)
+        found = inner.function(sample, replace(answer, text=said))
+        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        return replace(found, explanation=said, parts={task.metric: found.value, **found.parts, **counts})
+
+    scorers, specs = _corrected(task, score, {"rougel_precision": "precision", "rougel_recall": "recall"})
+    return scorers, [*specs, *_chrf(task)]
+
+
+def _translations(task: SeaTask, rows: Rows) -> Made:
+    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+
+    async def score(sample: Sample, answer: Answer, ask: Ask) -> Score:
+        """An empty translation is the worst, and no request is sent for it."""
+        said = _said(task, answer)
+        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        errors = (
+            min([await errors_of(ask, source_of(row_of(sample)), said, one) for one in sample.targets])
+            if said
+            else 25.0
+        )
+        worth = min(max(1 - errors / 25, 0.0), 1.0)
+        return Score(worth, "", said, {task.metric: worth, **counts})
+
+    if not task.config.get("use_metricx_metric"):
+        raise UsageError(
+            f"The task '{task.name}' is a translation without MetricX, of which nothing is left to score."
+        )
+    scorers, specs = _corrected(task, score, {}, asks=True, roles=(METRICX,), able=frozenset({"reward"}))
+    return scorers, [*specs, *_chrf(task)]
+
+
+def _chrf(task: SeaTask) -> list[MetricSpec]:
+    return [MetricSpec("chrf_score", "chrf++", SCORER)] if task.config.get("use_chrf_metric") else []
+
+
+_WRAPPED = " \t\r\n*_`\"'“”‘’."
+
+
+def _lines(task: SeaTask, rows: Rows) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        first = next(
+            (line.strip(_WRAPPED) for line in _said(task, answer).splitlines() if line.strip(_WRAPPED)), ""
+        )
+        right = float(
+            any(" ".join(first.split()) == " ".join(one.strip(_WRAPPED).split()) for one in sample.targets)
+        )
+        return Score(right, "correct" if right else "incorrect", first, {task.metric: right})
+
+    return _corrected(task, score, {})
+
+
+def _mathematics(task: SeaTask, rows: Rows) -> Made:
+    inner = bind("final-answer", {"kind": "math"})
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        found: Score | Undecided = inner.function(sample, answer)
+        return replace(found, parts={task.metric: found.value}) if isinstance(found, Score) else found
+
+    return _corrected(task, score, {})
+
+
+# -- long procedures ----------------------------------------------------------------------------------------------------
+
+
+def _procedures(task: SeaTask, rows: Rows, kind: str) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        try:
+            right, partly, said = longproc.worth(kind, row_of(sample)["label"], answer.text, published=False)
+        except longproc.Raised as error:
+            right, partly, said = 0.0, 0.0, str(error)
+        parts = {task.metric: right, "partial_accuracy": partly, "extracted": float(said is not None)}
+        return Score(right, "correct" if right else "incorrect", said or "", parts)
+
+    return _corrected(task, score, {"partial_accuracy": "partial_accuracy", "extraction_rate": "extracted"})
+
+
+def _tables(task: SeaTask, rows: Rows) -> Made:
+    def score(sample: Sample, answer: Answer) -> Score:
+        said = longproc.inside("```tsv", "```", answer.text, published=False)
+        precision, recall, f1, why = longproc.table(str(row_of(sample)["label"]), said, False)
+        return Score(f1, "", said or why, {task.metric: f1, "precision": precision, "recall": recall})
+
+    return _corrected(task, score, {"precision": "precision", "recall": "recall"})
+
+
+# -- the table ----------------------------------------------------------------------------------------------------------
+
+
+def _refclip(task: SeaTask, rows: Rows) -> Made:
+    raise UsageError(
+        f"The task '{task.name}' is scored by RefCLIPScore, which compares captions and pictures by a CLIP network of its own; there is none "
+        "here. Leave the task out."
+    )
+
+
+def _by(published: Callable[..., Published], corrected: Make) -> Make:
+    def make(task: SeaTask, rows: Rows) -> Made:
+        return published(task, rows).made() if task.published else corrected(task, rows)
+
+    return make
+
+
+_LINDSEA = "seahelm_tasks/lindsea/"
+_PHENOMENON = "linguistic_phenomenon"
+_JUDGING = "evalwright.compat.sea_helm.judging:judging_of"
+_ONERULER = "evalwright.compat.sea_helm.oneruler:oneruler_scoring"
+
+
+def _procedure(kind: str) -> Make:
+    return _by(partial(Procedures, kind=kind), partial(_procedures, kind=kind))
+
+
+_TABLE: Mapping[tuple[str, str], Make | str] = {
+    ("src/metrics/f1_acc_metric.py", "F1AccMetric"): _by(PublishedLabels, _labels),
+    ("src/metrics/logprob_metric.py", "LogProbMetric"): _by(LogProbabilities, _options),
+    ("src/metrics/math_metric.py", "MathMetric"): _by(Mathematics, _mathematics),
+    ("src/metrics/question_answering.py", "QuestionAnsweringMetric"): _by(Answers, _answers),
+    ("seahelm_tasks/english_evals/bbh/bbh.py", "BBHExactMatch"): _by(Lines, _lines),
+    ("seahelm_tasks/english_evals/supergpqa/supergpqa_metric.py", "SuperGPQAMetric"): _by(SuperGPQA, _labels),
+    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsMetric"): _by(
+        MinimalPairs, partial(_labels, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsLogProbMetric"): _by(
+        partial(LogProbabilities, by="both"), partial(_options, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningMetric"): _by(
+        partial(MinimalPairs, counted=True), partial(_labels, over=_PHENOMENON)
+    ),
+    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningLogProbMetric"): _by(
+        partial(LogProbabilities, by="phenomena"), partial(_options, over=_PHENOMENON)
+    ),
+    ("seahelm_tasks/nlg/abstractive_summarization/summarization.py", "SummarizationMetric"): _by(
+        Summaries, _summaries
+    ),
+    ("seahelm_tasks/nlg/translation/translation_metric.py", "TranslationMetric"): _by(
+        Translations, _translations
+    ),
+    ("seahelm_tasks/vision/xm3600/refclipscore_metric.py", "RefClipScoreMetric"): _refclip,
+    ("seahelm_tasks/long_context/longproc/countdown/countdown.py", "CountdownMetric"): _procedure(
+        "countdown"
+    ),
+    (
+        "seahelm_tasks/long_context/longproc/path_traversal/path_traversal.py",
+        "PathTraversalMetric",
+    ): _procedure("route"),
+    ("seahelm_tasks/long_context/longproc/tom_tracking/tom_tracking.py", "ToMTrackingMetric"): _procedure(
+        "beliefs"
+    ),
+    (
+        "seahelm_tasks/long_context/longproc/travel_planning/travel_planning.py",
+        "TravelPlanningMetric",
+    ): _procedure("travel"),
+    ("seahelm_tasks/long_context/longproc/html_to_tsv/html_to_tsv.py", "HtmlToTsvMetric"): _by(
+        Tables, _tables
+    ),
+    ("seahelm_tasks/long_context/oneruler/niah/niah_metric.py", "NIAHMetric"): _ONERULER,
+    ("seahelm_tasks/long_context/oneruler/cwe/cwe_metric.py", "CweMetric"): _ONERULER,
+    ("seahelm_tasks/long_context/AA-LCR/aa_lcr_metric.py", "AALCRJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/lindsea/syntax_criteria/lindsea_judge_metric.py", "LindseaJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/multi_turn/mt_bench_judge/mtbench_judge_metric.py", "MTBenchJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/health/healthbench/healthbench_judge_metric.py", "HealthbenchJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/vision/mathvision/mathvision_metric.py", "MathVisionJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/vision/babyvision/babyvision_metric.py", "BabyVisionJudgeMetric"): _JUDGING,
+    ("seahelm_tasks/instruction_following/ifeval/if_eval.py", "IFEvalMetric"): _JUDGING,
+    ("seahelm_tasks/english_evals/ifeval/ifeval.py", "IFEvalMetric"): _JUDGING,
+    ("src/metrics/llm_judges/criteria_judge_metric.py", "CriteriaJudgeMetric"): _JUDGING,
+    ("src/metrics/llm_judges/pairwise_llm_judge_metric.py", "PairwiseLLMJudgeMetric"): _JUDGING,
+}
+"""What makes the scorers and metrics of each metric class; of other files' classes its name."""
