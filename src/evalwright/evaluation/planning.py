@@ -349,9 +349,11 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
+                proposed = scorer.options.get("proposed", {}).get(role)
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
+                    f"name it with --role {role}={proposed or 'provider/name'}{', or --judge' if role == JUDGE else ''}"
+                    f"{', which the task proposes and only you decide' if proposed else ''}."
                 )
             check_able(scorer, roles.get(role, model))
 
