@@ -37,103 +37,46 @@ _LEVELS = (
     "prompt_level_loose_acc",
     "inst_level_loose_acc",
 )
-_ALL, _OVERALL, _LANGUAGE = "overall_lang_normalized_acc", "overall_acc", "correct_language_rate"
+_FORMS = (("all", False), ("share", False), ("all", True), ("share", True))
+_OVERALL = ("overall_lang_normalized_acc", "overall_acc", "correct_language_rate")
+_KIND = "subcategories."
 
 
-def instructions_of(task: SeaTask, rows: Rows) -> Made:
-    """The scorer and the metrics. Raises TaskError for an instruction that is not known, or whose settings cannot be used."""
-    return (_English if "english_evals" in task.scored_by[0] else _ByLanguage)(task, rows).made()
-
-
-class _Instructions(Published):
-    """What both share. metadata_of: a row as the scorers of ours read it."""
+class Instructions(Published):
+    """Both sets. The parts of a score are the numbers of its row, by SEA-HELM's names."""
 
     def __init__(self, task: SeaTask, rows: Rows) -> None:
         super().__init__(task, rows)
-        self.scorers = self.ours()
+        self.english = "english_evals" in task.scored_by[0]
+        own = {"published": task.published}
+        if self.english:
+            self.scorers = [
+                bind("instructions", {"count": count, "loose": loose, **own}) for count, loose in _FORMS
+            ]
+            self.means = {task.metric: (100.0, _LEVELS[0]), **{name: (1.0, name) for name in _LEVELS}}
+        else:
+            self.scorers = [bind("language-instructions", {"language": task.language, **own})]
+            self.means = {name: (1.0 if name == _OVERALL[2] else 100.0, name) for name in _OVERALL}
+        kinds: set[str] = set()
         for place, row in enumerate(rows):
             try:
-                refuse = self.scorers[0].refuse
-                assert refuse is not None
-                refuse(Sample(str(row.get("id", place)), metadata=self.facts(row)))
+                facts = self.facts(row)
+                self.scorers[0].refuse(Sample(str(row.get("id", place)), metadata=facts))  # type: ignore[misc]
             except (UsageError, ScoringError, LookupError, TypeError) as error:
-                said = str(error) if isinstance(error, UsageError | ScoringError) else f"it has no {error}."
-                raise TaskError(
-                    f"Row {place + 1:,} of the task '{task.name}' ({task.language}): {said}"
-                ) from None
-
-    def ours(self) -> list[Scorer]:
-        """The scorers of ours that say what a text is worth."""
-        raise NotImplementedError
+                said = error if isinstance(error, UsageError | ScoringError) else f"it has no {error}."
+                raise TaskError(f"Row {place + 1:,} of '{task.name}' ({task.language}): {said}") from None
+            kinds.update(facts["kinds"])
+        self.names = (
+            () if self.english else ("overall_count", "overall_pass", *(_KIND + one for one in sorted(kinds)))
+        )
 
     def facts(self, row: Row) -> Mapping[str, Any]:
-        """The metadata that they read."""
-        raise NotImplementedError
-
-    def found(self, sample: Sample, answer: Answer) -> list[Score | NoScore]:
-        """What they say."""
-        own = replace(sample, metadata=self.facts(row_of(sample)))
-        if self.task.published:
-            answer = replace(answer, text=response_text(answer, self.task.answer_tag, self.task.base))
-        return [scorer.function(own, answer) for scorer in self.scorers]  # type: ignore[misc]
-
-    def made(self) -> Made:
-        _, specs = super().made()
-        options = {
-            "scoring": "published" if self.task.published else "corrected",
-            "class": self.task.scored_by[1],
-        }
-        if not self.task.published:
-            parts = [name for name in self.shown() if name != self.task.metric]
-            specs = [
-                MetricSpec(self.task.metric, "accuracy", SCORER),
-                *(MetricSpec(name, "part-mean", SCORER, {"part": name}) for name in parts),
-            ]
-        return [Scorer(SCORER, DIALECT, options, self.score)], specs
-
-    def shown(self) -> tuple[str, ...]:
-        """The parts of a score whose means are metrics."""
-        raise NotImplementedError
-
-
-class _English(_Instructions):
-    part = _LEVELS[0]
-    means = {f"normalized_{part}": (100.0, part), **{name: (1.0, name) for name in _LEVELS}}
-
-    def ours(self) -> list[Scorer]:
-        forms = [("all", False), ("share", False), ("all", True), ("share", True)]
-        own = {"published": self.task.published}
-        return [bind("instructions", {"count": count, "loose": loose, **own}) for count, loose in forms]
-
-    def facts(self, row: Row) -> Mapping[str, Any]:
-        return {"kinds": row["metadata"]["instruction_id_list"], "settings": row["kwargs"]}
-
-    def score(self, sample: Sample, answer: Answer) -> Score:
-        found = [one for one in self.found(sample, answer) if isinstance(one, Score)]
-        parts = {name: one.value for name, one in zip(_LEVELS, found, strict=True)}
-        return replace(found[0], parts={**parts, **found[0].parts})
-
-    def shown(self) -> tuple[str, ...]:
-        return _LEVELS
-
-
-class _ByLanguage(_Instructions):
-    part = _ALL
-    means = {_ALL: (100.0, _ALL), _OVERALL: (100.0, _OVERALL), _LANGUAGE: (1.0, _LANGUAGE)}
-
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
-        kinds = sorted({str(row["metadata"]["subcategory"]) for row in rows})
-        self.names = ("overall_count", "overall_pass", *(f"subcategories.{kind}" for kind in kinds))
-
-    def ours(self) -> list[Scorer]:
-        return [
-            bind("language-instructions", {"language": self.task.language, "published": self.task.published})
-        ]
-
-    def facts(self, row: Row) -> Mapping[str, Any]:
-        metadata, settings = row["metadata"], (row["kwargs"] or [None])[0] or {}
-        other = settings.get("response_language") if metadata.get("category") == "language" else ""
+        """What the scorers of ours read in a sample's metadata."""
+        metadata = row["metadata"]
+        if self.english:
+            return {"kinds": metadata["instruction_id_list"], "settings": row["kwargs"]}
+        settings = (row["kwargs"] or [None])[0] or {}
+        other = settings.get("response_language") if metadata.get("category") == "language" else None
         return {
             "kinds": [str(metadata["subcategory"])],
             "settings": [settings],
@@ -141,33 +84,48 @@ class _ByLanguage(_Instructions):
         }
 
     def score(self, sample: Sample, answer: Answer) -> Score | NoScore:
-        (found,) = self.found(sample, answer)
-        if isinstance(found, NoScore):
-            return found
-        kind = str(row_of(sample)["metadata"]["subcategory"])
-        followed, language = found.parts["followed"], found.parts["language"]
-        parts = {
-            _ALL: found.value,
-            _OVERALL: followed,
-            _LANGUAGE: language,
-            f"subcategories.{kind}": followed,
-        }
-        return replace(found, parts=parts)
+        facts = self.facts(row_of(sample))
+        if self.task.published:
+            answer = replace(answer, text=response_text(answer, self.task.answer_tag, self.task.base))
+        found = [one.function(replace(sample, metadata=facts), answer) for one in self.scorers]
+        if not isinstance(first := found[0], Score):
+            assert isinstance(first, NoScore)
+            return first
+        if self.english:
+            parts = {
+                name: one.value for name, one in zip(_LEVELS, found, strict=True) if isinstance(one, Score)
+            }
+        else:
+            values = (first.value, first.parts["followed"], first.parts["language"])
+            parts = {
+                **dict(zip(_OVERALL, values, strict=True)),
+                _KIND + facts["kinds"][0]: first.parts["followed"],
+            }
+        return replace(first, parts=parts)
 
-    def shown(self) -> tuple[str, ...]:
-        return (_OVERALL, _LANGUAGE, *(name for name in self.names if name.startswith("subcategories.")))
+    def made(self) -> Made:
+        published = super().made()[1]
+        names = (
+            [*_LEVELS]
+            if self.english
+            else [*_OVERALL[1:], *(one for one in self.names if one.startswith(_KIND))]
+        )
+        specs = [MetricSpec(self.task.metric, "accuracy", SCORER)]
+        specs += [MetricSpec(name, "part-mean", SCORER, {"part": name}) for name in names]
+        options = {
+            "scoring": "published" if self.task.published else "corrected",
+            "class": self.task.scored_by[1],
+        }
+        return [Scorer(SCORER, DIALECT, options, self.score)], published if self.task.published else specs
 
     def more(self, column: Column) -> Numbers:
-        if not sum(part(column, _LANGUAGE)) or not sum(part(column, _ALL)):
+        if self.english:
+            return {}
+        if not sum(part(column, _OVERALL[2])) or not sum(part(column, _OVERALL[0])):
             raise SeaHelmRaised("KeyError: True, as no answer counts")
+        passed = part(column, _OVERALL[1])
         kinds = {
-            name: [one for one in part(column, name) if one == one]
-            for name in column.parts
-            if name.startswith("subcategories.")
+            one: [v for v in part(column, one) if v == v] for one in column.parts if one.startswith(_KIND)
         }
-        passed = part(column, _OVERALL)
-        return {
-            "overall_count": float(len(passed)),
-            "overall_pass": sum(passed),
-            **{name: mean(own) for name, own in kinds.items() if own},
-        }
+        counts = {"overall_count": float(len(passed)), "overall_pass": sum(passed)}
+        return counts | {name: mean(own) for name, own in kinds.items() if own}

@@ -1,6 +1,6 @@
 """SEA-HELM's judged tasks: its prompts as they stand in the files, asked of a judge that the person names, read and added up.
 
-Each metric class says what is asked of a row (`questions`), what a reply says (`read_verdict`) and what the verdicts come to (`worth`).
+Each metric class says what a reply says (`read_verdict`) and what the verdicts on a row come to (`worth`).
 Published: its readers and sums with their faults, an unread verdict counting 0 and being counted; of several judges only the first is asked,
 as there. Corrected: verdicts go by the identity of what was asked, one that cannot be read is a failure of the judge, and all judges are asked.
 """
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm import instructing
+from evalwright.compat.sea_helm.instructing import Instructions
 from evalwright.compat.sea_helm.published import (
     DIALECT,
     SCORER,
@@ -29,14 +28,7 @@ from evalwright.compat.sea_helm.published import (
 )
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    RequestFailed,
-    ScoringError,
-    TaskError,
-    UnknownName,
-)
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
@@ -51,7 +43,6 @@ from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
-_JUDGE = "judge"
 _PROVIDERS = {
     "local_openai": "openai",
     "online_sglang": "sglang",
@@ -62,9 +53,11 @@ _GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature",
 _CLASS = re.compile(r"<classification>\s*(\w+)\s*</classification>")
 _FLAT = re.compile(r"\{[^{}]*\}")
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
-_UNREAD = "unread_verdicts"
+_BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 Messages = tuple[Message, ...]
+Said = Mapping[str, Any]
+"""Verdicts by what was asked; None for one that could not be read."""
 
 
 # -- judges -------------------------------------------------------------------------------------------------------------
@@ -72,7 +65,7 @@ Messages = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judge as a task's file proposes it. role: the name by which the person says which model it is."""
+    """A judge as a task's file proposes it. role: by which the person says which model it is."""
 
     role: str
     model: str
@@ -88,37 +81,28 @@ class Judge:
 
 
 def judges_of(task: SeaTask) -> tuple[Judge, ...]:
-    """The judges that a task's file names, the first in the role "judge", further ones in "judge-2" and so on. Raises TaskError."""
+    """The judges that a task's file names, in the roles "judge", "judge-2" and so on. Raises TaskError, UnknownName."""
     given = task.config.get("judge")
-    where = f"The task '{task.name}'"
     if not isinstance(given, Mapping) or not given.get("judge_model_name"):
-        raise TaskError(f"{where} has no judge (`judge.judge_model_name`).")
-    names = _listed(given["judge_model_name"])
-    columns = [names]
-    for key in ("judge_model_type", "judge_init_args", "judge_generation_kwargs"):
-        column = _listed(given.get(key) or {})
-        columns.append(column * len(names) if len(column) == 1 else column)
-    if len({len(column) for column in columns}) > 1:
+        raise TaskError(f"The task '{task.name}' has no judge (`judge.judge_model_name`).")
+    names, *others = (
+        list(value) if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple) else [value]
+        for key in ("model_name", "model_type", "init_args", "generation_kwargs")
+    )
+    others = [column * len(names) if len(column) == 1 else column for column in others]
+    if any(len(column) != len(names) for column in others):
         raise TaskError(
-            f"{where} has {len(names)} judges, and lists of another length beside `judge_model_name`."
+            f"The task '{task.name}' has {len(names)} judges, and a list of another length beside them."
         )
     found = []
-    for number, (name, kind, init, generation) in enumerate(zip(*columns, strict=True), 1):
+    for number, (name, kind, init, generation) in enumerate(zip(names, *others, strict=True), 1):
         for key in generation or {}:
             if key not in _GENERATION:
-                raise UnknownName(
-                    f"generation argument of the judge in '{task.name}'",
-                    str(key),
-                    _GENERATION,
-                    f"Known: {', '.join(_GENERATION)}.",
-                )
-        role = _JUDGE if number == 1 else f"{_JUDGE}-{number}"
+                known = f"Known: {', '.join(_GENERATION)}."
+                raise UnknownName(f"argument of the judge in '{task.name}'", str(key), _GENERATION, known)
+        role = "judge" if number == 1 else f"judge-{number}"
         found.append(Judge(role, str(name), str(kind or ""), init or {}, generation or {}))
     return tuple(found)
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def filled(template: Any, values: Mapping[str, Any], published: bool = False) -> str:
@@ -128,13 +112,12 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
     """
 
     def put(found: re.Match[str]) -> str:
-        name = found[1]
-        if name in values:
-            return str(values[name])
-        if name is None and len(found[0]) == 2:
+        if found[1] in values:
+            return str(values[found[1]])
+        if len(found[0]) == 2 and found[1] is None:
             return found[0][0]
         if published:
-            raise SeaHelmRaised(f"KeyError: '{name}'" if name else "ValueError: a single brace")
+            raise SeaHelmRaised(f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace")
         return found[0]
 
     return _BRACES.sub(put, str(template or ""))
@@ -144,12 +127,11 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
 
 
 class Judged(Published):
-    """A metric class whose numbers are verdicts. scale: of values and labels; factor: of the numbers of categories."""
+    """A metric class whose numbers are verdicts. of_categories: the factor of their numbers, None for none; scale: of labels."""
 
-    part = "average_criteria_score"
-    factor = 1.0
-    category: str | None = "category"
+    of_categories: float | None = 1.0
     scale: Scale = pass_or_fail(0.5)
+    shown: tuple[str, ...] = ()
 
     def __init__(self, task: SeaTask, rows: Rows) -> None:
         super().__init__(task, rows)
@@ -158,24 +140,54 @@ class Judged(Published):
         if not isinstance(self.prompts, Mapping):
             raise TaskError(f"The task '{task.name}' has no prompts for its judge (`judge.judge_prompts`).")
         self.part = task.metric
-        self.means = {task.metric: (100.0, task.metric)}
-        self.sums = {_UNREAD: "unread"}
-        if self.category:
-            self.names = tuple(f"categories.{one}" for one in sorted({self.category_of(row) for row in rows}))
+        self.means, self.sums = {task.metric: (100.0, task.metric)}, {"unread_verdicts": "unread"}
+        if self.of_categories is not None:
+            self.names = tuple(f"categories.{one}" for one in sorted({self.category(row) for row in rows}))
+        self.roles = tuple(one.role for one in (self.judges[:1] if task.published else self.judges))
 
-    def category_of(self, row: Row) -> str:
+    def category(self, row: Row) -> str:
         """What a row's number is also shown by."""
-        return str((row.get("metadata") or {}).get(self.category))
+        return str((row.get("metadata") or {}).get("category"))
 
     def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        """What a judge is asked of a row, by name."""
-        raise NotImplementedError
+        """What a judge is asked of a row, by name: each criterion by itself, of a conversation those of each turn."""
+        found, template = {}, self.prompts["criteria_prompt"]
+        of_turns = isinstance(template, Mapping)
+        for number, one in enumerate(row["criteria"]):
+            turn = int(one["turn"]) if of_turns else 0
+            if of_turns and turn and len(replies) < 2 and not self.task.published:
+                raise ScoringError("The conversation ended before the turn that is judged.")
+            values = self.values(row, replies, one, turn)
+            user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
+            name = f"turn{turn}_criteria{number}" if of_turns else f"criteria{number}"
+            found[name] = _chat(self.prompts["system_prompt"], user)
+        return found
+
+    def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
+        """The placeholders of a criterion's prompt."""
+        said = [
+            self.filled(self.task.template.get("task_template"), one) for one in row["prompts"][: turn + 1]
+        ]
+        before = f"[User]\n{said[0]}"
+        if turn:
+            before += f"\n\n[Assistant (fixed)]\n{replies[0]}\n\n[User]\n{said[1]}"
+        reference = ""
+        if criterion.get("include_reference"):
+            reference = f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
+        asked = self.filled(criterion["criterion"], row["prompts"][0])
+        return {
+            "prompt": said[0],
+            "transcript": before,
+            "response": replies[min(turn, 1)],
+            "keyPointText": asked,
+            "reference_text_block": reference,
+        }
 
     def read_verdict(self, text: str) -> Any:
         """What a reply says; None where it says nothing that can be read."""
         raise NotImplementedError
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
+    def worth(self, row: Row, said: Said) -> Opinion:
         """What the verdicts on a row come to, from 0 to 1; parts: further numbers."""
         raise NotImplementedError
 
@@ -183,15 +195,22 @@ class Judged(Published):
         """A template of the file or the data, as `filled`."""
         return filled(template, values, self.task.published)
 
-    def asked_in(self, row: Row, turn: int) -> str:
-        """What the user said in a turn, counted from 0."""
-        return self.filled(self.task.template.get("task_template"), row["prompts"][turn])
+    def in_order(self, row: Row, said: Said) -> list[Any]:
+        """The verdicts of a row's criteria. Published: in the order of their names as texts ("criteria10" before "criteria2"), which gives
+        verdicts to other criteria where there are more than ten, and raises for an id that has the mark by which names are split."""
+        if not self.task.published:
+            return list(said.values())
+        if "_" in str(row["id"]):
+            raise SeaHelmRaised(
+                f"ValueError: the id '{row['id']}' has an underscore, by which names are split"
+            )
+        return [said[name] for name in sorted(said)]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer. Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises."""
         row, published = row_of(sample), self.task.published
-        texts = [one.text if published else separate_reasoning(one).answer for one in answer.responses]
-        replies = [*texts[:-1], texts[-1] if published and texts else answer.text]
+        replies = [one.text if published else separate_reasoning(one).answer for one in answer.responses]
+        replies = replies if published and replies else [*replies[:-1], answer.text]
         try:
             asked = self.questions(row, replies)
 
@@ -199,65 +218,63 @@ class Judged(Published):
                 judge = next(one for one in self.judges if one.role == role)
                 found = await together([self._verdict(judge, messages, ask) for messages in asked.values()])
                 made = self.worth(row, dict(zip(asked, found, strict=True)))
-                unread = float(sum(one is None for one in found))
-                return replace(made, parts={**made.parts, **({"unread": unread} if published else {})})
+                unread = {"unread": float(sum(one is None for one in found))} if published else {}
+                return replace(made, parts={**made.parts, **unread})
 
-            score = await judged(self._roles(), [Exchange((), "", "")], opinion, self.scale)
+            score = await judged(self.roles, [Exchange((), "", "")], opinion, self.scale)
         except SeaHelmRaised as error:
             self._raised = str(error)
             raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except _BROKEN as error:
+            said = f"{type(error).__name__}: {error}"
             if published:
-                self._raised = f"{type(error).__name__}: {error}"
-                raise SeaHelmRaised(self._raised) from None
-            raise ScoringError(
-                f"The row of the sample '{sample.id}' cannot be judged: {type(error).__name__} {error}."
-            ) from None
-        item = {"category": self.category_of(row)} if self.category else None
-        return replace(score, parts={self.part: score.value, **score.parts}, item=item)
+                self._raised = said
+                raise SeaHelmRaised(said) from None
+            raise ScoringError(f"The row of the sample '{sample.id}' cannot be judged: {said}.") from None
+        parts = {self.task.metric: score.value, **score.parts}
+        return replace(score, parts=parts, item={"category": self.category(row)})
 
     async def _verdict(self, judge: Judge, messages: Messages, ask: Ask) -> Any:
         carried = options_of(ask, judge.role)
         given = {
-            name: value for name, value in judge.generation.items() if name not in OPTIONS or name in carried
+            name: one for name, one in judge.generation.items() if name not in OPTIONS or name in carried
         }
         response = await ask(judge.role, Generate(messages, **{"temperature": None, **given}))
         text = separate_reasoning(response).answer
         found = self.read_verdict(text)
         if found is None and not self.task.published:
-            said = f"The verdict of '{judge.role}' cannot be read: {json.dumps(text[-200:], ensure_ascii=False)}."
+            end = json.dumps(text[-200:], ensure_ascii=False)
+            said = f"The verdict of '{judge.role}' cannot be read: {end}."
             raise RequestFailed(Failure("bad verdict", "judge", said))
         return found
 
-    def _roles(self) -> tuple[str, ...]:
-        return tuple(one.role for one in (self.judges[:1] if self.task.published else self.judges))
-
     def made(self) -> Made:
-        task, roles = self.task, self._roles()
+        task, specs = self.task, super().made()[1]
         options = {
             "scoring": "published" if task.published else "corrected",
             "class": task.scored_by[1],
-            "proposed": {one.role: one.name for one in self.judges if one.role in roles},
+            "proposed": {one.role: one.name for one in self.judges if one.role in self.roles},
         }
-        scorer = Scorer(SCORER, DIALECT, options, self.judge, True, roles, frozenset({"generate"}))
-        return [scorer], super().made()[1] if task.published else self.corrected()
+        scorer = Scorer(SCORER, DIALECT, options, self.judge, True, self.roles, frozenset({"generate"}))
+        parts = [MetricSpec(one, "part-mean", SCORER, {"part": one}) for one in self.shown]
+        return [scorer], specs if task.published else [*self.corrected(), *parts]
 
     def corrected(self) -> list[MetricSpec]:
         """The metrics, that of the task first."""
         return [MetricSpec(self.task.metric, "accuracy", SCORER)]
 
     def more(self, column: Column) -> Numbers:
-        values = part(column, self.part)
-        return {
-            f"categories.{name}": self.factor * mean(own)
-            for name, own in self._by_category(column, values).items()
-        }
-
-    def _by_category(self, column: Column, values: Sequence[float]) -> Mapping[str, list[float]]:
+        """The categories' means."""
+        if self.of_categories is None:
+            return {}
         found: dict[str, list[float]] = {}
-        for item, value in zip(column.items if self.category else (), values, strict=False):
-            found.setdefault(str(item["category"]), []).append(value)
-        return found
+        for item, values in zip(column.items, self.pooled(column), strict=True):
+            found.setdefault(f"categories.{item['category']}", []).extend(values)
+        return {name: self.of_categories * mean(values) for name, values in found.items()}
+
+    def pooled(self, column: Column) -> list[list[float]]:
+        """The numbers of each item that are pooled."""
+        return [[value] for value in part(column, self.task.metric)]
 
 
 def _chat(system: Any, user: str) -> Messages:
@@ -265,66 +282,33 @@ def _chat(system: Any, user: str) -> Messages:
     return (*([] if system is None else [Message("system", str(system))]), Message("user", user))
 
 
-def _plain_ids(row: Row) -> None:
-    """Raise SeaHelmRaised where its names of verdicts cannot be taken apart."""
-    if "_" in str(row["id"]):
-        raise SeaHelmRaised(
-            f"ValueError: the id '{row['id']}' has an underscore, by which names of verdicts are split"
-        )
+def _graded(value: float, said: Said, **parts: float) -> Opinion:
+    told = ", ".join(
+        f"{name}: {'unread' if one is None else f'{float(one):g}'}" for name, one in said.items()
+    )
+    return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
 
 
 # -- criteria -----------------------------------------------------------------------------------------------------------
 
 
 class Criteria(Judged):
-    """Each criterion is asked for by itself; classes are worth what the file says. last: the last class in a reply counts, else the first."""
+    """Classes are worth what the file says. last: the last class in a reply counts, else the first."""
 
     last = False
 
     def __init__(self, task: SeaTask, rows: Rows) -> None:
         super().__init__(task, rows)
-        self.classes = {
-            str(name): float(value)
-            for name, value in (task.config["judge"].get("classifications") or {}).items()
-        }
+        self.classes: Mapping[str, float] = task.config["judge"].get("classifications") or {}
         if not self.classes:
-            raise TaskError(
-                f"The task '{task.name}' does not say what its judge's classes are worth (`judge.classifications`)."
-            )
-
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        found = {}
-        for number, criterion in enumerate(row["criteria"]):
-            reference = ""
-            if criterion.get("include_reference"):
-                reference = (
-                    f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
-                )
-            values = {
-                "prompt": self.asked_in(row, 0),
-                "response": replies[0],
-                "keyPointText": self.filled(criterion["criterion"], row["prompts"][0]),
-                "reference_text_block": reference,
-            }
-            user = self.filled(self.prompts["criteria_prompt"], values)
-            found[f"criteria{number}"] = _chat(self.prompts["system_prompt"], user)
-        return found
+            raise TaskError(f"The task '{task.name}' does not say what its judge's classes are worth.")
 
     def read_verdict(self, text: str) -> float | None:
         found = _CLASS.findall(text)
         return self.classes.get(found[-1 if self.last or not self.task.published else 0]) if found else None
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
-        if self.task.published:
-            _plain_ids(row)
-        return _graded(mean([one or 0.0 for one in said.values()]), said)
-
-
-def _graded(value: float, said: Mapping[str, Any], **parts: float) -> Opinion:
-    told = ", ".join(
-        f"{name}: {'unread' if one is None else f'{float(one):g}'}" for name, one in said.items()
-    )
-    return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
+    def worth(self, row: Row, said: Said) -> Opinion:
+        return _graded(mean([one or 0.0 for one in self.in_order(row, said)]), said)
 
 
 class TwoTurns(Criteria):
@@ -332,119 +316,70 @@ class TwoTurns(Criteria):
 
     last = True
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        found = {}
-        for number, criterion in enumerate(row["criteria"]):
-            turn = int(criterion["turn"] > 0)
-            if turn >= len(replies) and not self.task.published:
-                raise ScoringError("The conversation ended before the turn that is judged.")
-            transcript = f"[User]\n{self.asked_in(row, 0)}"
-            if turn:
-                transcript += f"\n\n[Assistant (fixed)]\n{replies[0]}\n\n[User]\n{self.asked_in(row, 1)}"
-            values = {
-                "transcript": transcript,
-                "response": replies[turn],
-                "keyPointText": self.filled(criterion["criterion"], row["prompts"][0]),
-            }
-            user = self.filled(self.prompts["criteria_prompt"][f"turn_{criterion['turn'] + 1}"], values)
-            found[f"turn{criterion['turn']}_criteria{number}"] = _chat(self.prompts["system_prompt"], user)
-        return found
-
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
-        by_turn = [
-            [one or 0.0 for name, one in said.items() if name.startswith(f"turn{turn}_")] for turn in (0, 1)
-        ]
-        if self.task.published:
-            _plain_ids(row)
-            by_turn = [own or [0.0] for own in by_turn]  # a turn without criteria counts 0 there
-        turns = {f"turn {number}": mean(own) for number, own in enumerate(by_turn, 1) if own}
-        return _graded(mean(list(turns.values())), said, **turns)
+    def worth(self, row: Row, said: Said) -> Opinion:
+        self.in_order(row, said)
+        turns = {
+            turn: [one or 0.0 for name, one in said.items() if name.startswith(f"turn{turn}_")]
+            for turn in (0, 1)
+        }
+        if self.task.published:  # a turn without criteria counts 0 there
+            turns = {turn: own or [0.0] for turn, own in turns.items()}
+        means = {f"turn {turn + 1}": mean(own) for turn, own in turns.items() if own}
+        return _graded(mean(list(means.values())), said, **means)
 
 
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
-    last, factor = True, 100.0
+    last, of_categories, shown = True, 100.0, ("generic_score", "criteria_score")
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
-        values = [one or 0.0 for one in _in_order(row, said, self.task.published)]
-        kinds = [str(one["severity"]).lower() for one in row["criteria"]]
-        weights = [SEVERITY.get(kind, 1.0) for kind in kinds]
+    def worth(self, row: Row, said: Said) -> Opinion:
+        sums = {True: [0.0, 0.0], False: [0.0, 0.0]}
+        for criterion, value in zip(row["criteria"], self.in_order(row, said), strict=True):
+            severity = str(criterion["severity"]).lower()
+            weight = SEVERITY.get(severity, 1.0)
+            own = sums[severity == "generic"]
+            own[0], own[1] = own[0] + weight * (value or 0.0), own[1] + weight
         # What a row has no criteria for is 0 there, and not asked of it here.
         none = 0.0 if self.task.published else 1.0
-        generic, own = (
-            _weighted([(value, weight) for value, weight, kind in zip(values, weights, kinds, strict=True) if (kind == "generic") is wanted], none)
-            for wanted in (True, False)
-        )  # fmt: skip
-        return _graded(own * generic, said, generic_score=generic, criteria_score=own)
-
-    def corrected(self) -> list[MetricSpec]:
-        parts = ("generic_score", "criteria_score")
-        return [*super().corrected(), *(MetricSpec(one, "part-mean", SCORER, {"part": one}) for one in parts)]
-
-
-def _weighted(pairs: Sequence[tuple[float, float]], none: float) -> float:
-    total = sum(weight for _, weight in pairs)
-    return sum(value * weight for value, weight in pairs) / total if total else none
-
-
-def _in_order(row: Row, said: Mapping[str, Any], published: bool) -> list[Any]:
-    """The verdicts of a row's criteria. Published: in the order of their names as texts ("criteria10" before "criteria2"), which gives the
-    verdicts to other criteria where there are more than ten."""
-    if published:
-        _plain_ids(row)
-        return [said[name] for name in sorted(said)]
-    return [said[f"criteria{number}"] for number in range(len(row["criteria"]))]
+        generic, specific = (one / weight if weight else none for one, weight in sums.values())
+        return _graded(specific * generic, said, generic_score=generic, criteria_score=specific)
 
 
 class Points(Judged):
     """HealthBench's rubric: the points of what is met, over all points above 0."""
 
-    factor, category = 100.0, "example_tags"
+    of_categories = 100.0
 
-    def category_of(self, row: Row) -> str:
+    def category(self, row: Row) -> str:
         tags = (row.get("metadata") or {}).get("example_tags")
-        return str(tags[0]) if isinstance(tags, list) and tags else ""
+        return str(tags[0]) if tags else ""
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        said = [f"{turn['role']}: {turn['content']}" for turn in row["conversations"]]
-        conversation = "\n\n".join([*said, f"Assistant: {replies[0].strip()}"])
-        found = {}
-        for number, one in enumerate(row["criteria"]):
-            values = {"conversation": conversation, "rubric_item": f"[{one['points']}] {one['criterion']}"}
-            user = self.filled(self.prompts["criteria_prompt"], values)
-            found[f"criteria{number}"] = _chat(self.prompts["system_prompt"], user)
-        return found
+    def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
+        said = [f"{one['role']}: {one['content']}" for one in row["conversations"]]
+        item = f"[{criterion['points']}] {criterion['criterion']}"
+        return {"conversation": "\n\n".join([*said, f"Assistant: {replies[0].strip()}"]), "rubric_item": item}
 
     def read_verdict(self, text: str) -> Any:
         if not self.task.published:
-            found = [
-                one["criteria_met"] for one in json_objects(text) if isinstance(one.get("criteria_met"), bool)
-            ]
-            return found[-1] if found else None
+            found = [one.get("criteria_met") for one in json_objects(text)]
+            return next((one for one in reversed(found) if isinstance(one, bool)), None)
         # The last pair of braces without others in it, also one within the explanation.
         for written in _FLAT.findall(text)[-1:]:
-            for one in (written.strip(), written.strip().replace('\\"criteria_met\\"', '"criteria_met"')):
+            for one in (written, written.replace('\\"criteria_met\\"', '"criteria_met"')):
                 try:
                     return json.loads(one).get("criteria_met")
                 except ValueError:
                     continue
         return None
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
+    def worth(self, row: Row, said: Said) -> Opinion:
         points = [int(one["points"]) for one in row["criteria"]]
-        values = _in_order(row, said, self.task.published)
-        greatest = sum(max(one, 0) for one in points)
+        values = self.in_order(row, said)
         if any(not isinstance(one, int | float | None) for one in values):
-            raise SeaHelmRaised("TypeError: a verdict is no number")
-        if not greatest:
-            raise (
-                SeaHelmRaised("ZeroDivisionError")
-                if self.task.published
-                else ValueError("no points can be reached")
-            )
+            raise TypeError("a verdict is no number")
         reached = sum((one or 0) * worth for one, worth in zip(values, points, strict=True))
-        value = max(0.0, reached) / greatest
+        value = max(0.0, reached) / sum(max(one, 0) for one in points)
         return _graded(value if self.task.published else min(value, 1.0), said)
 
 
@@ -454,28 +389,27 @@ class Points(Judged):
 class Correct(Judged):
     """Does the answer say what the reference says? words: right and wrong. boxed: what is in the last box is judged, where there is one."""
 
-    words = ("CORRECT", "INCORRECT")
-    boxed = True
-    category: str | None = None
+    words, boxed = ("CORRECT", "INCORRECT"), True
+    of_categories: float | None = None
+    scale = Scale(("incorrect", "correct"), lambda value: "correct" if value > 0.5 else "incorrect")
 
     def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
         said = _boxed(replies[0]) if self.boxed else replies[0]
         values = {
             "question": row["prompts"][0]["question"],
-            **dict.fromkeys(("official_answer", "groundtruth"), row["label"]),
-            **dict.fromkeys(("candidate_answer", "modeloutput"), said),
+            "official_answer": row["label"],
+            "candidate_answer": said,
         }
+        values |= {"groundtruth": row["label"], "modeloutput": said}
         return {"verdict": _chat(None, self.filled(self.prompts["criteria_prompt"], values))}
 
     def read_verdict(self, text: str) -> float | None:
         right, wrong = (re.search(rf"\b{word}\b", text) is not None for word in self.words)
         return float(right) if right != wrong else None
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
+    def worth(self, row: Row, said: Said) -> Opinion:
         value = said["verdict"] or 0.0
         return replace(_graded(value, said), label="correct" if value else "incorrect")
-
-    scale = Scale(("incorrect", "correct"), lambda value: "correct" if value > 0.5 else "incorrect")
 
 
 class LongDocuments(Correct):
@@ -485,12 +419,11 @@ class LongDocuments(Correct):
 
 
 class BabyVision(Correct):
-    """TRUE or FALSE, by the type of the picture's question."""
+    """TRUE or FALSE, also by the kind of question."""
 
-    words = ("TRUE", "FALSE")
-    factor, category = 100.0, "type"
+    words, of_categories = ("TRUE", "FALSE"), 100.0
 
-    def category_of(self, row: Row) -> str:
+    def category(self, row: Row) -> str:
         return str((row.get("metadata") or {}).get("type", "unknown"))
 
 
@@ -515,106 +448,86 @@ class Pairs(Judged):
     """Each turn's reply against the baseline's, in both orders; the mean over categories counts."""
 
     scale = Scale(LABELS, lambda value: "win" if value > 0.5 else "loss" if value < 0.5 else "tie")
+    shown = (SAME, FIRST, SECOND)
 
     def __init__(self, task: SeaTask, rows: Rows) -> None:
         super().__init__(task, rows)
-        self.labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
         self.ties = bool(task.config.get("ties_allowed", True))
-        missing = [
-            name for name in ("A_wins", "B_wins", *(["Tie"] if self.ties else [])) if name not in self.labels
-        ]
-        if missing:
+        self.labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
+        self.known = ("A_wins", "B_wins", "Tie") if self.ties else ("A_wins", "B_wins")
+        if missing := [name for name in self.known if name not in self.labels]:
             raise TaskError(f"The task '{task.name}' has no '{missing[0]}' among its `judgement_labels`.")
-        self.means, self.names = {}, ("win_rate", self.task.metric, *self.names)
+        self.means, self.names = {}, (task.metric, "win_rate", *self.names)
 
     def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        baseline = row["baselines"][self.task.config["baseline_model"]]
+        other = row["baselines"][self.task.config["baseline_model"]]
         referenced = row["metadata"]["category"] in (self.task.config.get("categories_with_reference") or ())
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
         found = {}
         for turn in range(len(replies)):
             for order in _ORDERS:
-                first, second = (replies, baseline) if order == "baseline-after" else (baseline, replies)
+                first, second = (replies, other) if order == "baseline-after" else (other, replies)
                 values = {}
                 for place in range(turn + 1):
                     values[f"question_{place + 1}"] = row["prompts"][place]["text"]
-                    values[f"answer_a_{place + 1}"], values[f"answer_b_{place + 1}"] = (
-                        first[place],
-                        second[place],
-                    )
-                    if referenced:
-                        values[f"ref_answer_{place + 1}"] = row["references"][place]
-                system = self.filled(prompts[turn]["system_prompt"], self.labels)
-                found[f"turn {turn + 1} {order}"] = _chat(
-                    system, self.filled(prompts[turn]["prompt_template"], values)
+                    values[f"answer_a_{place + 1}"] = first[place]
+                    values[f"answer_b_{place + 1}"] = second[place]
+                    values |= {f"ref_answer_{place + 1}": row["references"][place]} if referenced else {}
+                user = self.filled(prompts[turn]["prompt_template"], values)
+                found[f"{turn + 1} {order}"] = _chat(
+                    self.filled(prompts[turn]["system_prompt"], self.labels), user
                 )
         return found
 
     def read_verdict(self, text: str) -> str | None:
-        names = ("A_wins", "B_wins", "Tie") if self.ties else ("A_wins", "B_wins")
-        found = [name for name in names if self.labels[name] in text]
+        found = [name for name in self.known if self.labels[name] in text]
         return found[0] if len(found) == 1 else None
 
-    def worth(self, row: Row, said: Mapping[str, Any]) -> Opinion:
-        names = dict.fromkeys(name.rpartition(" ")[0] for name in said)
-        pairs = {name: tuple(_won(said[f"{name} {order}"], order) for order in _ORDERS) for name in names}
-        turns = {name: self._final(*pair) for name, pair in pairs.items()}
-        parts = dict(turns)
+    def worth(self, row: Row, said: Said) -> Opinion:
+        won = {
+            name: None
+            if one is None
+            else 0.5
+            if one == "Tie"
+            else float(one == _ORDERS[name.split(" ")[1]][0])
+            for name, one in said.items()
+        }
+        pairs = {
+            name.split(" ")[0]: [won[f"{name.split(' ')[0]} {order}"] for order in _ORDERS] for name in won
+        }
+        turns = {f"turn {turn}": self._final(*pair) for turn, pair in pairs.items()}
+        parts = {SAME: mean([float(one == other) for one, other in pairs.values()]), **turns}
         for place, name in enumerate((FIRST, SECOND)):
-            known = [pair[place] for pair in pairs.values() if pair[place] is not None]
-            parts |= {name: fmean(known)} if known else {}
-        parts[SAME] = fmean(float(one == other) for one, other in pairs.values())
-        told = "; ".join(
-            f"{name}: {self._told(one)} first, {self._told(other)} second"
-            for name, (one, other) in pairs.items()
-        )
+            known = [one for pair in pairs.values() if (one := pair[place]) is not None]
+            parts |= {name: mean(known)} if known else {}
         value = mean(list(turns.values()))
-        assert self.scale.label_of is not None
-        return Opinion(value, self.scale.label_of(value), told, parts)
-
-    def _told(self, value: float | None) -> str:
-        return "unread" if value is None or self.scale.label_of is None else self.scale.label_of(value)
+        return replace(_graded(value, won, **parts), label=self.scale.label_of(value))  # type: ignore[misc]
 
     def _final(self, first: float | None, second: float | None) -> float:
-        """Of a turn. Published, without ties what differs or cannot be read is lost; with ties it is one, but where neither can be read."""
+        """Of a turn: what both orders say, else a tie. Published, where neither can be read it is lost, and without ties where they differ."""
         if first == second:
-            return 0.0 if first is None else first
+            return first or 0.0
         return 0.5 if self.ties or not self.task.published else 0.0
 
     def corrected(self) -> list[MetricSpec]:
-        return [
-            MetricSpec(self.task.metric, "macro", SCORER, {"over": "category"}),
-            MetricSpec("win_rate", "accuracy", SCORER),
-            MetricSpec("same_verdict", "part-mean", SCORER, {"part": SAME}),
-        ]
+        by_category = MetricSpec(self.task.metric, "macro", SCORER, {"over": "category"})
+        return [by_category, MetricSpec("win_rate", "accuracy", SCORER)]
+
+    def pooled(self, column: Column) -> list[list[float]]:
+        turns = [own for name, own in column.parts.items() if name.startswith("turn ")]
+        return [[float(one) for one in values if one == one] for values in zip(*turns, strict=True)]
 
     def more(self, column: Column) -> Numbers:
-        turns = [own for name, own in column.parts.items() if name.startswith("turn ")]
-        pooled = [[float(one) for one in of_item if one == one] for of_item in zip(*turns, strict=True)]
-        groups: dict[str, list[float]] = {}
-        for item, own in zip(column.items, pooled, strict=True):
-            groups.setdefault(str(item["category"]), []).extend(own)
-        rates = {f"categories.{name}": mean(own) for name, own in groups.items()}
-        return {
-            "win_rate": mean(sum(pooled, [])),
-            self.task.metric: 100 * mean(list(rates.values())),
-            **rates,
-        }
+        rates, every = super().more(column), [one for values in self.pooled(column) for one in values]
+        return {self.task.metric: 100 * mean(list(rates.values())), "win_rate": mean(every), **rates}
 
 
-def _won(name: str | None, order: str) -> float | None:
-    if name is None:
-        return None
-    return 0.5 if name == "Tie" else float(name == _ORDERS[order][0])
-
-
-# -- the table ----------------------------------------------------------------------------------------------------------
-
-_CLASSES: Mapping[str, Callable[[SeaTask, Rows], Judged]] = {
+_CLASSES: Mapping[str, type[Published]] = {
     "AALCRJudgeMetric": LongDocuments,
     "BabyVisionJudgeMetric": BabyVision,
     "CriteriaJudgeMetric": Criteria,
     "HealthbenchJudgeMetric": Points,
+    "IFEvalMetric": Instructions,
     "LindseaJudgeMetric": Lindsea,
     "MTBenchJudgeMetric": TwoTurns,
     "MathVisionJudgeMetric": Correct,
@@ -625,13 +538,6 @@ _CLASSES: Mapping[str, Callable[[SeaTask, Rows], Judged]] = {
 def judging_of(task: SeaTask, rows: Rows) -> Made:
     """The scorer and the metrics of a judged task, or of one whose instructions are checked. Raises UsageError."""
     name = task.scored_by[1]
-    if name == "IFEvalMetric":
-        return instructing.instructions_of(task, rows)
     if name not in _CLASSES:
         raise UnknownName("judged metric class", name, _CLASSES, f"Known: {', '.join(_CLASSES)}.")
-    try:
-        return _CLASSES[name](task, rows).made()
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"The judge of the task '{task.name}' cannot be used: {type(error).__name__} {error}."
-        ) from None
+    return _CLASSES[name](task, rows).made()
