@@ -182,6 +182,9 @@ def separator_of(task: SeaTask) -> str:
 class Samples:
     """The rows that are asked (`core.tasks.SampleSource`). What needs the data is read when it is first needed."""
 
+    slices: Sequence[str] = ()
+    """Keys of a row's metadata that metrics go by."""
+
     def __init__(self, task: SeaTask, shots: int, tokenizer: str) -> None:
         self.task, self._count, self._tokenizer = task, shots, tokenizer
 
@@ -248,6 +251,7 @@ class Samples:
             "competency": str(task.config["competency"]),
             "index": place,
             "row": kept,
+            **{key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices},
         }
         content = conversation(task, row)[-1]["content"]
         shown = content if isinstance(content, str) else content[0]
@@ -344,12 +348,13 @@ def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
     """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored."""
-    from evalwright.compat.sea_helm.scoring import scoring_of
+    from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
     failure = published_failure(task, tree, shots)
     samples = Samples(task, shots or 0, options.tokenizer)
+    samples.slices = slices_of(task)
     scorers, metrics = scoring_of(task, samples.rows)
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
@@ -380,6 +385,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         source=str(tree.files[name]),
         order="file" if options.published else "shuffled",
         score_as_empty=NO_ANSWER if options.published else (),
+        slices=("language", *samples.slices),
     )
 
 

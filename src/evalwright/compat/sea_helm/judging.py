@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.sea_helm.instructing import Instructions
+from evalwright.compat.sea_helm.judges import Judge, filled, judges_of
 from evalwright.compat.sea_helm.published import (
     DIALECT,
     SCORER,
@@ -43,87 +44,13 @@ from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
-_PROVIDERS = {
-    "local_openai": "openai",
-    "online_sglang": "sglang",
-    "online_vllm": "vllm",
-    "vertexai": "vertex",
-}
-_GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature", "top_k", "top_p")
 _CLASS = re.compile(r"<classification>\s*(\w+)\s*</classification>")
 _FLAT = re.compile(r"\{[^{}]*\}")
-_BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
 _BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 Messages = tuple[Message, ...]
 Said = Mapping[str, Any]
 """Verdicts by what was asked; None for one that could not be read."""
-
-
-# -- judges -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """A judge as a task's file proposes it. role: by which the person says which model it is."""
-
-    role: str
-    model: str
-    type: str
-    init_args: Mapping[str, Any]
-    generation: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """What to write in the person's flag."""
-        kind = self.type.lower()
-        return f"{_PROVIDERS.get(kind, kind)}/{self.model}"
-
-
-def judges_of(task: SeaTask) -> tuple[Judge, ...]:
-    """The judges that a task's file names, in the roles "judge", "judge-2" and so on. Raises TaskError, UnknownName."""
-    given = task.config.get("judge")
-    if not isinstance(given, Mapping) or not given.get("judge_model_name"):
-        raise TaskError(f"The task '{task.name}' has no judge (`judge.judge_model_name`).")
-    names, *others = (
-        list(value) if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple) else [value]
-        for key in ("model_name", "model_type", "init_args", "generation_kwargs")
-    )
-    others = [column * len(names) if len(column) == 1 else column for column in others]
-    if any(len(column) != len(names) for column in others):
-        raise TaskError(
-            f"The task '{task.name}' has {len(names)} judges, and a list of another length beside them."
-        )
-    found = []
-    for number, (name, kind, init, generation) in enumerate(zip(names, *others, strict=True), 1):
-        for key in generation or {}:
-            if key not in _GENERATION:
-                known = f"Known: {', '.join(_GENERATION)}."
-                raise UnknownName(f"argument of the judge in '{task.name}'", str(key), _GENERATION, known)
-        role = "judge" if number == 1 else f"judge-{number}"
-        found.append(Judge(role, str(name), str(kind or ""), init or {}, generation or {}))
-    return tuple(found)
-
-
-def filled(template: Any, values: Mapping[str, Any], published: bool = False) -> str:
-    """A template with its placeholders filled once; other braces stay, in templates and in what is filled in.
-
-    published: raises SeaHelmRaised where Python's own formatting would.
-    """
-
-    def put(found: re.Match[str]) -> str:
-        if found[1] in values:
-            return str(values[found[1]])
-        if len(found[0]) == 2 and found[1] is None:
-            return found[0][0]
-        if published:
-            raise SeaHelmRaised(f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace")
-        return found[0]
-
-    return _BRACES.sub(put, str(template or ""))
-
-
-# -- what all judged classes share --------------------------------------------------------------------------------------
 
 
 class Judged(Published):
@@ -201,9 +128,7 @@ class Judged(Published):
         if not self.task.published:
             return list(said.values())
         if "_" in str(row["id"]):
-            raise SeaHelmRaised(
-                f"ValueError: the id '{row['id']}' has an underscore, by which names are split"
-            )
+            raise SeaHelmRaised(f"ValueError: the id '{row['id']}' has an underscore, which splits names")
         return [said[name] for name in sorted(said)]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
@@ -236,9 +161,7 @@ class Judged(Published):
 
     async def _verdict(self, judge: Judge, messages: Messages, ask: Ask) -> Any:
         carried = options_of(ask, judge.role)
-        given = {
-            name: one for name, one in judge.generation.items() if name not in OPTIONS or name in carried
-        }
+        given = {key: one for key, one in judge.generation.items() if key not in OPTIONS or key in carried}
         response = await ask(judge.role, Generate(messages, **{"temperature": None, **given}))
         text = separate_reasoning(response).answer
         found = self.read_verdict(text)
@@ -283,13 +206,8 @@ def _chat(system: Any, user: str) -> Messages:
 
 
 def _graded(value: float, said: Said, **parts: float) -> Opinion:
-    told = ", ".join(
-        f"{name}: {'unread' if one is None else f'{float(one):g}'}" for name, one in said.items()
-    )
+    told = ", ".join(f"{name}: {'unread' if one is None else float(one)}" for name, one in said.items())
     return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
-
-
-# -- criteria -----------------------------------------------------------------------------------------------------------
 
 
 class Criteria(Judged):
@@ -381,9 +299,6 @@ class Points(Judged):
         reached = sum((one or 0) * worth for one, worth in zip(values, points, strict=True))
         value = max(0.0, reached) / sum(max(one, 0) for one in points)
         return _graded(value if self.task.published else min(value, 1.0), said)
-
-
-# -- one verdict --------------------------------------------------------------------------------------------------------
 
 
 class Correct(Judged):
