@@ -207,10 +207,10 @@ def test_an_instruction_counts_in_its_language_alone() -> None:
     assert isinstance(language_instructions(words, Answer("ก ข ค")), NoScore)
     # The published code has no rule for an empty text, and takes it for English.
     empty = sample("keywords:forbidden_words", settings=[{"forbidden_words": ["fish"]}], language="en")
-    assert [language_instructions(empty, Answer(""), published=one).value for one in (False, True)] == [
-        0.0,
-        1.0,
-    ]  # type: ignore[union-attr]
+    for published, value in ((False, 0.0), (True, 1.0)):
+        found = language_instructions(empty, Answer(""), published=published)
+        assert isinstance(found, Score)
+        assert found.value == value
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,10 @@ def judged(
 
     async def scored() -> list[Any]:
         answer = Answer(said[-1], responses=tuple(Response(text=one) for one in said))
-        return [
-            await scorer.function(Sample(str(row["id"]), metadata={"row": row}), answer, ask) for row in rows
-        ]  # type: ignore[misc]
+        made: list[Any] = [
+            scorer.function(Sample(str(row["id"]), metadata={"row": row}), answer, ask) for row in rows
+        ]
+        return [await one for one in made]
 
     return asyncio.run(scored()), sent
 
@@ -414,3 +415,40 @@ def test_a_run_with_a_flaky_judge_is_killed_and_resumed(tmp_path: Path) -> None:
     assert (criteria["value"], criteria["n"], criteria["n_failed"]) == (0.5, 5, 1)
     failed = [one["score_failures"] for one in records(tmp_path / "runs" / "r") if one.get("score_failures")]
     assert [one["sea-helm"]["party"] for one in failed] == ["judge"]
+
+
+# -- instructions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_instructions_are_checked_when_the_task_is_loaded(published: bool) -> None:
+    def task(file: str, metric: str) -> SeaTask:
+        named = {"metric_file": file, "metric_class": "IFEvalMetric", "metric": metric}
+        return SeaTask("t", "id", config("criteria", **named), Path(), published=published)
+
+    def scored(made: Any, given: Mapping[str, Any], text: str) -> Any:
+        return made[0][0].function(
+            Sample("s", metadata={"row": given}), Answer(text, responses=(Response(text=text),))
+        )
+
+    own = task("seahelm_tasks/instruction_following/ifeval/if_eval.py", "overall_lang_normalized_acc")
+    one = row(
+        metadata={"subcategory": "startend:quotation", "category": "startend"}, kwargs=[{"num_words": None}]
+    )
+    found = scored(judging_of(own, [one]), one, '"Saya suka makan nasi goreng."')
+    assert (found.value, found.parts["subcategories.startend:quotation"]) == (1.0, 1.0)
+    assert scored(judging_of(own, [one]), one, '"I like to eat rice."').parts["overall_acc"] == 1.0
+    with pytest.raises(
+        TaskError, match="Row 1 of 't' .id.: Unknown instruction 'startend:quotes'. Did you mean"
+    ):
+        judging_of(own, [{**one, "metadata": {"subcategory": "startend:quotes"}}])
+    english = task("seahelm_tasks/english_evals/ifeval/ifeval.py", "normalized_prompt_level_strict_acc")
+    kinds = ["startend:quotation", "punctuation:no_comma"]
+    two = row(metadata={"instruction_id_list": kinds}, kwargs=[{}, {}])
+    found = scored(judging_of(english, [two]), two, 'Here:\n"a b"')
+    assert [
+        found.parts[f"{level}_acc"]
+        for level in ("prompt_level_strict", "inst_level_strict", "prompt_level_loose")
+    ] == [0, 0.5, 1]
+    with pytest.raises(TaskError, match="does not have one mapping"):
+        judging_of(english, [{**two, "kwargs": [{}]}])

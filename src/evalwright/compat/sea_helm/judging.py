@@ -295,7 +295,7 @@ class Points(Judged):
         points = [int(one["points"]) for one in row["criteria"]]
         values = self.in_order(row, said)
         if any(not isinstance(one, int | float | None) for one in values):
-            raise TypeError("a verdict is no number")
+            raise TypeError("a verdict is not a number")
         reached = sum((one or 0) * worth for one, worth in zip(values, points, strict=True))
         value = max(0.0, reached) / sum(max(one, 0) for one in points)
         return _graded(value if self.task.published else min(value, 1.0), said)
