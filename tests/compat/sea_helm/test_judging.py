@@ -439,7 +439,7 @@ def test_instructions_are_checked_when_the_task_is_loaded(published: bool) -> No
     assert (found.value, found.parts["subcategories.startend:quotation"]) == (1.0, 1.0)
     assert scored(judging_of(own, [one]), one, '"I like to eat rice."').parts["overall_acc"] == 1.0
     with pytest.raises(
-        TaskError, match="Row 1 of 't' .id.: Unknown instruction 'startend:quotes'. Did you mean"
+        TaskError, match=r"Row 1 of 't' \(id\): Unknown instruction 'startend:quotes'. Did you mean"
     ):
         judging_of(own, [{**one, "metadata": {"subcategory": "startend:quotes"}}])
     english = task("seahelm_tasks/english_evals/ifeval/ifeval.py", "normalized_prompt_level_strict_acc")
