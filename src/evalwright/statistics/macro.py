@@ -19,7 +19,7 @@ import numpy as np
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range, score_interval
+from evalwright.statistics.intervals import score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
 from evalwright.statistics.shared_units import (
     Sharing,
@@ -29,7 +29,7 @@ from evalwright.statistics.shared_units import (
     errors_of_intervals,
     sharing,
 )
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Range
 
 TasksAre = Literal["fixed", "sample"]
 """Whether an average over tasks is about these tasks, or about tasks like these."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.estimate import NOTHING_SCORED, Estimate
 from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, cluster_spread
 
 _BITS = 1.0 / math.log(2.0)
@@ -84,8 +84,7 @@ def _ratio(
         raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
     failed = n_failed + int(len(there) - len(lengths))
     if not len(lengths):
-        nan = math.nan
-        return Estimate(nan, nan, nan, level, 0, failed, None, None, "no interval: nothing was scored")
+        return Estimate.none(NOTHING_SCORED, failed, level=level)
     codes, n_clusters = cluster_codes(ids)
     losses, totals = -likelihoods, lengths
     if codes is not None:

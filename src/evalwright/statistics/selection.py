@@ -15,7 +15,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.calibration import Answers, read_answers
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import mean_interval, wilson
+from evalwright.statistics.intervals import logit_interval, mean_interval, wilson
 from evalwright.statistics.units import F64, I64, Clusters, cluster_spread
 
 
@@ -87,7 +87,7 @@ def auroc(
         least = min(n_good, n_bad, answers.size)
         low, high = wilson(round(value * least), least, level)
         return _estimate(answers, value, low, high, level, None, f"Wilson on the rarer kind ({least})")
-    low, high = _logit_interval(value, error, t_quantile(0.5 + level / 2, df))
+    low, high = logit_interval(value, error, t_quantile(0.5 + level / 2, df))
     return _estimate(answers, value, low, high, level, error, f"{name}, logit t")
 
 
@@ -193,15 +193,9 @@ def _area_estimate(answers: Answers, area: float, influence: F64, level: float) 
     if error <= 1e-12 or not 0.0 < area < 1.0:
         low, high = wilson(round(area * answers.size), answers.size, level)
         return _estimate(answers, area, low, high, level, None, "Wilson: all right or all wrong")
-    low, high = _logit_interval(area, error, t_quantile(0.5 + level / 2, answers.size - 1))
+    low, high = logit_interval(area, error, t_quantile(0.5 + level / 2, answers.size - 1))
     what = "items" if answers.codes is None else "clusters"
     return _estimate(answers, area, low, high, level, error, f"jackknife over {what}, logit t")
-
-
-def _logit_interval(value: float, error: float, critical: float) -> tuple[float, float]:
-    centre, reach = math.log(value / (1 - value)), critical * error / (value * (1 - value))
-    low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
-    return low, high
 
 
 def _estimate(

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import (
     AllPairs,
     Pairs,
@@ -44,7 +43,7 @@ from evalwright.statistics.simultaneous import (
     middle_filled,
     multiplied,
 )
-from evalwright.statistics.units import F64, I64
+from evalwright.statistics.units import F64, I64, Range
 
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
 """Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the same in every task: items with

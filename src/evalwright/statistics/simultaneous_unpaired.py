@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import Bools, checked_missing
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, simultaneous_differences
-from evalwright.statistics.units import F64, I64, Clusters
+from evalwright.statistics.units import F64, I64, Clusters, Range
 from evalwright.statistics.unpaired import compare_unpaired
 
 

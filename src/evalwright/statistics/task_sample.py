@@ -20,13 +20,12 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
 from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
-from evalwright.statistics.units import F64, I64, Spread
+from evalwright.statistics.units import F64, I64, Range, Spread
 
 FEWEST = 3
 """Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded."""

@@ -17,6 +17,9 @@ import numpy.typing as npt
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Floats = F64 | np.float64
+Bools = npt.NDArray[np.bool_]
+Range = tuple[float, float]
+"""The least and the greatest score that an item can have."""
 Clusters = npt.ArrayLike | None
 """An integer for each item: those that share one are not independent. None: every item stands alone."""
 
@@ -94,6 +97,29 @@ def score_matrix(values: npt.ArrayLike) -> F64:
     if np.isinf(scores).any():
         raise ValueError("scores must be finite numbers, or nan where a score is missing")
     return scores
+
+
+def check_range(scores: F64, value_range: Range | None) -> None:
+    """Raise ValueError for scores (nan = missing) outside of a range, and for a range that is none. None: nothing is known."""
+    if value_range is None:
+        return
+    bottom, top = value_range
+    if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
+        raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
+    if np.isnan(scores).all():
+        return
+    slack = 1e-9 * (top - bottom)  # a score put together from floats may miss 1.0 by a last bit
+    least, most = float(np.nanmin(scores)), float(np.nanmax(scores))
+    if least < bottom - slack or most > top + slack:
+        raise ValueError(
+            f"scores from {least:g} to {most:g} are outside value_range {value_range}; "
+            "give the range that these scores can have, or None"
+        )
+
+
+def at_ends(scores: F64, value_range: Range) -> bool:
+    """Whether every score that there is stands at one of the two ends of the range."""
+    return bool(((scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)).all())
 
 
 def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
