@@ -19,7 +19,7 @@ from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ScoreTable, SliceValues, in_order
-from evalwright.runs.scores import cluster_code, hashed, row_means, sample_content
+from evalwright.runs.scores import cluster_code, hashed, sample_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,9 +171,7 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
-        outcomes: dict[str, int] = {
-            outcome: self.outcomes[outcome] for outcome in OUTCOMES if self.outcomes[outcome]
-        }
+        outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
         n_failed, n_undecided = self._n_missing(order, first)
         return TaskResult(
             name,
@@ -226,6 +224,8 @@ class TaskTally:
     def column(self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()) -> Column:
         """The Column of one scorer over some records, which must be in the order of sample and draw, with these slices of it."""
         import numpy as np
+
+        from evalwright.statistics.units import row_means
 
         scores = self.scores[scorer]
         total = len(self.indices)
@@ -284,8 +284,12 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
     except Exception as error:
         from evalwright.statistics import Estimate
 
-        reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
-        return Estimate(NAN, NAN, NAN, 0.95, 0, column.n_failed, None, None, f"no number: {reason}")
+        return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of a metric says, with its kind where it is none of ours."""
+    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
 
 
 def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:

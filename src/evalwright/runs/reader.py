@@ -93,21 +93,19 @@ class Run:
 
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
-        for task in self.tasks:
-            if task.name == name:
-                return task
-        raise self._unknown_task(name)
+        return TaskResult.from_dict(self.record(name))
 
     def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
         """The metrics of a task as they were defined."""
-        for task in self.data["tasks"]:
-            if task["name"] == name:
-                return tuple(MetricSpec(**spec) for spec in task["metric_specs"])
-        raise self._unknown_task(name)
+        return tuple(MetricSpec(**spec) for spec in self.record(name)["metric_specs"])
 
-    def _unknown_task(self, name: str) -> UnknownName:
-        names = [task.name for task in self.tasks]
-        return UnknownName("task", name, names, f"The run '{self.id}' has {', '.join(names) or 'none'}.")
+    def record(self, name: str) -> Mapping[str, Any]:
+        """What `run.json` holds of one task. Raises UnknownName with the closest ones."""
+        records: dict[str, Mapping[str, Any]] = {task["name"]: task for task in self.data["tasks"]}
+        if name not in records:
+            there = f"The run '{self.id}' has {', '.join(records) or 'none'}."
+            raise UnknownName("task", name, list(records), there)
+        return records[name]
 
     def samples(self) -> Iterator[SampleRecord]:
         """The records in the order of task, index and draw, one at a time."""
