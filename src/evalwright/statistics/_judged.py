@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.units import F64, I64, Clusters, Range, at_ends, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, Range, at_ends, cluster_ids, kept_codes
 
 Scheme = Literal["random", "stratified"]
 
@@ -60,12 +60,11 @@ def judged_sample(
         raise ValueError(
             f"human must have one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
         )
-    ids = None if clusters is None else cluster_ids(clusters, n)
     groups = None if strata is None else cluster_ids(strata, n)
     there = ~np.isnan(verdicts)
     verdicts, labels = verdicts[there], labels[there]
     labelled = ~np.isnan(labels)
-    codes, n_clusters = cluster_codes(None if ids is None else ids[there])
+    codes, n_clusters = kept_codes(clusters, there)
     weights = np.ones(len(labels))
     if groups is not None:
         groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)

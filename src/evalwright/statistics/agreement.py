@@ -24,7 +24,7 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import DRAWS, resampled_interval
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, kept_codes
 
 _MOST_LABELS = 50
 _UNSEEN = "Wilson's bound on unseen disagreement"
@@ -164,11 +164,10 @@ def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = Tr
         raise ValueError(
             f"ratings must be finite numbers in the shape (items, raters) with at least two raters, not {values.shape}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(values))
     kept = (~np.isnan(values)).sum(axis=1) >= 2
     left_out = int(len(values) - np.count_nonzero(kept))
     values = values[kept]
-    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
+    codes, n_clusters = kept_codes(clusters, kept)
     there = ~np.isnan(values)
     labels = np.unique(values[there])
     counts = np.zeros((len(values), 0))

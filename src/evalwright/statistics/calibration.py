@@ -16,7 +16,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import alike_interval, mean_interval
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, kept_codes
 
 _DRAWS = 1000
 _SCALES = 61
@@ -96,7 +96,6 @@ def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clus
         raise ValueError(
             f"confidence and right must be vectors of one length, not {sure.shape} and {mark.shape}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(sure))
     kept = ~(np.isnan(sure) | np.isnan(mark))
     n_left_out = int(len(kept) - np.count_nonzero(kept))
     sure, mark = sure[kept], mark[kept]
@@ -104,7 +103,7 @@ def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clus
         raise ValueError("confidence must be between 0 and 1; divide percentages by 100")
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
-    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
+    codes, n_clusters = kept_codes(clusters, kept)
     return Answers(sure, mark, codes, n_clusters, n_left_out)
 
 

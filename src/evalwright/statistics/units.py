@@ -153,6 +153,11 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     return codes.astype(np.int64, copy=False), n_clusters
 
 
+def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
+    """The codes of the items that are `kept` (n,), and how many clusters they are in, as `cluster_codes`."""
+    return cluster_codes(None if clusters is None else cluster_ids(clusters, len(kept))[kept])
+
+
 class Spread(NamedTuple):
     """Of a mean: its standard error, the error's degrees of freedom, and how many equal units the data are worth.
 
