@@ -18,8 +18,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ScoreTable, SliceValues, in_order
-from evalwright.runs.scores import cluster_code, hashed, sample_content
+from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable
+from evalwright.runs.scores import sample_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,18 +86,14 @@ class ScoreColumn:
         self.labels.append(code)
 
 
-class TaskTally:
+class TaskTally(ItemColumns):
     """Takes the records of one task as they finish; `result` computes its metrics."""
 
     def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
+        super().__init__(slices)
         self.indices = array("q")
         self.draws = array("i")
-        self.keys = array("q")
-        self.clusters = array("q")
-        self.contents = array("q")
-        self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
-        self.slices = {key: SliceValues() for key in slices}
         self.failures: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
 
@@ -107,12 +103,7 @@ class TaskTally:
         sample = record.sample
         self.indices.append(record.index)
         self.draws.append(record.draw)
-        if sample.cluster:
-            self.clustered = True
-        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
-        self.keys.append(hashed(sample.id))
-        self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
-        self.contents.append(sample_content(sample))
+        self.add_item(sample.id, sample.cluster, sample_content(sample))
         for key, column in self.slices.items():
             if (value := sample.metadata.get(key)) is not None:
                 column.add(row, value)
@@ -134,16 +125,9 @@ class TaskTally:
         """The scores by hashed id, as they are read again for comparisons."""
         import numpy as np
 
-        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
         missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
-        slices = {
-            key: column.codes_of(len(self.keys))
-            for key, column in self.slices.items()
-            if 0 < len(column.names) <= MOST_VALUES
-        }
-        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices))
+        return self.with_scores(scores, missing, whole=False)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""

@@ -10,7 +10,7 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -216,6 +216,12 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
+
+
+def called(runs: Sequence[Run]) -> list[str]:
+    """The runs' labels, with the run's name where two share one."""
+    labels = [run.label for run in runs]
+    return [run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})" for run in runs]
 
 
 def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:

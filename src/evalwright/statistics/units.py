@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.statistics.estimate import Estimate
+
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Floats = F64 | np.float64
@@ -156,6 +158,32 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
 def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
     """The codes of the items that are `kept` (n,), and how many clusters they are in, as `cluster_codes`."""
     return cluster_codes(None if clusters is None else cluster_ids(clusters, len(kept))[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItems:
+    """The n items that say something, how many others were left out, and the clusters of the former."""
+
+    n: int
+    n_left_out: int
+    codes: I64 | None
+    n_clusters: int | None
+
+    @property
+    def size(self) -> int:
+        """Independent units: clusters where there are any, else items."""
+        return self.n if self.n_clusters is None else self.n_clusters
+
+    def estimate(
+        self, value: float, low: float, high: float, level: float, error: float | None, method: str
+    ) -> Estimate:
+        """A number of these items, which its interval never leaves out."""
+        low, high = min(low, value), max(high, value)
+        return Estimate(value, low, high, level, self.n, self.n_left_out, self.n_clusters, error, method)
+
+    def nothing(self, level: float, method: str) -> Estimate:
+        """No number, and why."""
+        return self.estimate(math.nan, math.nan, math.nan, level, None, method)
 
 
 class Spread(NamedTuple):
