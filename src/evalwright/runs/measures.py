@@ -440,7 +440,8 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
         )
     if not notes and not shown and not found.failed.any():
         notes.append(
-            f"'{name}' has no interval: it is the same without any of the {what}, so nothing shows how much it varies."
+            f"the difference in '{name}' has no interval: it is the same without any of the {what}, so nothing shows how much it "
+            "varies."
         )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
