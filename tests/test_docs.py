@@ -149,10 +149,10 @@ def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> N
         run(["sh", "-c", line], folder, env, where)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    for found in LINK.finditer(text):
-        target = found["target"]
-        if not target.startswith(("http://", "https://", "mailto:")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for found in LINK.finditer(text):
+            target = found["target"]
+            if not target.startswith(("http://", "https://", "mailto:")):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"

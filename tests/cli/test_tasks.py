@@ -11,14 +11,9 @@ import pytest
 from support.typed import typed
 
 PARTS = [
-    "factual-closed-book",
-    "factual-grounded",
-    "factual-id",
-    "factual-ko",
-    "factual-stress",
-    "factual-stress-languages",
-    "factual-th",
-]
+    "factual-closed-book", "factual-grounded", "factual-id", "factual-ko", "factual-stress",
+    "factual-stress-languages", "factual-th",
+]  # fmt: skip
 
 
 def test_list() -> None:

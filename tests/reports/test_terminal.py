@@ -90,8 +90,7 @@ def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
     assert "39 of 40" in row_with(text, "demo/small")
 
 
-@pytest.mark.parametrize("width", [80, 140])
-def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path, width: int) -> None:
+def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path) -> None:
     failure = Failure(HOSTILE[13], "provider", "".join(HOSTILE))
     runs, documents = [], []
     for i, name in enumerate(HOSTILE):
@@ -116,10 +115,12 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             compared(compare(*pair, third, slices=["domain"])),
         ]
         runs += pair
-    text = terminal(*documents, board_document(make_board(runs)), runs_document(runs), width=width)
-    assert not set(text) & set(ACTIVE)
-    assert [line for line in text.splitlines() if cell_width(line) > width] == []
-    assert "[bold]rich[/bold] :smile:" in text
+    documents += [board_document(make_board(runs)), runs_document(runs)]
+    for width in (80, 140):
+        text = terminal(*documents, width=width)
+        assert not set(text) & set(ACTIVE)
+        assert [line for line in text.splitlines() if cell_width(line) > width] == []
+        assert "[bold]rich[/bold] :smile:" in text
 
 
 def test_a_file_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:

@@ -175,13 +175,9 @@ def test_arguments_are_checked() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("  a\t b\n\nc ", "a b c."),
-        ("a , b !", "a, b!"),
-        ("ends )", "ends )"),
-        ("a ; b", "a ; b."),
-        ("", "."),
-        ("今日。", "今日。."),
+        ("  a\t b\n\nc ", "a b c."), ("a , b !", "a, b!"), ("ends )", "ends )"), ("a ; b", "a ; b."),
+        ("", "."), ("今日。", "今日。."),
     ],
-)
+)  # fmt: skip
 def test_cleaning(text: str, wanted: str) -> None:
     assert clean_text(text) == wanted
