@@ -6,12 +6,11 @@ import json
 import random
 import re
 import signal
-import sqlite3
 import subprocess
 from collections import Counter
 from pathlib import Path
 
-from support.command import record, records, start, wait_until, write_questions
+from support.command import record, records, start, stored_requests, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -24,19 +23,8 @@ def command(url: str, name: str) -> list[str]:
 
 
 def stored_questions(home: Path) -> set[str]:
-    """The questions whose answers were acknowledged, read from the store's file itself."""
-    if not (home / "store.sqlite").exists():
-        return set()
-    connection = sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)
-    try:
-        rows = connection.execute("SELECT request FROM responses").fetchall()
-    except sqlite3.OperationalError:
-        return set()  # killed before the schema was there
-    finally:
-        connection.close()
-    from evalwright.engine.store import unpack
-
-    return {QUESTION.findall(unpack(payload))[0] for (payload,) in rows}
+    """The questions whose answers were acknowledged."""
+    return {QUESTION.findall(request)[0] for _, request in stored_requests(home)}
 
 
 def asked(server: OpenAIServer) -> Counter[str]:

@@ -88,7 +88,7 @@ def test_gold_scores_one_wrong_scores_nought_and_the_prompt_holds_the_question(
                 if isinstance(prompt, str):
                     assert "{{" not in prompt
                     assert question.split("_")[0].strip()[:20].casefold() in prompt.casefold()
-                assert isinstance(prompt, str) is not chat
+                assert chat or isinstance(prompt, str)
 
 
 def test_wikitext_is_scored_as_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:

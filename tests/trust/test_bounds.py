@@ -36,7 +36,6 @@ from support.command import write_questions
 from support.runs import make_run
 from support.typed import typed
 
-DOUBLING = "{% set x = ['y'] %}{% for i in range(99) %}{% set x = x + x %}{% for a in x %}{% for b in x %}{% endfor %}{% endfor %}{% endfor %}"
 HOSTILE = {
     "doubling": "{% set n = namespace(x=text) %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
     "doubling without a loop": "".join(f"{{% set x{i + 1} = x{i} ~ x{i} %}}" for i in range(50)).replace("x0", "text"),

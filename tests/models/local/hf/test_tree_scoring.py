@@ -174,7 +174,7 @@ def test_any_tree_scores_as_the_plain_way_does(
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
 
 
-def shared_pairs(seed: int = 0, prefixes: int = 2, questions: int = 12) -> list[Pair]:
+def shared_pairs(seed: int = 0, prefixes: int = 2, questions: int = 40) -> list[Pair]:
     rng = random.Random(seed)
     out: list[Pair] = []
     for _ in range(prefixes):
@@ -205,7 +205,7 @@ class Cramped:
 def test_memory_that_runs_out_costs_no_finished_work(
     scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs()
+    both, pairs = scorers["llama"], shared_pairs(questions=12)
     expected = dict(both.plain.score(pairs))
     tree = both.tree(cascading=cascading)
     assert dict(tree.score(pairs)).keys() == expected.keys()
@@ -258,7 +258,7 @@ def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch
 
 
 def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:
-    both, pairs = scorers["llama"], shared_pairs(prefixes=6)
+    both, pairs = scorers["llama"], shared_pairs(prefixes=6, questions=12)
     tree = both.tree(tokens=256)
     passes = 0
     inner = tree.forward.run
