@@ -96,8 +96,10 @@ def test_intervals_of_what_ended_early(tmp_path: Path) -> None:
 def test_names_do_not_act_on_any_page(tmp_path: Path) -> None:
     one, two = (make_run(tmp_path, scores=[1, 0, 1, 1], name=name, model=f"m/{name}") for name in "ab")
     for text in HOSTILE:
-        more = {"rule": f"{text} beats two", "verdict": f"{text} better", "method": text}
-        runs = [stopped(run, **more) for run in (one, two)]
+        runs = [
+            stopped(run, rule=f"{text} beats two", verdict=f"{text} better", method=text)
+            for run in (one, two)
+        ]
         board = make_board(runs)
         documents = [board_document(board), run_document(runs[0], slices=True), runs_document(runs)]
         out = terminal(*documents, compared(worded_comparison(compare_runs(*runs))), width=100)
