@@ -111,19 +111,10 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
     )
     done = typed(
         *[
-            "leaderboard",
-            "--workflow",
-            "w.yml",
-            "--config",
-            "suite.yaml",
-            "--into",
-            "R.md",
-            "--secret",
-            "HF_TOKEN",
-            "--trust-file",
-            "suite.yaml",
+            "leaderboard", "--workflow", "w.yml", "--config", "suite.yaml", "--into", "R.md", "--secret",
+            "HF_TOKEN", "--trust-file", "suite.yaml",
         ]
-    )
+    )  # fmt: skip
     assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
     assert (
         done.err
