@@ -150,7 +150,7 @@ def make_board(
     rated = None
     if ratings:
         shown = [{one.name: found for one in run.tasks if (found := one.metric(metric))} for run in runs]
-        rated = make_ratings(runs, _called(runs), shown)
+        rated = make_ratings(runs, called(runs), shown)
     return replace(first, more=tuple(more), ratings=rated)
 
 

@@ -440,8 +440,7 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
         )
     if not notes and not shown and not found.failed.any():
         notes.append(
-            f"the difference in '{name}' has no interval: it is the same without any of the {what}, so nothing shows how much it "
-            "varies."
+            f"the difference in '{name}' has no interval: without any one of the {what} it is the same, so its error is unknown."
         )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
