@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines

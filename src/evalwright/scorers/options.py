@@ -34,7 +34,7 @@ _NATIVE = "|".join(
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
 _ITEM = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t)\b)"
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t|est)\b)"
     rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
@@ -103,6 +103,7 @@ class Item(NamedTuple):
     start: int
     end: int
     how: int
+    letter: bool = True
 
 
 def spelled(text: str) -> str:
@@ -124,20 +125,20 @@ class Options:
         self.cues, self.question = cues(language), question
         self.latin = language.split("-")[0] not in ("ru", "uk")
 
-    def items(self, text: str) -> list[Item]:
-        """What a plain text names, in order, but what it denies."""
+    def items(self, text: str, denied: bool = False) -> list[Item]:
+        """What a plain text names, in order, but what it denies; or that alone."""
         text = text[:_MOST_CHARACTERS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
         found = sorted([*self._found(text), *self._placed(text)], key=lambda one: one.start)
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
-        denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
+        no = [self.denied(text, *row) for row in zip(found, ends, starts, strict=False)]
         pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
         for place in (*pairs, *reversed(pairs)):
-            if denied[place] or denied[place + 1]:
-                denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
-        return [one for one, no in zip(found, denied, strict=True) if not no]
+            if no[place] or no[place + 1]:
+                no[place] = no[place + 1] = True  # "A and C are wrong", "neither A nor C"
+        return [one for one, out in zip(found, no, strict=True) if out is denied]
 
     def _found(self, text: str) -> Iterator[Item]:
         two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
@@ -207,7 +208,7 @@ class Options:
             return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
         return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
 
-    def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
+    def denied(self, text: str, one: Item, last: int, following: int) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause."""
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
         rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
