@@ -40,7 +40,9 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     else:
         language = language_of(sample) or "en"
         predicted, how = extract(answer.text, sample.choices, language, sample.input)
-        if how == WEAK and (predicted not in sample.gold or declines(answer.text)):
+        if predicted != NOT_EXTRACTED and declines(answer.text):
+            predicted = NOT_EXTRACTED
+        elif how == WEAK and predicted not in sample.gold:
             predicted, how = NOT_EXTRACTED, f"option {_letter(predicted)}: {how}, which is not certain"
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:

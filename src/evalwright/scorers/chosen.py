@@ -31,6 +31,8 @@ _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 _MARKED = re.compile("~~|[✓✔✅☑✗✘❌✖]")
+_LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
+"""A line that begins with a letter of an option."""
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
 _SHORT, _MOST_CHARACTERS = 60, 4000
 
@@ -94,7 +96,7 @@ def _pieces(text: str) -> set[str]:
     out = set()
     for word in text.split():
         if re.match(f"[{SPACELESS}]", word):
-            size = min(len(word), max(2, -(-len(word) // 2)))
+            size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
             out |= {word[at : at + size] for at in range(len(word) - size + 1)}
         elif word not in FUNCTION and (len(word) > 2 or word.isdigit() or not word.isascii()):
             out.add(word)
@@ -141,7 +143,8 @@ class _Reader:
     def _outside(self, bare: str) -> str | None:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
-        if _NONE.fullmatch(bare) or (len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters):
+        letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+        if _NONE.fullmatch(bare) or (letter and not any(one[:1].upper() == bare for one in self.texts.whole_of)):
             return NONE_OF_THEM
         if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
             return SEVERAL
@@ -175,7 +178,9 @@ class _Reader:
             return NOT_EXTRACTED, NO_SINGLE
         changed = found.rule.startswith("a change of mind") or last_revision(found.before)
         beside = f"{found.after}" if changed else f"{found.before}\n{found.after}"
-        if any(one.option != index for one in self.letters.items(beside) if one.how == CLAIMED):
+        items = self.letters.items(found.text)
+        offered = any(joined(found.text, *pair) and pair[0].option != pair[1].option for pair in pairwise(items))
+        if offered or any(one.option != index for one in self.letters.items(beside) if one.how == CLAIMED):
             return NOT_EXTRACTED, "another option is named as the answer too"
         return index, f"the option {found.rule}"
 
@@ -184,6 +189,8 @@ class _Reader:
         letters = [one for one in free if one.letter and (one.how > LONE or claimed or len(text) <= _SHORT)]
         strong = [one for one in letters if one.how >= CLAIMED] or letters if claimed else letters
         given, named = {one.option for one in strong}, {one.option for one in free if not one.letter}
+        if any(joined(text, *pair) for pair in pairwise(one for one in free if one.letter)):
+            return NOT_EXTRACTED
         if len(given) == 1:
             return given.pop() if not named or (given & named if claimed else given == named) else NOT_EXTRACTED
         lone = {one.option for one in free if one.letter}
@@ -200,7 +207,7 @@ class _Reader:
         if index != NOT_EXTRACTED and index not in out:
             alone = len(text) <= _SHORT and len(parts) == 1 and any(one.how != LONE or not one.letter for one in free)
             return index, "the only option that it names" if alone else WEAK
-        if len(parts) > 1:
+        if len(parts) > 1 and len(_LISTED.findall(text)) < 2:
             for part, how in ((found.last, "the option in its conclusion"), (parts[0], "the option with which it opens")):
                 some, _ = self._mentions(part)
                 index = self._one(part, some)
@@ -211,6 +218,7 @@ class _Reader:
                     return index, how
         if self.count > 2 and len(out - named) == self.count - 1:
             return (set(range(self.count)) - out).pop(), WEAK
-        if self.count > 3 and len(named | out) == self.count - 1 and not any(one.how >= CLAIMED for one in free) and not self.texts.values:
+        once = len(free) + len(denied) == len(named | out)
+        if self.count > 3 and once and len(named | out) == self.count - 1 and not any(one.how >= CLAIMED for one in free) and not self.texts.values:
             return (set(range(self.count)) - named - out).pop(), WEAK
         return NOT_EXTRACTED, NO_SINGLE

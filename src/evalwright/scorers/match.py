@@ -407,6 +407,8 @@ def is_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
 
 def _is_near(content: Sequence[str], target: Target) -> bool:
     wanted = set(target.tokens) - FUNCTION
+    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
+        return True
     if any(map(str.isdigit, target.text)) or any(
         _resembles(token, word) for token in content for word in wanted
     ):

@@ -64,7 +64,7 @@ _NOTHING = "nothing that answers"
 class _Sentence(NamedTuple):
     """What one sentence says. bare: it opens with a name that stands alone. shared: how many words of the question it has.
 
-    about: those are half of them at least. named: it names a target that is neither denied nor an aside. hedged: it has a word such as perhaps.
+    about: those are half of them at least. named: it names a target that is neither denied nor an aside.
     """
 
     verdict: Verdict
@@ -72,7 +72,6 @@ class _Sentence(NamedTuple):
     shared: int
     about: bool
     named: bool
-    hedged: bool
 
     @property
     def sure(self) -> bool:
@@ -155,20 +154,14 @@ class Names:
         parts = lines(said.text)
         if len(parts) > _MOST_SENTENCES:
             parts = [*parts[: _MOST_SENTENCES // 2], *parts[-_MOST_SENTENCES // 2 :]]
-        items = [part.lstrip("0123456789.) ") for part in parts]
-        if len(parts) > 1 and all(map(self._is_bare, items)) and any(map(self.is_target, items)):
-            return undecided("a list")
         found = [self.sentence(part) for part in parts]
         kept = [one for one in found if one.verdict.why != _NOTHING]
         if not kept:
             declined = declining_clause(said.text)
             return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
         first, last = kept[0], found[-1]
-        if last.sure and (said.last or (len(parts) > 2 and last.about and not first.bare)):
+        if last.sure and said.last:
             clash = first.bare and first.sure and first.verdict.label != last.verdict.label
-            clash = clash or (
-                last.verdict.label == "incorrect" and not said.last and any(one.named for one in kept)
-            )
             return undecided("a beginning and an end that differ") if clash else last.verdict
         chosen = first
         if not (first.sure and first.bare):
@@ -182,8 +175,9 @@ class Names:
             chosen = (about or sure)[0]
         others = [one for one in kept if one is not chosen]
         if chosen.verdict.label == "correct":
-            unsure = any(one.hedged and one.verdict.label != "correct" for one in others)
-            unsure = unsure or self._denied_in(parts[found.index(chosen) + 1 :])
+            unsure = self._denied_in(parts[found.index(chosen) + 1 :]) or (
+                chosen is not found[0] and self._names(read(parts[0]), 0, 99) != []
+            )
         else:
             unsure = any(one.named for one in others)
         return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
@@ -244,15 +238,14 @@ class Names:
         text = without_preface(text)
         if self.is_target(text):
             return _Sentence(
-                correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True, False
+                correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True
             )
         opening, reading = self._opening(text), self._read(text)
         tokens, found = reading.tokens, self._mentions(reading)
         verdict = self._sentence(reading, found, opening)
         bare = bool(opening) or self._is_bare(text)
-        hedged = not _HEDGES.isdisjoint(tokens)
         named = any(not self.denied(reading, one) and not self._aside(reading, one) for one in found)
-        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named, hedged)
+        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named)
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
