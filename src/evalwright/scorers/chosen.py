@@ -54,13 +54,20 @@ class Texts:
             {
                 piece
                 for piece in mine
-                if not any(one in piece for one in asked) and not any(any(_same(one, piece) or _same(piece, one) for one in other) for at, other in enumerate(pieces) if at != place)
+                if not any(one in piece for one in asked)
+                and not any(
+                    any(_same(one, piece) or _same(piece, one) for one in other)
+                    for at, other in enumerate(pieces)
+                    if at != place
+                )
             }
             for place, mine in enumerate(pieces)
         ]
         numbers = [find_numbers(plain(one), language) for one in choices]
         for place, one in enumerate(choices):
-            if any(map(str.isdigit, one)) and not any(any(map(str.isdigit, piece)) for piece in self.own[place]):
+            if any(map(str.isdigit, one)) and not any(
+                any(map(str.isdigit, piece)) for piece in self.own[place]
+            ):
                 self.own[place] = set()
         values = [one[0].value if len(one) == 1 else None for one in numbers]
         self.values = values if None not in values and len(set(values)) == len(values) else []
@@ -107,11 +114,7 @@ def _same(word: str, own: str) -> bool:
     """Whether a word of a reply is an option's, with an ending or without."""
     if re.match(f"[{SPACELESS}]", own):
         return own in word
-    if "가" <= own[0] <= "힣":
-        return word.startswith(own)
-    return word == own or (
-        min(len(word), len(own)) >= 4 and not own.isdigit() and (word.startswith(own) or own.startswith(word))
-    )
+    return word.startswith(own) if "가" <= own[0] <= "힣" else word == own
 
 
 class _Reader:
@@ -128,8 +131,7 @@ class _Reader:
         if not any(map(str.isalnum, bare)):
             return NOT_EXTRACTED, "the answer is empty"
         if (whole := self.texts.whole(found.text)) is not None:
-            first = found.rule == "after 'A:'"
-            return (NOT_EXTRACTED, "'A:' may be the answer or the first option") if first else (whole, _TEXT)
+            return whole, _TEXT
         if (odd := self._outside(bare)) is not None:
             return NOT_EXTRACTED, odd
         if "~~" in text or (not found.marked and _MARKED.search(text)):
@@ -144,7 +146,9 @@ class _Reader:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
-        if _NONE.fullmatch(bare) or (letter and not any(one[:1].upper() == bare for one in self.texts.whole_of)):
+        if _NONE.fullmatch(bare) or (
+            letter and not any(one[:1].upper() == bare for one in self.texts.whole_of)
+        ):
             return NONE_OF_THEM
         if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
             return SEVERAL
@@ -160,7 +164,10 @@ class _Reader:
         spans = [one for one in spans if not any(a <= one[1] < b for a, b in taken)]
         for at, (place, start, end) in enumerate(spans):
             last = max((b for _, b in [*((s, e) for _, s, e in spans[:at]), *taken] if b <= start), default=0)
-            following = min((a for a, _ in [*((s, e) for _, s, e in spans[at + 1 :]), *taken] if a >= end), default=len(text))
+            following = min(
+                (a for a, _ in [*((s, e) for _, s, e in spans[at + 1 :]), *taken] if a >= end),
+                default=len(text),
+            )
             item = Item(place, start, end, LONE, letter=False)
             (denied if self.letters.denied(text, item, last, following) else free).append(item)
         return sorted(free, key=lambda one: one.start), denied
@@ -179,7 +186,9 @@ class _Reader:
         changed = found.rule.startswith("a change of mind") or last_revision(found.before)
         beside = f"{found.after}" if changed else f"{found.before}\n{found.after}"
         items = self.letters.items(found.text)
-        offered = any(joined(found.text, *pair) and pair[0].option != pair[1].option for pair in pairwise(items))
+        offered = any(
+            joined(found.text, *pair) and pair[0].option != pair[1].option for pair in pairwise(items)
+        )
         if offered or any(one.option != index for one in self.letters.items(beside) if one.how == CLAIMED):
             return NOT_EXTRACTED, "another option is named as the answer too"
         return index, f"the option {found.rule}"
@@ -192,7 +201,9 @@ class _Reader:
         if any(joined(text, *pair) for pair in pairwise(one for one in free if one.letter)):
             return NOT_EXTRACTED
         if len(given) == 1:
-            return given.pop() if not named or (given & named if claimed else given == named) else NOT_EXTRACTED
+            return (
+                given.pop() if not named or (given & named if claimed else given == named) else NOT_EXTRACTED
+            )
         lone = {one.option for one in free if one.letter}
         return named.pop() if len(named) == 1 and not given and lone <= named else NOT_EXTRACTED
 
@@ -201,24 +212,39 @@ class _Reader:
         text, parts = found.text, lines(found.text)
         free, denied = self._mentions(text)
         named, out = {one.option for one in free}, {one.option for one in denied}
-        if "?" in text or (self.letters.cues.offers(read(text).tokens, text) and len(named | out) < self.count - 1):
+        if "?" in text or (
+            self.letters.cues.offers(read(text).tokens, text) and len(named | out) < self.count - 1
+        ):
             return NOT_EXTRACTED, "an alternative or a question"
         index = self._one(text, free)
         if index != NOT_EXTRACTED and index not in out:
-            alone = len(text) <= _SHORT and len(parts) == 1 and any(one.how != LONE or not one.letter for one in free)
+            alone = (
+                len(text) <= _SHORT
+                and len(parts) == 1
+                and any(one.how != LONE or not one.letter for one in free)
+            )
             return index, "the only option that it names" if alone else WEAK
         if len(parts) > 1 and len(_LISTED.findall(text)) < 2:
-            for part, how in ((found.last, "the option in its conclusion"), (parts[0], "the option with which it opens")):
+            for part, how in (
+                (found.last, "the option in its conclusion"),
+                (parts[0], "the option with which it opens"),
+            ):
                 some, _ = self._mentions(part)
                 index = self._one(part, some)
-                if index == NOT_EXTRACTED or (how[-1] == "s" and not (some[0].how == OPENS or self.texts.whole(part) is not None)):
+                if index == NOT_EXTRACTED or (
+                    how[-1] == "s" and not (some[0].how == OPENS or self.texts.whole(part) is not None)
+                ):
                     continue
                 rest = [one for one in self._mentions(text.replace(part, ""))[0] if one.how >= CLAIMED]
                 if not any(one.option != index for one in rest):
                     return index, how
-        if self.count > 2 and len(out - named) == self.count - 1:
-            return (set(range(self.count)) - out).pop(), WEAK
         once = len(free) + len(denied) == len(named | out)
-        if self.count > 3 and once and len(named | out) == self.count - 1 and not any(one.how >= CLAIMED for one in free) and not self.texts.values:
+        if (
+            self.count > 3
+            and once
+            and len(named | out) == self.count - 1
+            and not any(one.how >= CLAIMED for one in free)
+            and not self.texts.values
+        ):
             return (set(range(self.count)) - named - out).pop(), WEAK
         return NOT_EXTRACTED, NO_SINGLE

@@ -27,7 +27,6 @@ from evalwright.scorers.match import (
     mentions,
     read,
     script_of,
-    without_preface,
     without_tag,
 )
 from evalwright.scorers.text.cues import cues, last_revision, months, words
@@ -53,9 +52,6 @@ _FORMER = word_set("until till before formerly previously bis jusqu hasta fino a
 _RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
 _AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_DEMONYM = re.compile(
-    r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
-)
 _MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN, _MOST_ARTICLES = 12, 60, 3, 8
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
@@ -235,11 +231,8 @@ class Names:
 
     def sentence(self, text: str) -> _Sentence:
         """What one sentence says."""
-        text = without_preface(text)
         if self.is_target(text):
-            return _Sentence(
-                correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True
-            )
+            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True)
         opening, reading = self._opening(text), self._read(text)
         tokens, found = reading.tokens, self._mentions(reading)
         verdict = self._sentence(reading, found, opening)
@@ -294,33 +287,14 @@ class Names:
         start = max(
             (at + 1 for at, token in enumerate(tokens[: one.start]) if token in self.restarts), default=0
         )
-        before, after = tokens[start : one.start], tokens[one.end :]
+        after = tokens[one.end :]
         others = self._names(reading, start, one.start, found)
         if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
             others = [opening]
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
-        turn = 0 if start else self.cues.turn_in(after)
-        if turn and not _RESTATES.isdisjoint(after[turn : turn + 2]):
-            return undecided("a 'but' after the target")
-        if not self.former and not reading.gaps[one.end].strip() and not _FORMER.isdisjoint(after[:2]):
-            return undecided("what was so once")
-        clause = max((at for at in range(one.start + 1) if re.search(r"[;；]", reading.gaps[at])), default=0)
-        if self._shared(tokens[:clause]) and not self._shared(tokens[clause:]):
-            return undecided("the target is in a later clause")
-        if sum(token in _HEDGES for token in tokens) > 1:
-            return undecided("one of several guesses")
-        unknown = self._content(before)
-        if len(unknown) > (12 if script_of(reading.text) in _SPACELESS else _MOST_UNKNOWN):
-            return undecided("the sentence says more than is asked")
-        joint = max((at for at, token in enumerate(before) if token in _JOINS), default=0)
-        if self._content(before[:joint]) and not self._shared(before[joint:]):
-            return undecided("the target is in a second part")
-        related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
-        if related or after[:1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
-            return undecided("the target may only accompany the answer")
-        if self._listed(reading, one, found):
-            return undecided("another name is next to the target")
+        if after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、")):
+            return undecided("another thing is joined to the target")
         if (
             one.start
             and re.search(r"[(（]", reading.gaps[one.start])
@@ -337,30 +311,6 @@ class Names:
         if not start or self._names(reading, start, one.start) or self._names(reading, one.end, end):
             return False
         return bool(self._shared(reading.tokens[start:end]) - self._shared(reading.tokens[:start]))
-
-    def _listed(self, reading: Reading, one: Mention, found: Sequence[Mention]) -> bool:
-        """Whether a name is joined to the target by "and", two by commas, or a place by one to a surname ("Lincoln, Nebraska")."""
-        tokens, gaps = reading.tokens, reading.gaps
-        runs: list[int] = []
-        for at in range(one.end, min(one.end + 8, len(tokens))):
-            joined = tokens[at] in _JOINS or tokens[at] in ARTICLES
-            if not joined and not self._names(reading, at, at + 1, found):
-                break
-            if not re.fullmatch(r"\s*[,;/、，]?\s*\(?\d?\)?\s*", gaps[at]):
-                break
-            if not joined and (not runs or gaps[at].strip() or tokens[at - 1] in _JOINS | ARTICLES):
-                runs.append(at)
-        if not runs:
-            return False
-        surname = any(target.surname == " ".join(tokens[one.start : one.end]) for target in self.targets)
-        mark, last = gaps[one.end].strip(), runs[0] + 1 == len(tokens) or gaps[runs[0] + 1].strip()
-        return (
-            len(runs) > 1
-            or tokens[one.end] in _JOINS
-            or mark in ("/", "、")
-            or (mark == ";" and bool(last))
-            or (surname and mark == ",")
-        )
 
     def denied(self, reading: Reading, one: Mention) -> bool:
         """Whether a negation stands before a mention in its clause, or right after it."""
@@ -418,15 +368,6 @@ class Names:
             ):
                 continue
             if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
-                continue
-            quoted = place and reading.gaps[place][-1:] == '"'
-            noun = (
-                self.nouns
-                and place
-                and not beside.isupper()
-                and reading.tokens[place - 1] not in self.cues.turns
-            )
-            if quoted or noun or (_DEMONYM.fullmatch(token) and beside.islower()):
                 continue
             if any(one.start <= place < one.end for one in found) or self.denied(
                 reading, Mention(place, place + 1, True)

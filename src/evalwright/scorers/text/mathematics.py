@@ -103,16 +103,7 @@ def same(one: str, other: str, language: str = "en") -> bool | None:
         return _equal(first, second)
     if not all(any(map(str.isalnum, text)) and not _RANGE.fullmatch(text) for text in (left, right)):
         return None  # "1939-1945" is no difference
-    if _has_words(one) or _has_words(other):
-        return None
     return _verified(latex(one), latex(other))
-
-
-def _has_words(text: str) -> bool:
-    """Whether a text has words that no formula has."""
-    written = re.sub(r"\\(?:begin|end)\{\w+\*?\}|_\{\w+\}|\\[a-zA-Z]+", " ", latex(text))
-    words = re.findall(r"(?<![^\W\d_])[^\W\d_]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]", written)
-    return any(word.casefold() not in _KNOWN for word in words)
 
 
 def judge_formula(
@@ -131,11 +122,6 @@ def judge_formula(
 
 def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
     raw = said.raw or said.text
-    for clause in re.finditer(r"[,;(，、（]\s*", raw[:_MOST_CHARACTERS]):
-        rest = raw[clause.end() : clause.end() + 40]
-        if cues(language).denies(Words(fold(rest)).folded_tokens[:2], rest[:3]):
-            raw = raw[: clause.start()]  # "5/6, not 6/5"
-            break
     if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
         return undecided("a denial beside a formula")
     found: list[bool | None] = []
@@ -201,7 +187,9 @@ def latex(text: str) -> str:
     text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
     text = _LOWERED.sub(lambda run: f"_{{{unicodedata.normalize('NFKC', run.group())}}}", text)
     text = _BUILDER.sub(r"\1", text).replace(";", ",")
-    text = _INTERVAL.sub(lambda one: f"{'[' if one[1] == '[' else '('}{one[2]},{one[3]}{']' if one[4] == ']' else ')'}", text)
+    text = _INTERVAL.sub(
+        lambda one: f"{'[' if one[1] == '[' else '('}{one[2]},{one[3]}{']' if one[4] == ']' else ')'}", text
+    )
     text = _ROOT.sub(lambda found: f"\\sqrt{{{found[1] or found[2]}}}", text)
     for sign, other in _SIGNS.items():
         text = text.replace(sign, other)
