@@ -162,7 +162,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--judge", help="a model that decides what the rules leave open")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="show N answers that are decided wrongly")
+    parser.add_argument(
+        "--show", type=int, default=0, metavar="N", help="show N answers that are decided wrongly"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     lines = [line for file in given.files for line in file.read_text("utf-8").splitlines() if line.strip()]
@@ -183,7 +185,9 @@ def main() -> None:
         )
     wrong = [(row, label, why) for row, label, why in said if label not in (row.wanted, UNDECIDED)]
     for row, label, why in wrong[: given.show]:
-        print(f"\n{row.sample.id} {row.kind}: {label} ({why}), the reader says {row.wanted}: {row.text[:300]!r}")
+        print(
+            f"\n{row.sample.id} {row.kind}: {label} ({why}), the reader says {row.wanted}: {row.text[:300]!r}"
+        )
 
 
 if __name__ == "__main__":

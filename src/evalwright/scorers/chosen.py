@@ -88,6 +88,11 @@ class Texts:
                 if number.value in self.values:
                     yield self.values.index(number.value), number.start, number.end
             return
+        for place in sorted(range(len(self.own)), key=lambda one: -len(self.whole_of[one])):
+            whole = re.escape(self.whole_of[place])
+            if whole and (match := re.search(rf"(?<!\w){whole}(?!\w)", folded)) is not None:
+                yield place, *match.span()
+                folded = folded[: match.start()] + " " * len(match.group()) + folded[match.end() :]
         for word in _WORD.finditer(folded):
             for place, own in enumerate(self.own):
                 if any(_same(word.group(), one) for one in own):

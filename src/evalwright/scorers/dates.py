@@ -213,6 +213,8 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     around = text[max(0, date.start - 24) : date.start].casefold()
     if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or _BOUND.search(around):
         return undecided(f"{shown} is denied, a bound or a question")
+    if cues(language).offers(fold(around).split(), around):
+        return undecided(f"{shown} is one of several days")
     if any(reading.covers(one) for reading in date.readings for one in targets):
         return correct(f"{shown} is the target date")
     if any(

@@ -293,7 +293,8 @@ class Names:
             others = [opening]
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
-        if after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、")):
+        joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
+        if joint and self._names(reading, one.end, one.end + 3, found):
             return undecided("another thing is joined to the target")
         if (
             one.start

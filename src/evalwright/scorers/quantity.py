@@ -305,12 +305,12 @@ class Numbers:
         if unit and goal.unit and unit != goal.unit:
             there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
             if there is None or back is None:
-                return "unsure" if self.tolerance.allows(value, goal) else "wrong"
+                return "wrong"
             given, wanted = (there, back)
         if self.tolerance.allows(given, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
         ):
-            return "right"
+            return "unsure" if unit and not goal.unit and unit.dimensions == PERCENT else "right"
         if (unit is None) != (goal.unit is None):
             share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
             ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]

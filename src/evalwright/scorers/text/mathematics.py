@@ -116,7 +116,8 @@ def judge_formula(
     if verdict.label != "undecided" or not number:
         return verdict
     second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(said)
-    formula = _SIGNED.search(said.raw or said.text)
+    raw = said.raw or said.text
+    formula = _SIGNED.search(raw) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
     return verdict if second.label == "undecided" or (formula and second.label == "incorrect") else second
 
 
