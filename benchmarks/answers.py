@@ -26,7 +26,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import UNDECIDED, Answer, Sample, Undecided
-from evalwright.models.base import LocalModel
+from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.scorers.registry import bind
 
 SCORERS = {
@@ -113,13 +113,15 @@ def shares(rows: Iterable[tuple[Row, str]], judged: Mapping[int, str] | None = N
 async def judge(rows: Iterable[Row], name: str) -> dict[int, str]:
     """What a judge says of answers; nothing of one whose verdict fails."""
     model = open_model(name)
+    if not isinstance(model, LocalModel | RemoteModel):
+        raise SystemExit(f"'{name}' cannot judge.")
     scorer: Any = bind("judge-correct")
 
     async def ask(role: str, request: Request) -> Response:
         if isinstance(model, LocalModel):
             ((_, answer),) = await asyncio.to_thread(lambda: list(model.answer_batch([request])))
         else:
-            answer = await model.answer(request)  # type: ignore[union-attr]
+            answer = await model.answer(request)
         if not isinstance(answer, Response):
             raise RequestFailed(answer)
         return answer
