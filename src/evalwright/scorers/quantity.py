@@ -247,7 +247,10 @@ class Numbers:
             return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        near = text[max(start, one.start - 30) : one.start], text[one.end : min(stop, one.end + 12)]
+        near = (
+            text[max(start, one.start - 30) : one.start],
+            re.split('["(（]', text[one.end : min(stop, one.end + 12)])[0],
+        )
         if any(self.cues.denies(read(part).tokens, part) for part in near):
             return undecided(f"a denial beside {shown}")
         if state == "unsure":
