@@ -34,7 +34,7 @@ _MARKED = re.compile("~~|[✓✔✅☑✗✘❌✖]")
 _LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
 """A line that begins with a letter of an option."""
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
-_SHORT, _MOST_CHARACTERS = 60, 4000
+_SHORT, _MOST_CHARACTERS, _MOST_MENTIONS = 60, 4000, 40
 
 
 def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
@@ -80,6 +80,7 @@ class Texts:
 
     def named(self, text: str) -> Iterator[tuple[int, int, int]]:
         """The options whose words stand in a text, with their places."""
+        text = text[:_MOST_CHARACTERS]
         folded = fold(text.casefold())
         if len(folded) != len(text):
             folded = text.casefold() if len(text.casefold()) == len(text) else text
@@ -164,7 +165,7 @@ class _Reader:
         text = text[:_MOST_CHARACTERS]
         free = self.letters.items(text)
         denied = self.letters.items(text, denied=True)
-        spans = sorted(set(self.texts.named(text)), key=lambda one: one[1:])
+        spans = sorted(set(self.texts.named(text)), key=lambda one: one[1:])[:_MOST_MENTIONS]
         taken = [(one.start, one.end) for one in (*free, *denied)]
         spans = [one for one in spans if not any(a <= one[1] < b for a, b in taken)]
         for at, (place, start, end) in enumerate(spans):
