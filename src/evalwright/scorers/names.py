@@ -39,20 +39,16 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 _SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
 """Scripts without spaces, and how many characters a bare name has at most."""
 _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
-_HEDGES = _MAYBE | word_set("might may alternatively also")
 _SUPPOSED = word_set("might could may would")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
-_OF = word_set("of de des du von di del do da van s")
 _RENAMED = word_set(
     "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
     "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
 )
-_FORMER = word_set("until till before formerly previously bis jusqu hasta fino ate tot до")
-_RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
 _AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN, _MOST_ARTICLES = 12, 60, 3, 8
+_MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -91,7 +87,6 @@ class Names:
         self.asked = frozenset(token[:5] for token in asked)
         long = (one for one in asked if len(one) > 3 or not (one.isalpha() and one.isascii()))
         self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
-        self.former = not (_FORMER | _RENAMED).isdisjoint(asked)
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
         self.longest = max(map(len, self.whole), default=0)
         self.common = any(target.text[:1].islower() for target in targets)
