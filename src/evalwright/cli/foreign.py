@@ -22,12 +22,14 @@ IMPORTERS = {
         "evalwright.compat.open_factual_bench.command:IMPORTER",
         "Recorded runs of open-factual-bench.",
     ),
+    "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
 }
 EXPORTERS = {
     "lm-eval": (
         "evalwright.compat.lm_eval.command:EXPORTER",
         "Results as lm-evaluation-harness writes them.",
     ),
+    "sea-helm": ("evalwright.compat.sea_helm.command:EXPORTER", "Result folders as SEA-HELM writes them."),
     "hf-results": (
         "evalwright.compat.huggingface.command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",

@@ -53,7 +53,7 @@ TRANSLATED = (
     "world_cuisine",
 )
 """Tasks whose languages ask the same items: translations of one text have one id."""
-_OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
+OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates")
 """Of a row in the record: bytes, and what nothing reads."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
@@ -359,7 +359,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         seeds = tuple(options.seed + number for number in range(runs))
     config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
     version = str((config["metadata"] or {}).get("version", "1"))
-    of_tree = {key: task.config.get(key) for key in _OF_TREE if task.config.get(key)}
+    of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {
         "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
         "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs,
