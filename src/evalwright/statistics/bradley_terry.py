@@ -67,9 +67,14 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         raise ValueError("ratings need at least two models with scores on two items in common")
     total = sum(task.weight for task, *_ in found)
     shares = [2 * task.weight / total / games.sum() for task, _, games, _ in found]
-    won = sum((share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)), np.zeros((models, models)))
+    won = sum(
+        (share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)),
+        np.zeros((models, models)),
+    )
     if connected_components(won + won.T)[0] > 1:
-        raise ValueError("the models fall into groups without an item in common, and their ratings have no common scale")
+        raise ValueError(
+            "the models fall into groups without an item in common, and their ratings have no common scale"
+        )
     unbounded = bool(connected_components(won, directed=True, connection="strong")[0] > 1)
     ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
     places = [codes[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
@@ -161,7 +166,9 @@ def _sandwich(
             played[model] += share * met.sum(axis=1)
         size = len(np.unique(codes))
         if size > 1:  # a single unit has no spread of its own: its whole score counts
-            score = (score - score.sum(axis=1, keepdims=True) * games / games.sum()) * np.sqrt(size / (size - 1))
+            score = (score - score.sum(axis=1, keepdims=True) * games / games.sum()) * np.sqrt(
+                size / (size - 1)
+            )
         own = np.zeros((units, models))
         np.add.at(own, codes, share * score.T)
         sums += own

@@ -126,9 +126,14 @@ class NumberedRun:
     def file(self, name: str, language: str, ending: str = "") -> Path:
         """A task's file of samples; ending: "turn1_batch_response" for the replies alone."""
         task = self.config["tasks"][name]
-        parts = [os.path.basename(self.model), name, language, *([ending] if ending else ())]
+        parts = [self.model.rpartition("/")[2], name, language, *([ending] if ending else ())]
         group = task.get("aggregation_group") or name
         return self.folder / "inferences" / language / group / f"{'_'.join(parts)}.jsonl"
+
+    def lines(self, name: str, language: str) -> int:
+        """How many samples its file has, or the replies alone."""
+        paths = [self.file(name, language), self.file(name, language, "turn1_batch_response")]
+        return next((_bytes(path).count(b"\n") for path in paths if path.is_file()), 0)
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
@@ -166,6 +171,13 @@ def check_names(where: Path, *names: Any) -> None:
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as it was before SEA-HELM put its columns beside."""
     return {key: value for key, value in row.items() if key not in _ADDED}
+
+
+def is_results(folder: Path) -> bool:
+    """Whether a folder has, or is, a numbered run."""
+    return any(
+        _RUN.fullmatch(Path(place).name) and set(inner) & {*PARTS} for place, inner, _ in os.walk(folder)
+    )
 
 
 def find_runs(path: Path) -> list[list[NumberedRun]]:

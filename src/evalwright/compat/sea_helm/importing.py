@@ -174,7 +174,7 @@ class _Task:
         return {"name": self.name, "task": self.task, "language": self.language, **of_tree}
 
     def _samples(self) -> tuple[list[Sample], Samples]:
-        longest = max(self.rows, key=len)
+        longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
         source = Samples(self.sea, 0, "")
         source.rows = rows = [data_of(row) for row in longest]
         for here in self.rows:
