@@ -113,7 +113,7 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
         if foreign:
             found += loaded(foreign[0][1])(place, settings)
         else:
-            found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
+            found += [check_run(one, Path(runs_folder), settings) for one in inside or [place if place.exists() else name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
     return 1 if any(one.problems for one in found) else 0
 

@@ -163,7 +163,7 @@ def test_runs_of_ours_are_exported_and_paired_with_imported_ones(capsys: pytest.
     own = open_run("runs/own")
     files, _ = export_sea_helm([own], Path("exp"))
     results = json.loads(next(path for path in files if path.parent.name == "results").read_text())
-    assert 0 <= results["id"]["safety"]["forms"] <= 100
+    assert -100 <= results["id"]["safety"]["forms"] <= 100
     ((back,), _) = import_sea_helm(Path("exp"), Path("back"), task_root=Path(root))
     assert sorted(map(plainly, back.samples()), key=str) == sorted(map(plainly, own.samples()), key=str)
     hashes = [{task["name"]: task["content_hash"] for task in run.data["tasks"]} for run in (own, back)]
@@ -205,6 +205,7 @@ def test_check_takes_runs_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*run, "own"]) == main([*run, "cut"]) == main([*run, "gone"]) == 0
     capsys.readouterr()
     assert main(["runs", "check", "own"]) == 0
+    assert "whole" in capsys.readouterr().out
     for name, text in (("cut", "samples.jsonl"), ("gone", "run.json")):
         file = Path("runs") / name / text
         file.write_text(file.read_text()[:-50])
@@ -253,7 +254,7 @@ def test_bad_rows_are_sentences_or_failures(capsys: pytest.CaptureFixture[str]) 
     ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
     assert run.task(ID).failures == {"no score": 1}
     path.write_text("\n".join(["[1]", *good[1:]]))
-    assert main(["import", "sea-helm", "out"]) == 2
+    assert main(["import", "sea-helm", "out", "--out", "other"]) == 2
     assert "line 1" in capsys.readouterr().err
 
 
@@ -274,6 +275,7 @@ def test_each_flag_has_a_command(
     code = main([*shlex.split(line), *quiet])
     said = capsys.readouterr()
     assert code == flag.get("exits", 0), said.err
+    assert flag.get("says", "") in said.err
     assert "bug in evalwright" not in said.err
 
 

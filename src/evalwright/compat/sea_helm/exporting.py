@@ -221,12 +221,9 @@ _REPLY = (
 def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     """A row as SEA-HELM writes it: the data's, what was sent, a list over turns of what came back, and its score."""
     sample, answer = record.sample, record.answer
-    row = sample.metadata.get("row") or {
-        "id": sample.id,
-        "label": sample.target,
-        "prompts": [{"text": sample.input}],
-        "metadata": {},
-    }
+    row = sample.metadata.get("row")
+    if not isinstance(row, Mapping):
+        row = {"id": sample.id, "label": sample.target, "prompts": [{"text": sample.input}], "metadata": {}}
     responses = answer.responses if answer is not None and record.failure is None else ()
     failure = record.failure or record.score_failures.get(SCORER)
     score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
