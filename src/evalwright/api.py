@@ -115,10 +115,12 @@ def leaderboard(
     runs_folder: str | Path = "runs",
     allow_baseline_judge: bool = False,
     tasks_are: TasksAre = "fixed",
+    ratings: bool = False,
 ) -> Board:
     """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
 
     metric: the one to show, a label or TASK.LABEL, in place of each task's main one. tasks_are: as of `compare`, for overall scores and ranks.
+    ratings: whether to rate the models too.
 
     Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
     """
@@ -127,7 +129,7 @@ def leaderboard(
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
     opened = [open_run(run, runs_folder) for run in several]
     refuse_baseline_judges(opened, allow_baseline_judge)
-    return make_board(opened, metric, tasks_are)
+    return make_board(opened, metric, tasks_are, ratings=ratings)
 
 
 def plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -229,3 +230,32 @@ def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None
         leaderboard(["a", "b"])
     assert len(leaderboard(["a", "b"], allow_baseline_judge=True).rows) == 2
     assert typed("leaderboard", "a", "b", "--csv", "b.csv", "--allow-baseline-judge").code == 0
+
+
+def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(folder: Path) -> None:
+    scores = {"right": [1.0, 1.0, 0.0, 1.0, None] * 6, "errors": [0.1, 0.4, 0.2] * 8}
+    worse = {"right": [1.0, 0.0, 0.0, 1.0, 1.0] * 6, "errors": [0.1, 0.7, 0.9] * 8}
+    kinds = {"right": "accuracy", "errors": "mean"}
+    make_run(folder / "runs", name="one", model="x/one", scores=scores, metric=kinds)
+    make_run(folder / "runs", name="two", model="x/two", scores=worse, metric=kinds)
+    done = typed("leaderboard", "one", "two", "--ratings", "--json-file", "b.json", "--html", "b.html")
+    assert done.code == 0, done.err
+    assert "Ratings" in done.out
+    found = json.loads((folder / "b.json").read_text())["ratings"]
+    assert found["weights"] == {"errors": 0.5, "right": 0.5}
+    assert sum(row["rating"]["value"] for row in found["rows"]) == pytest.approx(2000)
+    assert sum(row["wins"] for row in found["rows"]) == pytest.approx(1)
+    # By hand: one wins 6 of 24 and ties 18 of the first task's, loses 16 of the second's 24 and ties 8.
+    share = ((6 + 18 / 2) / 24 + (8 / 2) / 24) / 2
+    assert {row["label"]: row["wins"] for row in found["rows"]}["x/one"] == pytest.approx(share)
+    gap = 400 * math.log10(share / (1 - share))
+    by = {row["label"]: row["rating"] for row in found["rows"]}
+    assert by["x/one"]["value"] - by["x/two"]["value"] == pytest.approx(gap)
+    assert by["x/one"]["low"] < by["x/one"]["value"] < by["x/one"]["high"]
+    assert by["x/one"]["n_failed"] == 6
+    assert "<bdi>Ratings</bdi></h2>" in (folder / "b.html").read_text()
+    turned = typed("leaderboard", "two", "one", "--ratings", "--json-file", "c.json")
+    assert turned.code == 0
+    assert (folder / "c.json").read_bytes() == (folder / "b.json").read_bytes()
+    alone = typed("leaderboard", "one", "--ratings")
+    assert alone.code == 2 and "at least two models" in alone.err

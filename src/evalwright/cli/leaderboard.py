@@ -16,6 +16,7 @@ from evalwright.cli.output import print_result
 @RUNS_FOLDER
 @METRIC
 @TASKS_ARE
+@click.option("--ratings", is_flag=True, help="Add Bradley-Terry ratings (the scale of Elo) with intervals.")
 @click.option(
     "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
 )
@@ -89,7 +90,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         from evalwright.runs.keeping import keep_runs, kept_runs
 
         opened = kept_runs(opened, Path(given["kept"]))
-    board = make_board(opened, given["metric"], given["tasks_are"])
+    board = make_board(opened, given["metric"], given["tasks_are"], ratings=given["ratings"])
     for opened_run in opened:
         opened_run.verify()  # a board of tasks in different units reads no samples
     written = publish(board, opened, given)

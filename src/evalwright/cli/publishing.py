@@ -126,7 +126,7 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")
     if not given["config"]:
         raise click.UsageError("--workflow needs --config FILE, the suite file that is run.")
-    for name in ("kept", "with_simulations", "as_json"):
+    for name in ("kept", "with_simulations", "ratings", "as_json"):
         if given[name]:
             raise click.UsageError(
                 f"--{name.removeprefix('as_').replace('_', '-')} has no effect with --workflow."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -108,12 +109,12 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
     found = []
     for name in names:
         place = Path(name)
-        inside = runs_in(place) if not (place / "run.json").exists() else []
+        inside: Sequence[str | Path] = runs_in(place) if not (place / "run.json").exists() else []
         foreign = [] if inside or not place.is_dir() else [one for one in CHECKERS if loaded(one[0])(place)]
         if foreign:
             found += loaded(foreign[0][1])(place, settings)
         else:
-            found += [check_run(one, Path(runs_folder), settings) for one in inside or [place if place.exists() else name]]
+            found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
     return 1 if any(one.problems for one in found) else 0
 

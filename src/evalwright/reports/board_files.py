@@ -88,6 +88,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
             for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True))
         ],
         "notes": list(board.notes),
+        **({"ratings": board.ratings.as_dict()} if board.ratings else {}),
     }
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         )
     unbounded = bool(connected_components(won, directed=True, connection="strong")[0] > 1)
     ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
-    places = [codes[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    places = [codes[begin:end] for begin, end in pairwise(ends)]
     strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
     covariance, df = _sandwich(strengths, [one[0] for one in found], shares, places, len(units))
     variance = np.diag(covariance)

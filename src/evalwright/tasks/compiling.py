@@ -23,6 +23,7 @@ from evalwright.tasks.answering import (
     user_template,
     with_mode_of_strategy,
 )
+from evalwright.tasks.datasets.copies import FIRST_FETCH, first_fetched
 from evalwright.tasks.datasets.opening import Filter, open_sources
 from evalwright.tasks.datasets.rows import Rows
 from evalwright.tasks.definitions import Definition
@@ -43,7 +44,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
     Raises TaskError with file and line, DatasetError with file and row, UnknownName, MissingExtra.
     """
     document = with_prompt_file(definition.document, definition.variables)
-    file = with_mode_of_strategy(validated(document), document)
+    file = _with_revisions(with_mode_of_strategy(validated(document), document))
     form = form_of(file, document, prompt_format, chat)
     drawing = drawing_of(file, form)
     check_mode(file, document, drawing)
@@ -80,6 +81,22 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",
     )
+
+
+def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
+    """The file with the commits of datasets that are kept as they were first fetched."""
+
+    def pinned(one: schema.Dataset) -> schema.Dataset:
+        if one.hub is None or one.revision != FIRST_FETCH:
+            return one
+        return one.model_copy(update={"revision": first_fetched(one.hub)})
+
+    prompt, shots = file.prompt, file.prompt.few_shot
+    if shots is not None and shots.dataset is not None:
+        prompt = prompt.model_copy(
+            update={"few_shot": shots.model_copy(update={"dataset": pinned(shots.dataset)})}
+        )
+    return file.model_copy(update={"dataset": pinned(file.dataset), "prompt": prompt})
 
 
 class _Data:

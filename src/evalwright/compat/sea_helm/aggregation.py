@@ -30,8 +30,8 @@ _LINDSEA = ("mp-r", "mp-r-logprobs", "pragmatics", "pragmatics-logprobs")
 _PROBABILITIES = "average_cumulative_probabilities"
 
 Tasks = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`; their definitions have `task`, `language` and, of the task's configuration, `competency`, `metric`,
-`aggregation_group` and `aggregation_type`; `left_out`: the same of tasks that were asked for and are not in the run."""
+"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and by language what the set names that
+does not exist (`missing`) or was left out (`skipped`)."""
 Results = dict[str, Any]
 """language -> competency -> task -> the numbers of its result."""
 
@@ -64,11 +64,16 @@ def result_of(task: Mapping[str, Any]) -> Results:
     return found
 
 
+def _facts(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a task's configuration and definition say."""
+    return {**task["definition"]["config"], **task["definition"]}
+
+
 def results_of(tasks: Tasks) -> Results:
     """The results of a run's tasks."""
     out: Results = {}
     for task in tasks:
-        facts = task["definition"]
+        facts = _facts(task)
         own = out.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
         own[facts["task"]] = result_of(task)
     return out
@@ -266,15 +271,31 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
         if found:
             own = _estimate(totals.get(path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
+            absent = [
+                name
+                for name in (*_asked(tasks, "missing", path), *_asked(tasks, "skipped", path))
+                if len(path) == 1
+            ]
+            label += f" (not in the run: {', '.join(absent)})" if absent else ""
             out.append(Group(node.name, label, (Averaged("score", node, found, own),)))
     return out
+
+
+def _asked(tasks: Tasks, key: str, path: tuple[str, ...]) -> list[str]:
+    """The names that the set of the run has for a language and that are not asked."""
+    return sorted(
+        {
+            name
+            for task in tasks
+            for name in (task["definition"].get(key) or {}).get(path[0] if path else "", ())
+        }
+    )
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
     """Each node with its path: (language, competency, group), (language, competency), (language,), ("SEA",) and (), inner ones first."""
     tree: dict[str, dict[str, dict[str, list[str]]]] = {}
-    left_out = {str(one["name"]): one for task in tasks for one in task["definition"].get("left_out", ())}
-    for name, facts in [*((str(task["name"]), task["definition"]) for task in tasks), *left_out.items()]:
+    for name, facts in ((str(task["name"]), _facts(task)) for task in tasks):
         group = str(facts.get("aggregation_group") or "")
         own = tree.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
         own.setdefault(group or name, []).append(name)
@@ -307,7 +328,7 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
 
 def _published_totals(tasks: Tasks) -> tuple[dict[tuple[str, ...], float], str]:
     """SEA-HELM's number of each node, and why there are none."""
-    facts = {task["definition"]["task"]: task["definition"] for task in tasks}
+    facts = {task["definition"]["task"]: _facts(task) for task in tasks}
     sizes = {
         (task["definition"]["task"], task["definition"]["language"]): int(task["n_samples"]) for task in tasks
     }

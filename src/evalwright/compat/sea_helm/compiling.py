@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +54,7 @@ TRANSLATED = (
 )
 """Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
+"""What the tree of numbers needs of a task's configuration."""
 _NOT_KEPT = ("images", "image_files", "prompt_templates")
 """Of a row in the record: bytes, and what nothing reads."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
@@ -88,50 +89,46 @@ class Options:
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    known = [one.name for one in fields(Options)]
     given = dict(settings)
     if given.pop("trust", ()):
         raise ConfigurationError(
             "--trust has no effect on tasks of SEA-HELM, whose Python is never run: leave it out."
         )
-    for key in given:
-        if key not in known:
-            raise UnknownName("setting of SEA-HELM's tasks", str(key), known, f"Known: {', '.join(known)}.")
+    _check_known("setting of SEA-HELM's tasks", given, Options)
     for key in ("task_root", "skip_tasks"):
         if isinstance(value := given.get(key), str | Path):
-            given[key] = str(value).split(",") if key == "skip_tasks" else (str(value),)
-        if given.get(key) is not None:
-            given[key] = tuple(map(str, given[key]))
-    options = Options(**given)
+            value = str(value).split(",") if key == "skip_tasks" else [value]
+        given[key] = None if value is None else tuple(map(str, value))
+    options = Options(**given | {"task_root": given["task_root"] or ()})
     if options.scoring not in SCORINGS:
         raise UnknownName("scoring", str(options.scoring), SCORINGS)
     for name, least in (("num_fewshot", 0), ("runs", 1), ("seed", 0)):
-        value = getattr(options, name)
-        if value is not None and (type(value) is not int or value < least):
+        if (value := getattr(options, name)) is not None and (type(value) is not int or value < least):
             raise ConfigurationError(
                 f"The setting `{name}` is a whole number from {least} on, not {value!r}."
             )
     for name in ("base_model", "reasoning"):
-        if not isinstance(getattr(options, name), bool):
-            raise ConfigurationError(
-                f"The setting `{name}` is true or false, not {getattr(options, name)!r}."
-            )
-    sampling = [one.name for one in fields(Sampling)]
+        if type(value := getattr(options, name)) is not bool:
+            raise ConfigurationError(f"The setting `{name}` is true or false, not {value!r}.")
     if not isinstance(options.generation, Mapping):
         raise ConfigurationError("The setting `generation` is a mapping, such as generation.temperature=0.6.")
-    for key in options.generation:
-        if key not in sampling:
-            raise UnknownName("setting of `generation`", str(key), sampling, f"Known: {', '.join(sampling)}.")
+    _check_known("setting of `generation`", options.generation, Sampling)
     return options
+
+
+def _check_known(kind: str, given: Iterable[str], of: type) -> None:
+    known = [one.name for one in fields(of)]
+    for key in given:
+        if key not in known:
+            raise UnknownName(kind, str(key), known, f"Known: {', '.join(known)}.")
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
     """A task as it is run. A `-logprobs` twin whose entry names no loader has that of its sibling."""
     config = dict(tree.tasks[name])
-    sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
-    for key in ("dataloader_file", "dataloader_class"):
-        if not config.get("dataloader_class") and sibling.get(key):
-            config |= {one: sibling[one] for one in ("dataloader_file", "dataloader_class") if one in sibling}
+    if not config.get("dataloader_class"):
+        sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
+        config |= {key: sibling[key] for key in ("dataloader_file", "dataloader_class") if sibling.get(key)}
     config["languages"] = {language: tree.tasks[name]["languages"][language]}
     return SeaTask(name, language, config, tree.root, options.base_model, options.published)
 
@@ -165,12 +162,9 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
         )
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
-    stop = (
-        tuple(map(str, tree.constants.get("few_shot_stop_tokens") or ()))
-        if task.base and not is_twin(task)
-        else ()
-    )
-    return replace(Sampling(max_tokens=tokens, temperature=None, stop=stop), **options.generation)
+    stop = tree.constants.get("few_shot_stop_tokens") if task.base and not is_twin(task) else ()
+    made = Sampling(max_tokens=tokens, temperature=None, stop=tuple(map(str, stop or ())))
+    return replace(made, **options.generation)
 
 
 def separator_of(task: SeaTask) -> str:
@@ -235,32 +229,22 @@ class Samples:
         task, row = self.task, self.rows[index]
         place = index % len(self.rows)
         label = row.get("label")
-        targets = tuple(
-            _shown(one) for one in (label if isinstance(label, list) else [label]) if one is not None
-        )
+        listed = label if isinstance(label, list) else [] if label is None else [label]
+        targets = tuple(_shown(one) for one in listed)
         gold: dict[str, Any] = {}
         if is_twin(task) and targets:
             choices = targets[:1] if task.published else tuple(self.labels)
             gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
-        facts = {
-            "language": task.language,
-            "competency": str(task.config["competency"]),
-            "index": place,
-            "row": kept,
-        }
-        content = conversation(task, row)[-1]["content"]
-        shown = content if isinstance(content, str) else content[0]
-        return Sample(
-            self._facts[1][place], shown, targets, **gold, metadata=facts, cluster=cluster_of(task, row)
-        )
+        about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
+        asked = str(conversation(task, kept)[-1]["content"])
+        facts, cluster = {**about, "row": kept}, cluster_of(task, row)
+        return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
 def _line(row: Row) -> bytes:
-    return (
-        json.dumps(row, ensure_ascii=False, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
-        + b"\n"
-    )
+    text = json.dumps(row, ensure_ascii=False, sort_keys=True, default=str)
+    return f"{text}\n".encode("utf-8", "surrogatepass")
 
 
 def _shown(label: Any) -> str:
@@ -292,9 +276,8 @@ class Turns:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests of a sample. Raises RequestFailed where SEA-HELM's own code fails on the task, and that is reproduced."""
         if self._failure:
-            raise RequestFailed(
-                Failure("SEA-HELM's own code raised", "task", f"{self._failure}. The published number is 0.")
-            )
+            why = f"{self._failure}. The published number is 0."
+            raise RequestFailed(Failure("SEA-HELM's own code raised", "task", why))
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
         replies: list[str] = []
@@ -308,38 +291,24 @@ class Turns:
                 return replace(found, responses=responses)
 
     async def _asked(self, prompt: Prompt, sample: Sample, ask: Ask, draw: int) -> Answer:
+        task, twin, tag = self._task, is_twin(self._task), self._task.answer_tag
         # A remote model gets the request's seed + draw: this makes it the run's own.
-        sampling = (
-            replace(self._sampling, seed=self._seeds[draw % len(self._seeds)] - draw)
-            if self._seeds
-            else self._sampling
-        )
-        task, twin = self._task, is_twin(self._task)
-
-        def render(_: Sample) -> Prompt:
-            return prompt
-
-        if not (task.base or twin) or not task.answer_tag.strip():
-            return await SingleDraw(render, sampling)(sample, ask, draw)
-        setup = Setup(render, sampling, delimiter=separator_of(task) if twin else "")
-        then, at_limit = (
-            ("likelihood" if twin else "generate"),
-            ("answer" if twin and not task.published else "keep"),
-        )
-        phases = ReasonThenChoose(
-            setup, tag=task.answer_tag, reasoning_tokens=None, at_limit=at_limit, then=then
-        )
-        return await phases(sample, ask, draw)
+        sampling = replace(self._sampling, seed=self._seeds[draw] - draw) if self._seeds else self._sampling
+        setup = Setup(lambda _: prompt, sampling, delimiter=separator_of(task) if twin else "")
+        if not (task.base or twin) or not tag.strip():
+            return await SingleDraw(setup.render, sampling)(sample, ask, draw)
+        how = {
+            "then": "likelihood" if twin else "generate",
+            "at_limit": "answer" if twin and not task.published else "keep",
+        }
+        return await ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, **how)(sample, ask, draw)
 
 
 def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
     if base:
         return base_text(messages)
-    contents = (one["content"] for one in messages)
-    return tuple(
-        Message(one["role"], content if isinstance(content, str) else tuple(content))
-        for one, content in zip(messages, contents, strict=True)
-    )
+    pairs = ((one["role"], one["content"]) for one in messages)
+    return tuple(Message(role, each if isinstance(each, str) else tuple(each)) for role, each in pairs)
 
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
@@ -403,7 +372,7 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     definition = task["definition"]
     kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
     given = {"task_root": (configuration.get("dialect") or {}).get("task_root", ()), **settings}
-    options = options_of({**{key: definition[key] for key in kept}, **given})
+    options = options_of({**{key: definition[key] for key in kept if key in definition}, **given})
     tree = read_tree(root_of([Path(one) for one in options.task_root]))
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())

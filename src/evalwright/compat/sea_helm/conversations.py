@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import string
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.compat.sea_helm.loaders import Loader
-from evalwright.compat.sea_helm.rows import load_examples, loader_of
+from evalwright.compat.sea_helm.rows import hub_file, load_examples, loader_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import TaskError
 from evalwright.core.images import Image
@@ -131,19 +132,19 @@ def _turn(
     texts.append(render(template.get("task_template"), {**tag, **values}, f"The `task_template` {where}"))
     preamble = render(template.get("preamble"), tag, f"The `preamble` {where}")
     texts[0] = f"{preamble}\n\n{texts[0]}".strip()
-    content: list[Any] = [*texts[:-1], _with_images(texts[-1], row)]
+    content: list[Any] = [*texts[:-1], _with_images(texts[-1], row, task)]
     return [
         {"role": "user" if place % 2 == 0 else "assistant", "content": each}
         for place, each in enumerate(content)
     ]
 
 
-def _with_images(text: str, row: Row) -> Any:
-    if not row.get("images"):
-        return text
+def _with_images(text: str, row: Row, task: SeaTask) -> Any:
     named = f"row {row.get('id')}"
-    images = [Image.from_data_url(f"data:image/*;base64,{each}", named) for each in row["images"]]
-    return [text, *images]
+    images = [Image.read(base64.b64decode(each), named) for each in row.get("images") or ()]
+    files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
+    images += [Image.read(file.read_bytes(), file.name) for file in files]
+    return [text, *images] if images else text
 
 
 def base_text(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -218,7 +218,7 @@ class _Task:
                 label,
                 "mean",
                 SCORER,
-                {"as": "published"},
+                {},
                 label.endswith("null_count"),
                 partial(self._estimate, label),
             )

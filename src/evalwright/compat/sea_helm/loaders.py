@@ -14,7 +14,6 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -23,13 +22,12 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra
-from evalwright.tasks.datasets.rows import Rows, file_source
 
 Raw = Mapping[str, Any]
 Fetch = Callable[[str], Path]
-"""A single file of the data set, here."""
+"""A single file of the task's data set, here."""
 
-LETTERS = "ABCDEFGHIJ"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SHUFFLED, CUISINE = 976843, 3722236
 """The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
 _LONGEST_LITERAL = 200_000
@@ -40,8 +38,8 @@ class Loader:
     """An entry of the table, as its first lines explain.
 
     renamed: the column that is the label. by_subject: a row has the examples of its own subject. chosen: which examples, by category.
-    limited_early: the published loader counts examples before it keeps those of the category. files: the rows are made of single
-    files. generated: texts are made to a length.
+    limited_early: the published loader counts examples before it keeps those of the category. files: single files of the data set,
+    by task. generated: texts are made to a length.
     """
 
     config: str = "{language}"
@@ -61,10 +59,14 @@ class Loader:
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     prompt: Mapping[str, Any] = field(default_factory=dict)
     metadata: Any = ()
-    also: Sequence[str] = ()
+    also: Mapping[str, str] = field(default_factory=dict)
     images: Sequence[str] = ()
+    image_file: str = ""
+    shuffled: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
+    one_more: bool = False
     make: str = ""
-    files: str = ""
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generated: bool = False
 
     def category(self, task: SeaTask) -> str:
@@ -73,10 +75,9 @@ class Loader:
 
     def filled(self, text: str, task: SeaTask) -> str:
         """A configuration or a split of a task."""
-        category = self.category(task)
+        category, language = self.category(task), task.language
         if text == "{pair}":  # en-xx: from English to the language of the task
             text = "_to_".join(category.split("-")).replace("xx", "{language}")
-        language = task.language
         for name, value in (("category", category), ("language", language), ("name", plain_name(task))):
             text = text.replace(f"{{{name}}}", self.named.get(value, value))
         return text
@@ -89,40 +90,35 @@ class Loader:
             return None
         own = task.language if self.keep.get("by") == "language" else self.category(task)
         wanted = self.named.get(own, own).replace(*self.keep.get("change", ("", ""))).lower()
-        column = self.keep["column"]
-        return lambda row: bool(str(row[column]).lower() == wanted)
+        return lambda row: bool(str(row[self.keep["column"]]).lower() == wanted)
 
-    def maker(self, task: SeaTask, count: int) -> Callable[[Raw, int], Row]:
-        """What makes a row of a raw row and its place. count: of all rows."""
-        if self.make in _OF_ALL:
-            return _OF_ALL[self.make](task, count)
-        return partial(self._made, task)
-
-    def _made(self, task: SeaTask, raw: Raw, index: int) -> Row:
+    def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
+        """What makes a row of a raw row and its place. raws: all of them, where options are shuffled; fetch: a file of the data set."""
         if self.id is None:
-            return (
-                {("label" if key == self.renamed else key): value for key, value in raw.items()}
-                if self.renamed
-                else raw
-            )
+            names = {self.renamed: "label"}
+            return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
+        change = _CHANGES[self.make](task, raws, fetch) if self.make else None
+        letters, seeds = _places(len(raws), self.one_more) if self.shuffled else ([], [])
+
+        def make(raw: Raw, index: int) -> Row:
+            row = self._row(task, raw, index)
+            if self.shuffled:
+                row["label"] = letters[index]
+                row["prompts"][0] |= self._options(raw, letters[index], seeds[index])
+            if change is not None:
+                change(row, raw, index)
+            return row
+
+        return make
+
+    def _row(self, task: SeaTask, raw: Raw, index: int) -> dict[str, Any]:
         named = (
-            {one: one for one in self.metadata} if isinstance(self.metadata, list) else dict(self.metadata)
+            dict(self.metadata) if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
         )
-        row: dict[str, Any] = {
-            "id": _value(self.id, raw, index),
-            "prompts": [
-                {
-                    name: _value(one, raw, index)
-                    for name, one in self.prompt.items()
-                    if one[0] != "?" or one[1:] in raw
-                }
-            ],
-            "metadata": {
-                "language": task.language,
-                **{name: raw.get(one) for name, one in (named or {}).items()},
-            },
-            **{name: raw[name] for name in self.also},
-        }
+        prompt = {name: _value(said, raw, index) for name, said in self.prompt.items() if _there(said, raw)}
+        row = {"id": _value(self.id, raw, index), "prompts": [prompt]}
+        row["metadata"] = {"language": task.language, **{name: raw.get(one) for name, one in named.items()}}
+        row |= {name: raw[one] for name, one in self.also.items()}
         if self.labels:
             row["label"] = self.labels[task.language][bool(raw["label"])]
         elif self.label is not None:
@@ -131,14 +127,23 @@ class Loader:
             row["images"] = list(
                 chain.from_iterable(_images(raw.get(name.lstrip("?"))) for name in self.images)
             )
-        if self.make:
-            _CHANGES[self.make](row, raw, task)
-        return row
+        return row | ({"image_files": [raw[self.image_file]]} if self.image_file else {})
+
+    def _options(self, raw: Raw, letter: str, seed: int) -> dict[str, str]:
+        wrong = [str(raw[column]).strip() for column in self.shuffled.values()]
+        right = wrong.pop(LETTERS.index(raw[self.answer]) if self.answer else 0)
+        random.Random(seed).shuffle(wrong)
+        wrong.insert(LETTERS.index(letter), right)
+        return dict(zip(self.shuffled, wrong, strict=True))
 
 
 def plain_name(task: SeaTask) -> str:
     """The name without what marks a twin."""
     return task.name.removesuffix("-logprobs")
+
+
+def _there(said: Any, raw: Raw) -> bool:
+    return not (isinstance(said, str) and said[0] == "?") or said[1:] in raw
 
 
 def _value(said: Any, raw: Raw, index: int) -> Any:
@@ -155,9 +160,9 @@ def _value(said: Any, raw: Raw, index: int) -> Any:
     return str(value).upper() if said.get("upper") else str(value)
 
 
-def lettered(options: Sequence[Any], form: str, between: str = "\n") -> str:
-    """Options with their letters, as many as there are letters."""
-    pairs = zip(LETTERS, options, strict=False)
+def lettered(options: Sequence[Any] | None, form: str, between: str = "\n", most: int = 10) -> str:
+    """Options with their letters."""
+    pairs = zip(LETTERS[:most], options or (), strict=False)
     return between.join(
         form.replace("{letter}", letter).replace("{option}", str(one).strip()) for letter, one in pairs
     )
@@ -187,205 +192,53 @@ def _corrected(row: Raw) -> int:
     return right if right in (0, 1, 2, 3) else -1
 
 
-# Shuffled options
-
-
-def _places(count: int, groups: int) -> tuple[list[str], list[int]]:
+def _places(count: int, one_more: bool) -> tuple[list[str], list[int]]:
     """The letter of each row's right answer, and the seed that shuffles its wrong ones."""
-    letters = list("ABCD" * groups)
+    letters = list("ABCD" * (count // 4 + 1 if one_more else -(-count // 4)))
     seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
     random.Random(SHUFFLED).shuffle(letters)
     return letters, seeds
 
 
-def _shuffled(wrong: list[str], right: str, letter: str, seed: int) -> list[str]:
-    random.Random(seed).shuffle(wrong)
-    wrong.insert("ABCD".index(letter), right)
-    return [one.strip() for one in wrong]
+# What changes a row that the table made, by `make`
+
+Change = Callable[[dict[str, Any], Raw, int], None]
 
 
-def _global_mmlu(task: SeaTask, count: int) -> Callable[[Raw, int], Row]:
-    letters, seeds = _places(count, -(-count // 4))
-
-    def make(raw: Raw, index: int) -> Row:
-        wrong = [raw[f"option_{letter}"].strip() for letter in "abcd"]
-        right = wrong.pop("ABCD".index(raw["answer"]))
-        options = _shuffled(wrong, right, letters[index], seeds[index])
-        named = {f"option_{letter}": each for letter, each in zip("abcd", options, strict=True)}
-        left = {
-            key: value for key, value in raw.items() if key not in ("sample_id", "answer", "question", *named)
-        }
-        prompts = [{"question": raw["question"], **named}]
-        metadata = {"language": task.language, **left}
-        return {"id": raw["sample_id"], "label": letters[index], "prompts": prompts, "metadata": metadata}
-
-    return make
-
-
-def _gpqa(task: SeaTask, count: int) -> Callable[[Raw, int], Row]:
-    letters, seeds = _places(count, count // 4 + 1)
-
-    def make(raw: Raw, index: int) -> Row:
-        wrong = [raw[f"Incorrect Answer {place}"] for place in (1, 2, 3)]
-        options = _shuffled(wrong, raw["Correct Answer"], letters[index], seeds[index])
-        named = {f"choice{place}": each for place, each in enumerate(options, 1)}
-        prompts = [{"question": raw["Question"], **named}]
-        return {
-            "id": index,
-            "label": letters[index],
-            "prompts": prompts,
-            "metadata": {"language": task.language},
-        }
-
-    return make
-
-
-_OF_ALL = {"global_mmlu": _global_mmlu, "gpqa": _gpqa}
-
-
-def cuisine(task: SeaTask, raws: Sequence[Raw]) -> list[Row]:
-    """World Cuisine: the rows of each kind of prompt, the right option at a place of a shuffled list."""
+def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+    """The right option goes to a place of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
     import numpy as np
 
     generator = np.random.default_rng(seed=CUISINE)
-    rows: list[Row] = []
-    for kind in {"task1": (1, 3, 4), "task2": (2,)}[plain_name(task).removeprefix("world_cuisine_")]:
-        own = [raw for raw in raws if raw["prompt_type"] == kind]
-        places = [0, 1, 2, 3, 4] * (len(own) // 5)
-        generator.shuffle(places)
-        for raw, place in zip(own, places, strict=True):
-            options = list(raw["options"])
-            options.insert(place, options.pop(raw["mcq_answer_index"]))
-            named = {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
-            metadata = {
-                "language": task.language,
-                **{key: raw[key] for key in ("food_id", "prompt_id", "prompt_type", "task")},
-            }
-            prompts = [{"question": raw["question"], **named}]
-            row = {"id": raw["qa_id"], "label": LETTERS[place], "prompts": prompts, "metadata": metadata}
-            rows.append({**row, "image_files": [raw["image_path"]]})
-    return rows
+    kinds = [raw["prompt_type"] for raw in raws]
+    places: list[int] = []
+    for kind in dict.fromkeys(kinds):
+        own = [0, 1, 2, 3, 4] * (kinds.count(kind) // 5)
+        generator.shuffle(own)
+        places += own
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        options = list(raw["options"])
+        options.insert(places[index], options.pop(raw["mcq_answer_index"]))
+        row["prompts"][0] |= {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
+        row["label"] = LETTERS[places[index]]
+
+    return change
 
 
-# What changes a row that the table made
-
-
-def _ifeval(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    row["kwargs"] = [dict(one) for one in raw["kwargs"]]
-    if raw["key"] == 1174:  # the data lack this setting of the instruction
-        row["kwargs"][0]["let_relation"] = "at least"
-
-
-def _math_arena(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    if "problem_idx" not in raw:
-        row["id"] = raw["id"]
-    row["metadata"]["dataset"] = task.name
-
-
-def _mmlu_redux(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    row["label"] = LETTERS[raw["answer"] if raw["error_type"] == "ok" else _corrected(raw)]
-
-
-def _musr(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    choices = (f"{place} - {each}" for place, each in enumerate(_literal(raw["choices"]), 1))
-    row["prompts"][0]["choices"] = "\n".join(choices)
-    row["label"] = str(raw["answer_index"] + 1)
-
-
-def _mmmu_pro(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    if "question" in raw and "image" not in raw:
-        options = lettered(_literal(raw["options"]), "{letter}: {option}")
-        row["prompts"] = [{"question": raw["question"], "options": options}]
-        row["metadata"] |= {"difficulty": raw["topic_difficulty"], "img_type": raw["img_type"]}
-
-
-def _babyvision(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    choice = raw["ansType"] == "choice"
-    choices = "".join(
-        f"\n{letter}: {each}" for letter, each in zip("ABCDEF", raw["options"] or (), strict=False)
-    )
-    row["prompts"][0]["choices"] = choices if choice else ""
-    row["label"] = LETTERS[raw["choiceAns"]] if choice else raw["blankAns"]
-
-
-def _erqa(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    asked = " Please answer directly with only the letter of the correct option and nothing else."
-    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
-    row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
-
-
-def _marvl(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    text = raw["hypo_en" if task.language == "en" else "hypothesis"]
-    if task.language == "zh":
-        try:
-            from opencc import OpenCC  # type: ignore[import-not-found]
-        except ImportError:
-            raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
-        text = OpenCC("t2s.json").convert(text)
-    row["prompts"] = [{"hypothesis": text}]
-
-
-def _mathvision(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    pairs = zip("ABCDE", raw["options"], strict=False)
-    row["prompts"][0]["options"] = "".join(f"\n({letter}) {option}" for letter, option in pairs)
-
-
-def _mathvista(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    row["metadata"] |= raw["metadata"]
-    if raw["question_type"] == "free_form":
-        row["prompts"][0]["question"] += f" (Unit: {raw['unit']})" if raw["unit"] else ""
-        return
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    row["label"] = letters[raw["choices"].index(raw["answer"])]
-    row["prompts"][0]["choices_text"] = "\n".join(
-        f"({letter}) {choice}" for letter, choice in zip(letters, raw["choices"], strict=False)
-    )
-
-
-_CHANGES: Mapping[str, Callable[[dict[str, Any], Raw, SeaTask], None]] = {
-    "ifeval": _ifeval, "math_arena": _math_arena, "mmlu_redux": _mmlu_redux, "musr": _musr, "mmmu_pro": _mmmu_pro,
-    "babyvision": _babyvision, "erqa": _erqa, "marvl": _marvl, "mathvision": _mathvision, "mathvista": _mathvista,
-}  # fmt: skip
-
-
-# Rows of single files
-
-
-def _jsonl(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    return [row for path in paths for row, _, _, _ in Rows([file_source(path)]).scan()]
-
-
-def _healthbench(task: SeaTask, fetch: Fetch, raws: Callable[[], Sequence[Raw]]) -> list[Row]:
-    names = {
-        "healthbench": "2025-05-07-06-14-12_oss_eval.jsonl",
-        "healthbench_consensus": "consensus_2025-05-09-20-00-46.jsonl",
-        "healthbench_hard": "hard_2025-05-08-21-00-10.jsonl",
-    }
-    return [
-        {
-            "id": index,
-            "prompts": [{}],
-            "metadata": {"language": task.language, "example_tags": row["example_tags"]},
-            "conversations": row["prompt"],
-            "criteria": row["rubrics"],
-        }
-        for index, row in enumerate(_jsonl([fetch(names[plain_name(task)])]))
-    ]
-
-
-def _livecodebench(task: SeaTask, fetch: Fetch, raws: Callable[[], Sequence[Raw]]) -> list[Row]:
-    last = int(task.name.removeprefix("livecodebench_v"))
+def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
     by_input, by_starter = _forms(task)
-    rows: list[Row] = []
-    for raw in _jsonl([fetch(f"test{place if place > 1 else ''}.jsonl") for place in range(1, last + 1)]):
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
         code = raw.get("starter_code", "")
-        form = by_starter.replace("\0", code) if code else by_input
-        prompts = [{"question": raw["question_content"], "format_prompt": form}]
-        metadata = {name: raw[name] for name in ("platform", "contest_date", "difficulty")}
-        metadata |= {"language": task.language, "func_name": from_json(raw["metadata"]).get("func_name")}
-        tests = {"public": from_json(raw["public_test_cases"]), "private": raw["private_test_cases"]}
-        rows.append({"id": raw["question_id"], "prompts": prompts, "metadata": metadata, "test_cases": tests})
-    return rows
+        row["prompts"][0]["format_prompt"] = by_starter.replace("\0", code) if code else by_input
+        row["metadata"]["func_name"] = from_json(raw["metadata"]).get("func_name")
+        row["test_cases"] = {
+            "public": from_json(raw["public_test_cases"]),
+            "private": raw["private_test_cases"],
+        }
+
+    return change
 
 
 def _forms(task: SeaTask) -> tuple[str, str]:
@@ -410,35 +263,113 @@ def _forms(task: SeaTask) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _aa_lcr(task: SeaTask, fetch: Fetch, raws: Callable[[], Sequence[Raw]]) -> list[Row]:
-    """Questions over documents, which are read out of the archive; nothing is unpacked."""
-    rows: list[Row] = []
-    with zipfile.ZipFile(
-        fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8"
-    ) as archive:
-        parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
-        for raw in raws():
-            texts: list[str] = []
-            for number, name in enumerate(raw["data_source_filenames"].split(";"), 1):
-                inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
-                part = parts.get(unicodedata.normalize("NFC", inside))
-                if part is None or part.file_size > 1 << 24:
-                    raise DatasetError(
-                        f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
-                    )
-                texts.append(
-                    f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}"
+def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+    """Documents are read out of the archive; nothing is unpacked."""
+    archive = zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8")
+    parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        texts: list[str] = []
+        for number, name in enumerate(raw["data_source_filenames"].split(";"), 1):
+            inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
+            part = parts.get(unicodedata.normalize("NFC", inside))
+            if part is None or part.file_size > 1 << 24:
+                raise DatasetError(
+                    f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
                 )
-            prompts = [{"documents_text": "\n\n".join(texts), "question": raw["question"]}]
-            kept = ("document_category", "document_set_id", "data_source_filenames", "input_tokens")
-            metadata = {"language": task.language, **{name: raw.get(name) for name in kept}}
-            rows.append(
-                {"id": raw["question_id"], "label": raw["answer"], "prompts": prompts, "metadata": metadata}
-            )
-    return rows
+            texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
+        row["prompts"][0]["documents_text"] = "\n\n".join(texts)
+
+    return change
 
 
-OF_FILES = {"healthbench": _healthbench, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr}
+def _each(
+    change: Callable[[dict[str, Any], Raw, SeaTask], None],
+) -> Callable[[SeaTask, Sequence[Raw], Fetch], Change]:
+    return lambda task, raws, fetch: lambda row, raw, index: change(row, raw, task)
+
+
+def _ifeval(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    row["kwargs"] = [dict(one) for one in raw["kwargs"]]
+    if raw["key"] == 1174:  # the data lack this setting of the instruction
+        row["kwargs"][0]["let_relation"] = "at least"
+
+
+def _math_arena(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    row["id"] = raw["problem_idx"] if "problem_idx" in raw else raw["id"]
+    row["metadata"]["dataset"] = task.name
+
+
+def _mmlu_redux(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    row["label"] = LETTERS[raw["answer"] if raw["error_type"] == "ok" else _corrected(raw)]
+
+
+def _hallusionbench(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    if not task.name.endswith("_image"):
+        row["images"] = []
+
+
+def _musr(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    choices = (f"{place} - {each}" for place, each in enumerate(_literal(raw["choices"]), 1))
+    row["prompts"][0]["choices"] = "\n".join(choices)
+    row["label"] = str(raw["answer_index"] + 1)
+
+
+def _mmmu_pro(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    if "question" in raw and "image" not in raw:
+        options = lettered(_literal(raw["options"]), "{letter}: {option}")
+        row["prompts"] = [{"question": raw["question"], "options": options}]
+        row["metadata"] |= {"difficulty": raw["topic_difficulty"], "img_type": raw["img_type"]}
+
+
+def _babyvision(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    choice = raw["ansType"] == "choice"
+    row["prompts"][0]["choices"] = "\n" + _bare(raw["options"], "{letter}: ", 6) if choice else ""
+    row["label"] = LETTERS[raw["choiceAns"]] if choice else raw["blankAns"]
+
+
+def _bare(options: Sequence[Any], before: str, most: int) -> str:
+    """Options with their letters, white space kept."""
+    pairs = zip(LETTERS[:most], options, strict=False)
+    return "\n".join(f"{before.replace('{letter}', letter)}{option}" for letter, option in pairs)
+
+
+def _erqa(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    asked = " Please answer directly with only the letter of the correct option and nothing else."
+    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+    row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
+
+
+def _marvl(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    text = raw["hypo_en" if task.language == "en" else "hypothesis"]
+    if task.language == "zh":
+        try:
+            from opencc import OpenCC  # type: ignore[import-not-found]
+        except ImportError:
+            raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
+        text = OpenCC("t2s.json").convert(text)
+    row["prompts"] = [{"hypothesis": text}]
+
+
+def _mathvision(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    row["prompts"][0]["options"] = "\n" + _bare(raw["options"], "({letter}) ", 5) if raw["options"] else ""
+
+
+def _mathvista(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    row["metadata"] |= raw["metadata"]
+    if raw["question_type"] == "free_form":
+        row["prompts"][0]["question"] += f" (Unit: {raw['unit']})" if raw["unit"] else ""
+    else:
+        row["label"] = LETTERS[raw["choices"].index(raw["answer"])]
+        row["prompts"][0]["choices_text"] = _bare(raw["choices"], "({letter}) ", 26)
+
+
+_CHANGES: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
+    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr, "ifeval": _each(_ifeval),
+    "math_arena": _each(_math_arena), "mmlu_redux": _each(_mmlu_redux), "musr": _each(_musr), "hallusionbench": _each(_hallusionbench), "mmmu_pro": _each(_mmmu_pro),
+    "babyvision": _each(_babyvision), "erqa": _each(_erqa), "marvl": _each(_marvl), "mathvision": _each(_mathvision),
+    "mathvista": _each(_mathvista),
+}  # fmt: skip
 
 LOADERS: Mapping[tuple[str, str], Loader] = {
     (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**entry)

@@ -17,29 +17,31 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, row_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, TaskError, UnknownName
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
 
-NEEDLES, WORDS = "NIAHDataloader", "CWEDataloader"
-"""The loaders of the two families."""
+WORDS = "CWEDataloader"
+"""The loader of the tasks of common words; the other family is that of needles."""
 
 PUBLISHED_FAILURE = "cwe_dataloader.py calls the tokenizer's `batch_encode_plus`, which transformers 5.12.0, the version that SEA-HELM pins, does not have"
 """Why SEA-HELM itself scores every task of common words 0."""
 
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
-_MOST_TOKENS = 10_000_000
-"""Of an instance; no model reads more."""
-_MOST_IN_ALL = 400_000_000
-"""Tokens of all instances of a task together."""
-_LARGEST_FILE = 64_000_000
+_MOST_TOKENS = 400_000_000
+"""Of all instances of a task together."""
 _SEEDS = 2**31 - 1
+_STRICT, _SHARE = "normalized_strict_accuracy", "normalized_accuracy"
 _TOLERANCE = 100
 """By how many tokens a list of words may miss its length before it is made again, at most twice."""
 
@@ -76,10 +78,6 @@ def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
     """
     if name == CODE_POINTS:
         return Tokenizer(), {"tokenizer": CODE_POINTS}
-    if not name:
-        raise ConfigurationError(
-            f"Generated tasks need a stated tokenizer: '{CODE_POINTS}', a folder, or a hub repository as `owner/name@revision`."
-        )
     if find_spec("transformers") is None:
         raise MissingExtra(f"The tokenizer '{name}'", "hf", "transformers")
     from evalwright.models.local.hf.loading import load_tokenizer
@@ -91,27 +89,26 @@ def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
 
 
 def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> list[Row]:
-    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata.
+    """The rows of a task: seed, prompts (one mapping), label (a list of texts), metadata. limit: only the first so many, which are the same.
 
-    tokenizer: as of `tokenizer_of`. limit: make only the first so many, which are the same. Raises UsageError for a task that lacks a
-    setting, has one out of bounds, or names files that are not there.
+    Raises UsageError, as `instances`.
+    """
+    seeds, make = instances(task, tokenizer)
+    return [{"seed": seed, **make(seed)} for seed in seeds[:limit]]
+
+
+def instances(task: SeaTask, tokenizer: str) -> tuple[list[int], Callable[[int], dict[str, Any]]]:
+    """The seeds of a task's rows, and what makes the rest of a row of its seed. tokenizer: as of `tokenizer_of`.
+
+    Raises UsageError for a task that lacks a setting, has one out of bounds, or names files that are not there.
     """
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
-    if size > _MOST_TOKENS or count * size > _MOST_IN_ALL:
-        raise TaskError(
-            f"{task.name} asks for {count:,} instances of {size:,} tokens; at most {_MOST_TOKENS:,} tokens are made of one, and "
-            f"{_MOST_IN_ALL:,} of all together."
-        )
+    if max(count * size, count * 1000) > _MOST_TOKENS:
+        raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST_TOKENS:,} are made.")
     measure, _ = tokenizer_of(tokenizer)
-    if task.loaded_by is not None and task.loaded_by[1] == WORDS:
-        make = _word_lists(task, measure, size)
-    else:
-        make = _haystacks(task, measure, size)
-    # SEA-HELM draws as many seeds as it makes instances; the first are the same whatever their number.
-    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(
-        range(_SEEDS), min(count, count if limit is None else limit)
-    )
-    return [{"seed": seed, **make(seed)} for seed in seeds]
+    of_words = task.loaded_by is not None and task.loaded_by[1] == WORDS
+    make = (_word_lists if of_words else _haystacks)(task, measure, size)
+    return random.Random(_whole(task, "random_seed", least=0)).sample(range(_SEEDS), count), make
 
 
 def _whole(task: SeaTask, key: str, least: int = 1) -> int:
@@ -127,8 +124,8 @@ def _text_of(task: SeaTask, inside: Path | str) -> str:
         raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
     path = task.root / _FOLDER / inside
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise DatasetError(f"'{path}' is larger than {_LARGEST_FILE:,} bytes.")
+        if path.stat().st_size > _MOST_TOKENS:
+            raise DatasetError(f"'{path}' is larger than {_MOST_TOKENS:,} bytes.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"'{path}', of which {task.name} is made, cannot be read: {error}.") from error
@@ -143,29 +140,28 @@ def _prompt_length(task: SeaTask, measure: Tokenizer) -> int:
     return measure.lengths([empty])[0]
 
 
-# Needles
-
-
 def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], dict[str, Any]]:
     """What makes an instance of a seed: the beginning of the language's books with numbers for words hidden before sentences."""
     keys = _whole(task, "min_num_keys")
-    values, queries = (
-        None if task.config.get(key) is None else _whole(task, key, least=0)
-        for key in ("num_values", "num_queries")
-    )
+    given = {
+        key: _whole(task, f"num_{key}", least=0)
+        for key in ("values", "queries")
+        if task.config.get(f"num_{key}") is not None
+    }
+    values, queries = given.get("values"), given.get("queries")
     asked_for = values if queries is None else queries
-    if (values is None) == (queries is None) or asked_for is None or asked_for > keys:
-        raise TaskError(
-            f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}, its 'min_num_keys'."
-        )
+    if len(given) != 1 or asked_for is None or asked_for > keys:
+        raise TaskError(f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}.")
     words, needle, joint = _nouns(task), _sentence(task, "empty_needle"), _sentence(task, "and_word")
-    hidden = _filled(needle, random.Random(_whole(task, "random_seed", least=0)).choice(words), "123456789")
+
+    def filled(word: str, value: str) -> str:
+        return needle.replace("{needle}", word).replace("{value}", value)
+
+    hidden = filled(random.Random(_whole(task, "random_seed", least=0)).choice(words), "123456789")
     text = _books(task, measure, size - _prompt_length(task, measure) - keys * measure.lengths([hidden])[0])
     sentences = list(_sentences(text, _MARKS.get(task.language, ".!?")))
     if len(words) <= keys or not sentences:
-        raise DatasetError(
-            f"{task.name} has too few words or sentences of the language '{task.language}' for {keys} needles."
-        )
+        raise DatasetError(f"{task.name} ({task.language}) has too few words or sentences to hide needles.")
     opening, closing, comma = "“”，" if task.language == "zh" else ('"', '"', ", ")
 
     def instance(seed: int) -> dict[str, Any]:
@@ -184,16 +180,14 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], 
             word = asked[0] if values is not None and place < values else drawn()
             before = rng.choice(sentences)
             # A sentence that an earlier needle has torn is not found, and that needle is then nowhere: as published.
-            haystack = haystack.replace(before, _filled(needle, word, value) + before, 1)
+            haystack = haystack.replace(before, filled(word, value) + before, 1)
             if place < asked_for:
                 labels.append(value)
-                if queries is not None:
-                    asked.append(word)
+                asked += [word] if values is None else []
         *first, last = [opening + word + closing for word in asked]
+        named = comma.join(first) + (joint if first else "") + last
         return {
-            "prompts": [
-                {"text": haystack, "needle_text": comma.join(first) + (joint if first else "") + last}
-            ],
+            "prompts": [{"text": haystack, "needle_text": named}],
             "label": labels or ["none"],
             "metadata": {"num_queries": queries, "num_values": values, "num_keys": keys},
         }
@@ -201,18 +195,12 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], 
     return instance
 
 
-def _filled(needle: str, word: str, value: str) -> str:
-    return needle.replace("{needle}", word).replace("{value}", value)
-
-
 def _nouns(task: SeaTask) -> list[str]:
     lines = _lines(_text_of(task, "niah/vocab/100_noun_list_translated.tsv"))
     rows = csv.DictReader(lines, delimiter="\t")
     if task.language not in (rows.fieldnames or ()):
         raise UnknownName(f"language of {task.name}", task.language, rows.fieldnames or ())
-    if not (found := [(row[task.language] or "").strip() for row in rows]):
-        raise DatasetError(f"{task.name} has no words to hide numbers for.")
-    return found
+    return [(row[task.language] or "").strip() for row in rows] or [""]
 
 
 def _sentence(task: SeaTask, name: str) -> str:
@@ -231,7 +219,7 @@ def _sentence(task: SeaTask, name: str) -> str:
 def _books(task: SeaTask, measure: Tokenizer, tokens: int) -> str:
     """The first tokens of the language's books, which are repeated where they are too short."""
     if tokens < 1:
-        raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt and needles.")
+        raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt.")
     folder = Path("niah/books") / task.language
     names = sorted(path.name for path in (task.root / _FOLDER / folder).glob("*.txt")) if task.root else [""]
     text = re.sub(r"[ \t]+", " ", "\n\n".join(_text_of(task, folder / name) for name in names))
@@ -256,18 +244,13 @@ def _sentences(text: str, marks: str) -> Iterator[str]:
         yield from (part.strip() for part in [*parts, paragraph[begin:]] if part.strip(_NO_TEXT))
 
 
-# Common words
-
-
 def _word_lists(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], dict[str, Any]]:
     """What makes an instance of a seed: a numbered list in which a few words stand more often than all others."""
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole(task, f"num_{key}") for key in repeats)
     words = [f" {word}" for word in sorted(set(_vocabulary(task)))]
     if len(words) <= common or max(common * often, len(words) * seldom) > _MOST_TOKENS:
-        raise TaskError(
-            f"{task.name} needs more than {common} words, and has {len(words)}, or repeats them too often."
-        )
+        raise TaskError(f"{task.name} has too few words for {common} common ones, or repeats them too often.")
     lengths = dict(zip(words, measure.lengths(words), strict=True))
     mean, prompt = sum(lengths.values()) / len(words), _prompt_length(task, measure)
 
@@ -283,8 +266,8 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int],
         for _ in range(3):
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
-                    f"{task.name} ({task.language}) cannot be made with this tokenizer: a list of {size:,} tokens has about {count:,} "
-                    f"words, and there are {common * often:,} common and {len(others):,} others to put there."
+                    f"{task.name} ({task.language}) cannot be made with this tokenizer: about {count:,} words are to be listed, "
+                    f"and there are {common * often:,} common and {len(others):,} others."
                 )
             listed = chosen * often + others[: count - common * often]
             random.Random(seed).shuffle(listed)
@@ -328,54 +311,61 @@ def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Rando
 
 # Scores
 
-_STRICT, _SHARE = ("normalized_strict_accuracy", "strict_accuracy"), ("normalized_accuracy", "accuracy")
+
+class Found(Published):
+    """Which share of what was asked for is named, and whether it is all of it. No answer is the answer "None", and more costs nothing."""
+
+    names = ("strict_accuracy", "accuracy", "normalized_strict_accuracy")
+
+    def read(self, row: Row, text: str) -> Score:
+        """1 or 0, with both shares: what stands from the first answer tag to the last closing one, split at commas."""
+        begin = text.find(self.task.answer_tag)
+        end = text.rfind("</", begin + len(self.task.answer_tag)) if begin >= 0 else -1
+        said = text[begin + len(self.task.answer_tag) : end].strip() if end >= 0 else "None"
+        asked = {one.strip().lower() if _of_words(self.task) else one for one in row["label"]}
+        return _score(asked, {part.strip().lower() for part in said.split(",")}, len(asked), said)
+
+    def totals(self, column: Column) -> dict[str, float]:
+        """The numbers over all rows."""
+        strict, share = (100 * float(column.parts[name].mean()) for name in (_STRICT, _SHARE))
+        return {"strict_accuracy": strict, "accuracy": share, _STRICT: strict}
 
 
-def oneruler_scoring(task: SeaTask, rows: Sequence[Row]) -> tuple[list[Scorer], list[MetricSpec]]:
-    """The scorer and the metrics of a generated task: the share of answers with all that is asked for, and the mean share found.
+def oneruler_scoring(task: SeaTask, rows: Sequence[Row]) -> Made:
+    """The scorer and the metrics of a generated task: published as `Found`, corrected as `_corrected`."""
+    if task.metric != _STRICT:
+        raise UnknownName(f"metric of {task.name}", task.metric, [_STRICT])
+    if task.published:
+        return Found(task, rows).made()
+    score = partial(_corrected, tag=task.answer_tag, of_words=_of_words(task))
+    specs = [
+        MetricSpec(_STRICT, "accuracy", SCORER),
+        MetricSpec("accuracy", "part-mean", SCORER, {"part": _SHARE}),
+    ]
+    return [Scorer(SCORER, DIALECT, {"scoring": "corrected"}, score)], specs
 
-    Published: what stands from the first answer tag to the last closing tag, split at commas; no answer is the answer "None", and more
-    than is asked for costs nothing. Corrected: the last answer, split at commas and separators of other scripts, for numbers at all
-    that is no digit; no answer is wrong; what is named beyond what is asked for lowers the share.
+
+def _of_words(task: SeaTask) -> bool:
+    return task.scored_by[1] == "CweMetric"
+
+
+def _corrected(sample: Sample, answer: Answer, *, tag: str, of_words: bool) -> Score:
+    """The last answer, closed or not, split at separators of all scripts, without numbering and quotation marks, for numbers its digits.
+
+    No answer is wrong, and what is named beyond what is asked for lowers the share.
     """
-    if task.metric not in (*_STRICT, *_SHARE):
-        raise UnknownName(f"metric of {task.name}", task.metric, (*_STRICT, *_SHARE))
-    words = task.scored_by[1] == "CweMetric"
-    score = partial(_score, tag=task.answer_tag, words=words, published=task.published)
-    scorer = Scorer("sea-helm", "sea-helm", {}, score)
-    labels = dict.fromkeys((task.metric, "strict_accuracy", "accuracy"))
-    return [scorer], [MetricSpec(label, "part-mean", scorer.name, {"part": label}) for label in labels]
-
-
-def _score(sample: Sample, answer: Answer, *, tag: str, words: bool, published: bool) -> Score:
-    found = _between(answer.text, tag, published)
-    if published:
-        found = "None" if found is None else found
-        named = {part.strip().lower() for part in found.split(",")}
-    else:
-        named = _named(found or "", words)
-    asked = {target.strip().lower() if words else target for target in sample.targets}
-    of = len(asked) if published else max(len(asked), len(named))
-    share = len(named & asked) / of if of else 0.0
-    strict = float(share == 1)
-    parts = {**dict.fromkeys(_STRICT, strict), **dict.fromkeys(_SHARE, share)}
-    return Score(strict, "correct" if strict else "incorrect", found or "", parts)
-
-
-def _between(text: str, tag: str, published: bool) -> str | None:
-    """What stands in an answer's tags: from the first tag to the last `</`, or from the last to the `</` after it or the end."""
-    if published:
-        begin = text.find(tag)
-        end = text.rfind("</", begin + len(tag)) if begin >= 0 else -1
-        return text[begin + len(tag) : end].strip() if end >= 0 else None
-    begin = text.rfind(tag)
-    return text[begin + len(tag) :].partition("</")[0].strip() if begin >= 0 else None
-
-
-def _named(text: str, words: bool) -> set[str]:
-    whole = text if words else re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    _, there, last = answer.text.rpartition(tag)
+    said = last.partition("</")[0].strip() if there else ""
+    whole = said if of_words else re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said)
     parts = [re.sub(r"^\d+[.)]\s", "", part.strip()) for part in re.split(r"[,，、;；\n]", whole)]
     named = {part.strip(_NO_TEXT + "*").lower() for part in parts} - {""}
-    if words:
-        return named
-    return {number for part in parts for number in re.findall(r"\d+", part)} or named & {"none"}
+    if not of_words:
+        named = {number for part in parts for number in re.findall(r"\d+", part)} or named & {"none"}
+    asked = {str(one).strip().lower() for one in row_of(sample)["label"]}
+    return _score(asked, named, max(len(asked), len(named)), said)
+
+
+def _score(asked: set[str], named: set[str], of: int, said: str) -> Score:
+    share = len(asked & named) / of if of else 0.0
+    strict = float(share == 1)
+    return Score(strict, "correct" if strict else "incorrect", said, {_STRICT: strict, _SHARE: share})

@@ -14,40 +14,24 @@ from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm import extraction, longproc
-from evalwright.compat.sea_helm.extraction import NULL
-from evalwright.compat.sea_helm.published import (
-    DIALECT,
-    METRICX,
-    SCORER,
-    Answers,
-    Lines,
-    LogProbabilities,
-    Made,
-    Mathematics,
-    MinimalPairs,
-    Procedures,
-    Published,
-    PublishedLabels,
-    Rows,
-    Summaries,
-    SuperGPQA,
-    Tables,
-    Translations,
-    errors_of,
-    row_of,
-    source_of,
-)
+from evalwright.compat.sea_helm import published, published_texts
+from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, Rows, metadata_of, row_of
+from evalwright.compat.sea_helm.published_texts import METRICX, errors_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError, UnknownName, UsageError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
-from evalwright.scorers.choice import NOT_EXTRACTED
+from evalwright.metrics.registry import compute
+from evalwright.scorers import label, procedure
 from evalwright.scorers.registry import bind
 from evalwright.scorers.token_f1 import words
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
 
 Make = Callable[[SeaTask, Rows], Made]
 
@@ -57,20 +41,16 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
 
     A sample has its row as metadata "row". Raises UsageError for a metric class that is not known, or cannot be had.
     """
-    make = _TABLE.get(task.scored_by)
+    make = _TABLE.get(name := ":".join(task.scored_by))
     if make is None:
-        file, name = task.scored_by
-        known = sorted(f"{name} of {file}" for file, name in _TABLE)
-        raise UnknownName("metric class", f"{name} of {file}", known, f"The task '{task.name}' needs it.")
+        raise UnknownName("metric class", name, sorted(_TABLE), f"The task '{task.name}' needs it.")
     return (resolve_name(make) if isinstance(make, str) else make)(task, rows)
 
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:
     """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
     of = {"SuperGPQAMetric": ("difficulty", "field")}
-    return of.get(
-        task.scored_by[1], ("linguistic_phenomenon",) if task.scored_by[0].startswith(_LINDSEA) else ()
-    )
+    return of.get(task.scored_by[1], (_PHENOMENON,) if "/lindsea/" in task.scored_by[0] else ())
 
 
 def _corrected(task: SeaTask, function: Callable[..., Any], metrics: Mapping[str, str], **more: Any) -> Made:
@@ -80,13 +60,41 @@ def _corrected(task: SeaTask, function: Callable[..., Any], metrics: Mapping[str
     return [scorer], [MetricSpec(task.metric, "accuracy", SCORER), *parts]
 
 
+def _ours(scorer_kind: str, **options: Any) -> Callable[[Sample, Answer, str], Score]:
+    """A scorer of ours that scores a text in the place of the answer."""
+    scorer = bind(scorer_kind, options)
+
+    def score(sample: Sample, answer: Answer, text: str) -> Score:
+        found = scorer.function(sample, replace(answer, text=text))
+        assert isinstance(found, Score)
+        return found
+
+    return score
+
+
 def _said(task: SeaTask, answer: Answer) -> str:
     """What a response gives as its answer; of two phases the second begins behind the tag."""
     return (
         answer.text.strip()
         if task.base and len(answer.responses) > 1
-        else extraction.behind_tag(task.answer_tag, answer.text)
+        else label.behind_tag(task.answer_tag, answer.text)
     )
+
+
+def _sliced(kind: str, key: str, **options: Any) -> dict[str, Any]:
+    """How a metric goes by a key of the rows' metadata, which the scores' items have where the task has no such slice."""
+
+    def made(column: Column) -> Estimate:
+        import numpy as np
+
+        if key not in column.slices:
+            names: dict[str, int] = {}
+            codes = [names.setdefault(str(item[key]), len(names)) for item in column.items]
+            column = replace(column, slices={**column.slices, key: (np.array(codes, np.int32), tuple(names))})
+        return compute(kind, column, options)
+
+    options["over"] = key
+    return {"kind": kind, "options": options, "scorer": SCORER, "function": made}
 
 
 # -- labels -------------------------------------------------------------------------------------------------------------
@@ -121,42 +129,37 @@ def labels_of(task: SeaTask, rows: Rows) -> tuple[tuple[str, ...], float]:
         sizes = [len(options_of(row)) for row in rows]
         if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
             return tuple(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
-    return tuple(sorted(labels)), 1 / len(labels) if labels else 0.0
+    return tuple(sorted(labels)), 1 / max(len(labels), 2)
 
 
 def _labels(task: SeaTask, rows: Rows, over: str = "") -> Made:
     labels, chance = labels_of(task, rows)
-    lettered = all(label in _LETTERS for label in labels)
+    lettered = all(one in _LETTERS for one in labels)
 
     def score(sample: Sample, answer: Answer) -> Score:
-        row = row_of(sample)
-        gold = row["label"]
-        if gold not in labels:
-            raise ScoringError(
-                f"The label of the sample '{sample.id}' is {gold!r}, which is none of {', '.join(labels)}."
-            )
-        texts = options_of(row) if lettered else ()
-        texts = texts if 1 < len(texts) <= len(labels) else ()
+        sample_row = row_of(sample)
+        texts = options_of(sample_row) if lettered else ()
         # Of two phases what is scored begins behind the tag.
         tag = "" if task.base and len(answer.responses) > 1 else task.answer_tag
-        place, how = extraction.last_label(tag, labels, answer.text, texts, task.language, sample.input)
-        right = float(place == labels.index(gold))
-        said = labels[place] if place != NOT_EXTRACTED else NULL
-        parts = {
-            "gold": float(labels.index(gold)),
-            "predicted": float(place),
-            "read": float(place != NOT_EXTRACTED),
-        }
-        return Score(right, said, how, {task.metric: right, **parts})
+        choices = texts if 1 < len(texts) <= len(labels) else ()
+        found = label.score_label(sample, answer.text, labels, tag, choices, task.language)
+        item = {key: metadata_of(sample_row, key, "unknown") for key in slices_of(task)}
+        return replace(found, parts={task.metric: found.value, **found.parts}, item=item or None)
 
-    of = "accuracy" if over else "balanced-accuracy"
-    by = {"over": over} if over else {}
     options = {"scoring": "corrected", "labels": list(labels)}
-    specs = [
-        MetricSpec(task.metric, "chance-normalised", SCORER, {"chance": chance, "of": of, **by}),
-        MetricSpec("accuracy", "macro", SCORER, {"of": of, **by})
-        if over
-        else MetricSpec("accuracy", of, SCORER),
+    if over:
+        specs = [
+            MetricSpec(task.metric, **_sliced("chance-normalised", over, chance=chance, of="accuracy")),
+            MetricSpec("accuracy", **_sliced("macro", over, of="accuracy")),
+        ]
+    else:
+        of = "balanced-accuracy"
+        specs = [
+            MetricSpec(task.metric, "chance-normalised", SCORER, {"chance": chance, "of": of}),
+            MetricSpec("accuracy", of, SCORER),
+        ]
+        specs += [MetricSpec(f"accuracy by {key}", **_sliced("macro", key, of=of)) for key in slices_of(task)]
+    specs += [
         MetricSpec("macro_f1", "macro-f1", SCORER),
         MetricSpec("null_weighted_f1", "null-weighted-f1", SCORER),
         MetricSpec("answers_read", "part-mean", SCORER, {"part": "read"}),
@@ -171,35 +174,28 @@ def _options(task: SeaTask, rows: Rows, over: str = "") -> Made:
         values = answer.log_likelihoods
         if not values:
             raise ScoringError("The answer has no log-likelihood of an option.")
+        item = {over: metadata_of(row_of(sample), over, "unknown")} if over else None
         if len(values) == 1 or not sample.gold:
             worth = math.exp(min(values[0], 0.0))
-            return Score(worth, "", "the gold option alone", {task.metric: worth})
-        top = max(values)
-        weights = [math.exp(value - top) for value in values]
-        worth = weights[sample.gold[0]] / sum(weights)
-        chosen = float(values[sample.gold[0]] == top)
-        return Score(
-            worth,
-            "correct" if chosen else "incorrect",
-            "among all options",
-            {task.metric: worth, "chosen": chosen},
-        )
+            return Score(worth, "", "the gold option alone", {task.metric: worth}, item)
+        gold, top = values[sample.gold[0]], max(values)
+        worth = math.exp(gold - top) / sum(math.exp(value - top) for value in values)
+        label = "correct" if gold == top else "incorrect"
+        return Score(worth, label, "among all options", {task.metric: worth}, item)
 
     (scorer,), specs = _corrected(task, score, {})
-    if over:
-        specs = [MetricSpec(task.metric, "macro", SCORER, {"over": over})]
-    return [scorer], specs
+    return [scorer], [MetricSpec(task.metric, **_sliced("macro", over, of="accuracy"))] if over else specs
 
 
 # -- texts --------------------------------------------------------------------------------------------------------------
 
 
 def _answers(task: SeaTask, rows: Rows) -> Made:
-    inner = bind("token-f1", {"language": task.language})
+    inner = _ours("token-f1", language=task.language)
 
     def score(sample: Sample, answer: Answer) -> Score:
         said = _said(task, answer)
-        found = inner.function(sample, replace(answer, text=said))
+        found = inner(sample, answer, said)
         given = words(said, task.language)
         exact = float(any(given == words(target, task.language) for target in sample.targets))
         return replace(
@@ -210,13 +206,13 @@ def _answers(task: SeaTask, rows: Rows) -> Made:
 
 
 def _summaries(task: SeaTask, rows: Rows) -> Made:
-    inner = bind("rouge", {"kind": "rougeL", "language": task.language})
-    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+    inner = _ours("rouge", kind="rougeL", language=task.language)
+    more = _ours("chrf++") if task.config.get("use_chrf_metric") else None
 
     def score(sample: Sample, answer: Answer) -> Score:
         said = _said(task, answer)
-        found = inner.function(sample, replace(answer, text=said))
-        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        found = inner(sample, answer, said)
+        counts = more(sample, answer, said).parts if more else {}
         return replace(found, explanation=said, parts={task.metric: found.value, **found.parts, **counts})
 
     scorers, specs = _corrected(task, score, {"rougel_precision": "precision", "rougel_recall": "recall"})
@@ -224,16 +220,14 @@ def _summaries(task: SeaTask, rows: Rows) -> Made:
 
 
 def _translations(task: SeaTask, rows: Rows) -> Made:
-    more = bind("chrf++") if task.config.get("use_chrf_metric") else None
+    more = _ours("chrf++") if task.config.get("use_chrf_metric") else None
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> Score:
         """An empty translation is the worst, and no request is sent for it."""
         said = _said(task, answer)
-        counts = more.function(sample, replace(answer, text=said)).parts if more else {}
+        counts = more(sample, answer, said).parts if more else {}
         errors = (
-            min([await errors_of(ask, source_of(row_of(sample)), said, one) for one in sample.targets])
-            if said
-            else 25.0
+            min([await errors_of(ask, row_of(sample), said, one) for one in sample.targets]) if said else 25.0
         )
         worth = min(max(1 - errors / 25, 0.0), 1.0)
         return Score(worth, "", said, {task.metric: worth, **counts})
@@ -270,34 +264,20 @@ def _mathematics(task: SeaTask, rows: Rows) -> Made:
     inner = bind("final-answer", {"kind": "math"})
 
     def score(sample: Sample, answer: Answer) -> Scored:
-        found: Score | Undecided = inner.function(sample, answer)
+        found = inner.function(sample, answer)
+        assert isinstance(found, Score | Undecided)
         return replace(found, parts={task.metric: found.value}) if isinstance(found, Score) else found
 
     return _corrected(task, score, {})
 
 
-# -- long procedures ----------------------------------------------------------------------------------------------------
-
-
 def _procedures(task: SeaTask, rows: Rows, kind: str) -> Made:
     def score(sample: Sample, answer: Answer) -> Score:
-        try:
-            right, partly, said = longproc.worth(kind, row_of(sample)["label"], answer.text, published=False)
-        except longproc.Raised as error:
-            right, partly, said = 0.0, 0.0, str(error)
-        parts = {task.metric: right, "partial_accuracy": partly, "extracted": float(said is not None)}
-        return Score(right, "correct" if right else "incorrect", said or "", parts)
+        found = procedure.score_procedure(sample, answer.text, kind)
+        return replace(found, parts={task.metric: found.value, **found.parts})
 
-    return _corrected(task, score, {"partial_accuracy": "partial_accuracy", "extraction_rate": "extracted"})
-
-
-def _tables(task: SeaTask, rows: Rows) -> Made:
-    def score(sample: Sample, answer: Answer) -> Score:
-        said = longproc.inside("```tsv", "```", answer.text, published=False)
-        precision, recall, f1, why = longproc.table(str(row_of(sample)["label"]), said, False)
-        return Score(f1, "", said or why, {task.metric: f1, "precision": precision, "recall": recall})
-
-    return _corrected(task, score, {"precision": "precision", "recall": "recall"})
+    parts = ("precision", "recall") if kind == "table" else ("partial_accuracy",)
+    return _corrected(task, score, {**dict(zip(parts, parts, strict=True)), "extraction_rate": "extracted"})
 
 
 # -- the table ----------------------------------------------------------------------------------------------------------
@@ -310,77 +290,67 @@ def _refclip(task: SeaTask, rows: Rows) -> Made:
     )
 
 
-def _by(published: Callable[..., Published], corrected: Make) -> Make:
+def _by(own: Callable[..., Published], corrected: Make) -> Make:
     def make(task: SeaTask, rows: Rows) -> Made:
-        return published(task, rows).made() if task.published else corrected(task, rows)
+        return own(task, rows).made() if task.published else corrected(task, rows)
 
     return make
 
 
-_LINDSEA = "seahelm_tasks/lindsea/"
 _PHENOMENON = "linguistic_phenomenon"
 _JUDGING = "evalwright.compat.sea_helm.judging:judging_of"
 _ONERULER = "evalwright.compat.sea_helm.oneruler:oneruler_scoring"
 
 
 def _procedure(kind: str) -> Make:
-    return _by(partial(Procedures, kind=kind), partial(_procedures, kind=kind))
+    return _by(partial(published_texts.Procedures, kind=kind), partial(_procedures, kind=kind))
 
 
-_TABLE: Mapping[tuple[str, str], Make | str] = {
-    ("src/metrics/f1_acc_metric.py", "F1AccMetric"): _by(PublishedLabels, _labels),
-    ("src/metrics/logprob_metric.py", "LogProbMetric"): _by(LogProbabilities, _options),
-    ("src/metrics/math_metric.py", "MathMetric"): _by(Mathematics, _mathematics),
-    ("src/metrics/question_answering.py", "QuestionAnsweringMetric"): _by(Answers, _answers),
-    ("seahelm_tasks/english_evals/bbh/bbh.py", "BBHExactMatch"): _by(Lines, _lines),
-    ("seahelm_tasks/english_evals/supergpqa/supergpqa_metric.py", "SuperGPQAMetric"): _by(SuperGPQA, _labels),
-    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsMetric"): _by(
-        MinimalPairs, partial(_labels, over=_PHENOMENON)
+_OWN: Mapping[str, Make | str] = {
+    "src/metrics/f1_acc_metric.py:F1AccMetric": _by(published.Labels, _labels),
+    "src/metrics/logprob_metric.py:LogProbMetric": _by(published.LogProbabilities, _options),
+    "src/metrics/math_metric.py:MathMetric": _by(published_texts.Mathematics, _mathematics),
+    "src/metrics/question_answering.py:QuestionAnsweringMetric": _by(published_texts.Answers, _answers),
+    "src/metrics/llm_judges/criteria_judge_metric.py:CriteriaJudgeMetric": _JUDGING,
+    "src/metrics/llm_judges/pairwise_llm_judge_metric.py:PairwiseLLMJudgeMetric": _JUDGING,
+    "english_evals/bbh/bbh.py:BBHExactMatch": _by(published_texts.Lines, _lines),
+    "english_evals/ifeval/ifeval.py:IFEvalMetric": _JUDGING,
+    "english_evals/supergpqa/supergpqa_metric.py:SuperGPQAMetric": _by(published.SuperGPQA, _labels),
+    "health/healthbench/healthbench_judge_metric.py:HealthbenchJudgeMetric": _JUDGING,
+    "instruction_following/ifeval/if_eval.py:IFEvalMetric": _JUDGING,
+    "lindsea/pragmatics/pragmatic_reasoning.py:PragmaticReasoningMetric": _by(
+        partial(published.MinimalPairs, counted=True), partial(_labels, over=_PHENOMENON)
     ),
-    (f"{_LINDSEA}syntax/minimal_pairs.py", "MinimalPairsLogProbMetric"): _by(
-        partial(LogProbabilities, by="both"), partial(_options, over=_PHENOMENON)
+    "lindsea/pragmatics/pragmatic_reasoning.py:PragmaticReasoningLogProbMetric": _by(
+        partial(published.LogProbabilities, by="phenomena"), partial(_options, over=_PHENOMENON)
     ),
-    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningMetric"): _by(
-        partial(MinimalPairs, counted=True), partial(_labels, over=_PHENOMENON)
+    "lindsea/syntax/minimal_pairs.py:MinimalPairsMetric": _by(
+        published.MinimalPairs, partial(_labels, over=_PHENOMENON)
     ),
-    (f"{_LINDSEA}pragmatics/pragmatic_reasoning.py", "PragmaticReasoningLogProbMetric"): _by(
-        partial(LogProbabilities, by="phenomena"), partial(_options, over=_PHENOMENON)
+    "lindsea/syntax/minimal_pairs.py:MinimalPairsLogProbMetric": _by(
+        partial(published.LogProbabilities, by="both"), partial(_options, over=_PHENOMENON)
     ),
-    ("seahelm_tasks/nlg/abstractive_summarization/summarization.py", "SummarizationMetric"): _by(
-        Summaries, _summaries
+    "lindsea/syntax_criteria/lindsea_judge_metric.py:LindseaJudgeMetric": _JUDGING,
+    "long_context/AA-LCR/aa_lcr_metric.py:AALCRJudgeMetric": _JUDGING,
+    "long_context/longproc/countdown/countdown.py:CountdownMetric": _procedure("countdown"),
+    "long_context/longproc/html_to_tsv/html_to_tsv.py:HtmlToTsvMetric": _by(
+        published_texts.Tables, partial(_procedures, kind="table")
     ),
-    ("seahelm_tasks/nlg/translation/translation_metric.py", "TranslationMetric"): _by(
-        Translations, _translations
+    "long_context/longproc/path_traversal/path_traversal.py:PathTraversalMetric": _procedure("route"),
+    "long_context/longproc/tom_tracking/tom_tracking.py:ToMTrackingMetric": _procedure("beliefs"),
+    "long_context/longproc/travel_planning/travel_planning.py:TravelPlanningMetric": _procedure("travel"),
+    "long_context/oneruler/cwe/cwe_metric.py:CweMetric": _ONERULER,
+    "long_context/oneruler/niah/niah_metric.py:NIAHMetric": _ONERULER,
+    "multi_turn/mt_bench_judge/mtbench_judge_metric.py:MTBenchJudgeMetric": _JUDGING,
+    "nlg/abstractive_summarization/summarization.py:SummarizationMetric": _by(
+        published_texts.Summaries, _summaries
     ),
-    ("seahelm_tasks/vision/xm3600/refclipscore_metric.py", "RefClipScoreMetric"): _refclip,
-    ("seahelm_tasks/long_context/longproc/countdown/countdown.py", "CountdownMetric"): _procedure(
-        "countdown"
+    "nlg/translation/translation_metric.py:TranslationMetric": _by(
+        published_texts.Translations, _translations
     ),
-    (
-        "seahelm_tasks/long_context/longproc/path_traversal/path_traversal.py",
-        "PathTraversalMetric",
-    ): _procedure("route"),
-    ("seahelm_tasks/long_context/longproc/tom_tracking/tom_tracking.py", "ToMTrackingMetric"): _procedure(
-        "beliefs"
-    ),
-    (
-        "seahelm_tasks/long_context/longproc/travel_planning/travel_planning.py",
-        "TravelPlanningMetric",
-    ): _procedure("travel"),
-    ("seahelm_tasks/long_context/longproc/html_to_tsv/html_to_tsv.py", "HtmlToTsvMetric"): _by(
-        Tables, _tables
-    ),
-    ("seahelm_tasks/long_context/oneruler/niah/niah_metric.py", "NIAHMetric"): _ONERULER,
-    ("seahelm_tasks/long_context/oneruler/cwe/cwe_metric.py", "CweMetric"): _ONERULER,
-    ("seahelm_tasks/long_context/AA-LCR/aa_lcr_metric.py", "AALCRJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/lindsea/syntax_criteria/lindsea_judge_metric.py", "LindseaJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/multi_turn/mt_bench_judge/mtbench_judge_metric.py", "MTBenchJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/health/healthbench/healthbench_judge_metric.py", "HealthbenchJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/vision/mathvision/mathvision_metric.py", "MathVisionJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/vision/babyvision/babyvision_metric.py", "BabyVisionJudgeMetric"): _JUDGING,
-    ("seahelm_tasks/instruction_following/ifeval/if_eval.py", "IFEvalMetric"): _JUDGING,
-    ("seahelm_tasks/english_evals/ifeval/ifeval.py", "IFEvalMetric"): _JUDGING,
-    ("src/metrics/llm_judges/criteria_judge_metric.py", "CriteriaJudgeMetric"): _JUDGING,
-    ("src/metrics/llm_judges/pairwise_llm_judge_metric.py", "PairwiseLLMJudgeMetric"): _JUDGING,
+    "vision/babyvision/babyvision_metric.py:BabyVisionJudgeMetric": _JUDGING,
+    "vision/mathvision/mathvision_metric.py:MathVisionJudgeMetric": _JUDGING,
+    "vision/xm3600/refclipscore_metric.py:RefClipScoreMetric": _refclip,
 }
-"""What makes the scorers and metrics of each metric class; of other files' classes its name."""
+_TABLE = {name if name.startswith("src/") else f"seahelm_tasks/{name}": make for name, make in _OWN.items()}
+"""What makes the scorers and metrics of each metric class, named FILE:CLASS; of other files' classes by its own name."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
+from evalwright.analysis.ratings import Ratings
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -41,6 +42,8 @@ def board_document(
         own = [pages[row.place] for row in one.rows] if links else []
         new = [note for note in one.notes if note not in board.notes]
         blocks += [doc.Heading(one.tasks[0].metric), _table(one, {}, own, False), doc.Notes(new)]
+    if board.ratings:
+        blocks += [doc.Heading("Ratings"), _ratings(board.ratings), doc.Notes(board.ratings.notes)]
     if shown:
         blocks += _tasks(board, shown)
         blocks.append(doc.Heading("Model by model"))
@@ -135,6 +138,28 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
     under = "; the simultaneous interval is printed below each" if simultaneous else ""
     caption = f"Best first. Dots show scores and bars their 95% intervals{under}."
     return doc.Table(columns, rows, caption, sortable=True)
+
+
+def _ratings(found: Ratings) -> doc.Table:
+    axis = axis_of([row.rating for row in found.rows], "plain")
+    columns = [
+        doc.Column("Model", folds=True, key=True),
+        doc.Column("Rating", axis=axis, ticks=True),
+        doc.Column("Won", "share of comparisons, %", right=True),
+        doc.Column("Items", right=True),
+        doc.Column("Failed", right=True),
+    ]
+    rows: list[Sequence[doc.Content]] = [
+        (
+            doc.Cell(row.label, "strong", name=True),
+            doc.Cell(doc.Number(row.rating, "plain"), "strong"),
+            numbers.number(row.wins, "points", 1),
+            numbers.count(row.rating.n),
+            failed_cell(row.rating.n_failed, ""),
+        )
+        for row in found.rows
+    ]
+    return doc.Table(columns, rows, "Ratings, best first", sortable=True)
 
 
 def _column(column: ScoreColumn, axis: Any = None) -> doc.Column:

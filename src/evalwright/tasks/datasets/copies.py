@@ -14,6 +14,7 @@ import pkgutil
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtr
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
+from evalwright.tasks.files import write_text
 from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1
+FIRST_FETCH = "first-fetch"
+"""In place of a dataset's commit: the one that the hub has when it is first fetched here, which is then kept to."""
 
 MOST_BYTES = 1 << 30
 MOST_TIMES = 300
@@ -44,6 +48,29 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}")[:80]
     return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
+
+
+def first_fetched(repository: str) -> str:
+    """The commit of a hub dataset that was the newest at the first call. Raises DatasetError, MissingExtra."""
+    kept = home_folder() / "datasets" / "revisions.json"
+    known: dict[str, str] = {}
+    with suppress(OSError, ValueError, TypeError):
+        known = dict(json.loads(ordinary(kept).read_text(encoding="utf-8")))
+    if repository not in known:
+        try:
+            from huggingface_hub import HfApi
+        except ImportError:
+            raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+        try:
+            known[repository] = str(HfApi().dataset_info(repository).sha)
+        except Exception as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise DatasetError(
+                f"The revision of the dataset '{repository}' cannot be found: {reason}."
+            ) from None
+        private_folder(kept.parent)
+        write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
+    return str(known[repository])
 
 
 def _made(name: str, rows: Any, most: float = math.inf) -> Path:
@@ -104,6 +131,11 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
         )
     try:
         data = datasets.load_dataset(address, config, split=split, revision=revision)
+        for name, feature in data.features.items():  # images stay the bytes that they are
+            many = getattr(feature, "feature", None)
+            if isinstance(many or feature, datasets.Image):
+                image = datasets.Image(decode=False)
+                data = data.cast_column(name, type(feature)(image) if many else image)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DatasetError(

@@ -1,7 +1,7 @@
-"""What the long procedures of LongProc are worth: countdown, routes, beliefs, tables, travel plans.
+"""The results of long procedures, as of LongProc (Ye et al. 2025): countdown, routes, beliefs, tables, travel plans.
 
-A line of a solution is read by a parser of arithmetic and never run. Published: where SEA-HELM's own code raises (its `eval` of such a line,
-traces of unequal length), so does this. Corrected: nothing raises, and a trace counts up to its first difference.
+A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's and SEA-HELM's own code gives, which
+raises for such a line and for traces of unequal length; corrected, nothing raises, and a trace counts up to its first difference.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import csv
+import json
 import operator
 import re
 import string
@@ -17,6 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from evalwright.core.errors import ScoringError, UnknownName
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.registry import checked
+
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _BELIEF_WORDS = re.compile(r"\b(a|an|the|on|in|at|step|thinks?|believes?|is|are|of|location|knows?|belief)\b")
@@ -24,6 +29,44 @@ _BELIEF_WORDS = re.compile(r"\b(a|an|the|on|in|at|step|thinks?|believes?|is|are|
 
 class Raised(Exception):
     """What SEA-HELM's own code raises here: the class of its error, and why."""
+
+
+KINDS = ("countdown", "route", "beliefs", "travel", "table")
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    if options["kind"] not in KINDS:
+        raise UnknownName("kind of procedure", str(options["kind"]), KINDS, f"Known: {', '.join(KINDS)}.")
+
+
+@checked(_check)
+def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
+    """1.0 where the result of a long procedure is right, else 0.0; of a table the F1 of its rows.
+
+    kind: "countdown" (three equations in <Solution>), "route" (lines in <Route>), "beliefs" (bullets), "travel" (cities and days in <Plan>), each
+    with the part "partial_accuracy", how much of the procedure agrees before the first difference; "table" (a block ```tsv), with
+    "precision" and "recall". The target is a text, of countdown and travel a JSON object with LongProc's fields. part "extracted": whether
+    there was a result. Raises ScoringError for a target that is none of the kind.
+    """
+    return score_procedure(sample, answer.text, kind)
+
+
+def score_procedure(sample: Sample, text: str, kind: str) -> Score:
+    """As `procedure`."""
+    if kind == "table":
+        given = inside("```tsv", "```", text, published=False)
+        precision, recall, f1, why = table(sample.target, given, False)
+        parts = {"precision": precision, "recall": recall, "extracted": float(given is not None)}
+        return Score(f1, "", given or why, parts)
+    try:
+        target = json.loads(sample.target) if kind in ("countdown", "travel") else sample.target
+        right, partly, said = worth(kind, target, text, published=False)
+    except Raised as error:
+        right, partly, said = 0.0, 0.0, str(error)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ScoringError(f"The target of the sample '{sample.id}' is none of a {kind}: {error}.") from None
+    parts = {"partial_accuracy": partly, "extracted": float(said is not None)}
+    return Score(right, "correct" if right else "incorrect", said or "", parts)
 
 
 _TAGS = {
@@ -291,8 +334,8 @@ def _table(text: str, published: bool) -> tuple[int, list[tuple[str, ...]]] | st
         return None
     if len(rows[-1]) != len(header):
         rows = rows[:-1]
-    ragged = (lambda: ("na",) * len(header)) if published else (lambda: ("",) * (len(header) + 1))
-    return len(header), [tuple(map(_cell, row)) if len(row) == len(header) else ragged() for row in rows]
+    ragged = ("na",) * len(header) if published else ("",) * (len(header) + 1)
+    return len(header), [tuple(map(_cell, row)) if len(row) == len(header) else ragged for row in rows]
 
 
 def _cell(text: str) -> str:
@@ -353,10 +396,10 @@ def _plan(text: str) -> list[tuple[str, int]]:
 
 def _flight(line: str) -> tuple[int, str, str] | None:
     """The last flight that a line names, with the last day before it."""
-    way = max(_FLIGHT.finditer(line), key=re.Match.start, default=None)
+    way = next(iter(list(_FLIGHT.finditer(line))[-1:]), None)
     if way is None:
         return None
-    day = max(_DAY.finditer(line, 0, way.start()), key=re.Match.start, default=None)
+    day = next(iter(list(_DAY.finditer(line, 0, way.start()))[-1:]), None)
     return None if day is None else (int(day[1]), way[1], way[2])
 
 

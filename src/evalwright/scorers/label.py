@@ -1,0 +1,127 @@
+"""One of a fixed set of labels, read where a response says its answer: behind its last answer tag, else by any other claim."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.registry import checked
+from evalwright.scorers.text.languages import language_of
+from evalwright.scorers.text.marks import SPACELESS
+
+NULL = "null"
+"""The label of an answer from which none could be read."""
+_AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
+_COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
+_ALSO = re.compile(
+    r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்|அல்லது)(?!\w))?\W*",
+    re.IGNORECASE,
+)
+_NEAR = 400
+_MOST_TAGS = 50
+MOST_CHARACTERS = 50_000
+
+
+def behind_tag(tag: str, text: str) -> str:
+    """What follows the last answer tag, its colon of any width, all lines of it; the whole text where it has no tag."""
+    core = tag.strip().rstrip(":： ")
+    if not core:
+        return text.strip()
+    colon = r"\s?[*_`]{0,3}\s?[:：]" if tag.strip()[-1] in ":：" else ""
+    places = [match.end() for match in re.finditer(re.escape(core) + colon, text, re.IGNORECASE)]
+    rests = (
+        text[place : place + MOST_CHARACTERS].strip().strip("*`").strip()
+        for place in reversed(places[-_MOST_TAGS:])
+    )
+    return next((rest for rest in rests if rest), "" if places else text.strip())
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    labels, tag = options["labels"], options["tag"]
+    good = isinstance(labels, list | tuple) and all(isinstance(one, str) and one for one in labels)
+    if not good or len(set(labels)) != len(labels) or len(labels) < 2:
+        raise ConfigurationError(
+            f"The option 'labels' must be a list of at least two different texts, not {labels!r}."
+        )
+    if not isinstance(tag, str):
+        raise ConfigurationError(
+            f"The option 'tag' must be the text before an answer, such as 'Answer:', not {tag!r}."
+        )
+
+
+@checked(_check)
+def label(sample: Sample, answer: Answer, *, labels: Sequence[str], tag: str = "") -> Score:
+    """1.0 where the label that the answer gives is the target, else 0.0.
+
+    labels: those that an answer can have. tag: the text before the answer that the prompt asks for; without it any claim is read.
+    label: that of the answer, "null" where none, or no single one, can be read, which is wrong. parts: "gold" and "predicted", places in
+    labels (-1 for none), which metrics over classes read, and "read", 1 where there is a label. Raises ScoringError where the target is no label.
+    """
+    language = language_of(sample) or "en"
+    return score_label(sample, answer.text, labels, tag, (), language)
+
+
+def score_label(
+    sample: Sample, text: str, labels: Sequence[str], tag: str, choices: Sequence[str], language: str
+) -> Score:
+    """As `label`; choices: the texts of the labels' options, which an answer may give too."""
+    if sample.target not in labels:
+        raise ScoringError(
+            f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no label of the task."
+        )
+    gold = list(labels).index(sample.target)
+    place, how = last_label(tag, labels, text, choices, language, sample.input)
+    right = float(place == gold)
+    said = labels[place] if place != NOT_EXTRACTED else NULL
+    parts = {"gold": float(gold), "predicted": float(place), "read": float(place != NOT_EXTRACTED)}
+    return Score(right, said, how, parts)
+
+
+def last_label(
+    tag: str,
+    labels: Sequence[str],
+    text: str,
+    choices: Sequence[str] = (),
+    language: str = "en",
+    question: str = "",
+) -> tuple[int, str]:
+    """The place of the label that a response gives as its answer, and how it was found; NOT_EXTRACTED where it surely gives no single one.
+
+    The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the label or the text of its option.
+    """
+    tail = behind_tag(tag, text)
+    head = unicodedata.normalize("NFKC", tail[:_NEAR])
+    place, rest = _label_at(_COMMANDS.sub("", head), labels)
+    if place != NOT_EXTRACTED:
+        also, _ = _label_at(rest[_ALSO.match(rest).end() :] if _ALSO.match(rest) else rest, labels)  # type: ignore[union-attr]
+        if also in (NOT_EXTRACTED, place):
+            return place, "behind the answer tag" if tail != text.strip() else "the response"
+        return NOT_EXTRACTED, "several labels"
+    found, how = extract(text, tuple(choices or labels), language, question)
+    if not choices and how.startswith("the letter") and max(map(len, labels)) > 1:
+        return NOT_EXTRACTED, "a letter where words were asked for"
+    return found, how
+
+
+def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
+    """The label that a text begins with, marks aside, and what follows it."""
+    text = text.lstrip(_AROUND)
+    folded = text.casefold()
+    for label in sorted(labels, key=len, reverse=True):
+        own = unicodedata.normalize("NFKC", label).casefold()
+        behind = text[len(own) :]
+        if own and folded.startswith(own) and not _goes_on(own[-1], behind[:1]):
+            return list(labels).index(label), behind
+    return NOT_EXTRACTED, text
+
+
+def _goes_on(last: str, following: str) -> bool:
+    """Whether a word goes on behind a label."""
+    if not following or re.match(f"[{SPACELESS}]", last + following):
+        return unicodedata.category(following or " ")[0] == "M"
+    return following.isalnum() or unicodedata.category(following)[0] == "M"

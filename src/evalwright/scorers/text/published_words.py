@@ -1,0 +1,118 @@
+"""Words as multilingual ROUGE (XL-Sum, Hasan et al. 2021) and published F1 of Thai and Chinese find them.
+
+Not those of `segmentation.py`: Thai by PyThaiNLP, Chinese by jieba, Burmese by syllables, all other languages where letters, digits and signs
+meet. They need the extra `published-words` for Thai and Chinese.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+import warnings
+from importlib.util import find_spec
+
+from evalwright import bounded
+from evalwright.core.errors import MissingExtra
+
+LIBRARIES = {"th": "pythainlp", "zh": "jieba"}
+"""The libraries that find words by a dictionary, by language."""
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LONG = 20_000
+
+
+def require(language: str, what: str) -> None:
+    """Raise MissingExtra where the words of a language need a library that is not installed."""
+    if language in LIBRARIES and find_spec(LIBRARIES[language]) is None:
+        raise MissingExtra(f"{what} for the language '{language}'", "published-words", LIBRARIES[language])
+
+
+def segmented(text: str, language: str) -> list[str]:
+    """Words by PyThaiNLP's dictionary, or jieba's; in the process with limits where a text is long."""
+    if len(text) > _LONG:
+        found: list[str] = bounded.call(_segmented, text, language, seconds=10.0)
+        return found
+    return _segmented(text, language)
+
+
+def _segmented(text: str, language: str) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if language == "th":
+            from pythainlp import word_tokenize
+
+            return list(word_tokenize(text, engine="newmm"))
+        import jieba
+
+        jieba.setLogLevel("WARNING")
+        return list(jieba.cut(text))
+
+
+def answer_words(text: str, language: str) -> list[str]:
+    """The words of F1: lower case, without ASCII punctuation, Thai and Chinese by a dictionary."""
+    if language in LIBRARIES:
+        text = " ".join(segmented(text, language))
+    return text.lower().translate(_NO_PUNCTUATION).split()
+
+
+def rouge_words(text: str, language: str) -> list[str]:
+    """The words of multilingual ROUGE: lower case, without punctuation, Thai by its dictionary, Burmese by syllables, others split where
+    letters, digits and signs meet, Chinese characters alone.
+    """
+    kept = "".join(" " if _is_space(char) else char for char in text.lower().strip() if not _is_dropped(char))
+    plain = " ".join("".join(" " if _is_punctuation(char) else char for char in kept).split())
+    found = segmented(plain, "th") if language == "th" else _syllables(plain) if language == "my" else []
+    return [word for word in found if word] or _pieces(plain)
+
+
+def _is_space(char: str) -> bool:
+    return char in "\t\n\r" or unicodedata.category(char) == "Zs"
+
+
+def _is_dropped(char: str) -> bool:
+    return char == "\ufffd" or (unicodedata.category(char)[0] == "C" and char not in "\t\n\r")
+
+
+def _is_punctuation(char: str) -> bool:
+    return char in string.punctuation or unicodedata.category(char)[0] == "P"
+
+
+def _pieces(text: str) -> list[str]:
+    """Runs of letters and of digits, with their marks; every sign and every Chinese character alone."""
+    out: list[str] = []
+    last = ""
+    for char in text:
+        kind = "H" if _HAN.match(char) else unicodedata.category(char)[0]
+        if kind == "M" and last:
+            out[-1] += char
+            continue
+        if kind in "LNM" and kind == last:
+            out[-1] += char
+        elif kind != "Z":
+            out.append(char)
+        last = "" if kind == "Z" else kind
+    return out
+
+
+_HAN = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+_ASAT, _DOT, _STACKED = "\u103a", "\u1037", "\u1039"
+_DEPENDENT = frozenset(
+    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
+)
+
+
+def _syllables(text: str) -> list[str]:
+    """Burmese syllables (Ding et al. 2018): a letter with its dependent signs, with a killed consonant behind it, stacks as one."""
+    units: list[str] = []
+    for char in "".join(text.replace(_DOT + _ASAT, _ASAT + _DOT).split()):
+        if units and char in _DEPENDENT:
+            units[-1] += char
+        else:
+            units.append(char)
+    for place in range(1, len(units)):
+        if _ASAT in units[place] and len(units[place]) < 4:
+            units[place - 1] += units[place]
+            units[place] = ""
+    return " ".join(unit for unit in units if unit).replace(f" {_STACKED} ", _STACKED).split()

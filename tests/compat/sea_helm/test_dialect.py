@@ -1,0 +1,289 @@
+"""Tasks of a folder as Tasks: asked in one turn, several, two phases, by likelihood; what is recorded; what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
+from evalwright import evaluate
+from evalwright.cli import main
+from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
+from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.rows import load_rows, local_file
+from evalwright.compat.sea_helm.sets import Chosen
+from evalwright.compat.sea_helm.task import SeaTask
+from evalwright.core.errors import ConfigurationError, DatasetError, RequestFailed, TaskError, UnknownName
+from evalwright.core.requests import Generate, LogLikelihood, Request
+from evalwright.core.responses import Response, Usage
+from evalwright.core.samples import Answer
+from evalwright.core.tasks import Task
+from evalwright.models.scripted import ScriptedModel
+from evalwright.tasks.dialects import dialect
+from evalwright.tasks.loading import load_tasks
+
+
+def _loaded(root: Path, name: str, **settings: Any) -> list[Task]:
+    return load_tasks(f"sea-helm:{name}", dialect={"task_root": str(root), **settings}, chat=True)
+
+
+def _asked(
+    task: Task, replies: Sequence[Response], index: int = 0, draw: int = 0
+) -> tuple[Answer, list[Request]]:
+    """The answer to a sample with these replies, and what was asked."""
+    requests: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        requests.append(request)
+        return replies[min(len(requests), len(replies)) - 1]
+
+    return asyncio.run(task.strategy(task.samples[index], ask, draw)), requests
+
+
+def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    run = [
+        "run",
+        "sea-helm:both",
+        "--task-root",
+        root,
+        "--model",
+        "demo/small",
+        "--format",
+        "text",
+        "--name",
+        "one",
+    ]
+    assert main([*run, "-D", "skip_tasks=nothing", "-D", "generation.temperature=0", "--limit", "3"]) == 0
+    data = json.loads((own_folder / "runs" / "one" / "run.json").read_text())
+    assert [task["name"] for task in data["tasks"]] == [
+        "sea-helm:colours/id", "sea-helm:qa-mc/id", "sea-helm:qa-mc/tl", "sea-helm:colours/tl",
+    ]  # fmt: skip
+    definition = data["tasks"][1]["definition"]
+    assert definition["config"]["languages"].keys() == {"id"}
+    assert (definition["competency"], definition["aggregation_group"]) == ("nlu", "reading")
+    assert {group["label"] for group in data["groups"]} >= {
+        "id nlu",
+        "tl nlu",
+        "id",
+        "tl",
+        "SEA",
+        "all languages",
+    }
+    line = json.loads((own_folder / "runs" / "one" / "samples.jsonl").read_text().splitlines()[0])
+    assert line["metadata"]["row"]["prompts"] == [{"question": f"What is {line['metadata']['index']}?"}]
+    assert main(["score", "one", "--name", "again"]) == 0
+    again = json.loads((own_folder / "runs" / "again" / "run.json").read_text())
+    assert [one["metrics"][0]["value"] for one in again["tasks"]] == [
+        one["metrics"][0]["value"] for one in data["tasks"]
+    ]
+    write(Path(root) / "seahelm_tasks" / "colours" / "id.jsonl", rows(3))
+    assert main(["score", "one", "--name", "third"]) == 2
+    assert "are no longer those of the run" in capsys.readouterr().err
+
+
+def test_tasks_are_listed_and_shown(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    assert main(["tasks", "list", "--dialect", "sea-helm", "--task-root", root]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "sea-helm:colours/tl  task in a language" in said
+    assert "sea-helm:holes  set" in said
+    (own_folder / "other").mkdir()
+    assert dialect("sea-helm").names([own_folder / "other"]) == ()
+    assert main(["tasks", "show", "sea-helm:colours/tl", "--task-root", root]) == 0
+    assert "colours (tl), nlu (corrected)" in capsys.readouterr().out
+    assert main(["tasks", "preview", "sea-helm:colours/tl", "--task-root", root, "--num-fewshot", "1"]) == 0
+    assert "Sagot: A" in capsys.readouterr().out
+    assert main(["tasks", "show", "sea-helm:colours", "--task-root", root, "-D", "base_modle=true"]) == 2
+    assert "Did you mean 'base_model'" in capsys.readouterr().err
+
+
+def test_the_model_samples_by_itself_with_the_seeds_of_the_runs(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    task = _loaded(root, "colours/id", runs=8, reasoning=True)[0]
+    assert task.draws == 8
+    answer, (asked,) = _asked(task, [Response(text="Jawaban: A")], draw=3)
+    assert isinstance(asked, Generate)
+    # A remote model is sent seed + draw.
+    assert (asked.temperature, asked.max_tokens, (asked.seed or 0) + asked.draw) == (None, 508, SEEDS[3])
+    assert answer.text == "Jawaban: A"
+    assert task.strategy.needs == {"generate", "chat"}
+    twin = _loaded(root, "colours-logprobs/id", runs=8)[0]
+    assert twin.draws == 1
+    assert _loaded(root, "colours-logprobs/id", runs=8, reasoning=True)[0].draws == 8
+    own = _loaded(root, "colours/id", seed=5, generation={"temperature": 0.5, "max_tokens": 3})[0]
+    (asked,) = _asked(own, [Response(text="x")])[1]
+    assert isinstance(asked, Generate)
+    assert (asked.seed, asked.temperature, asked.max_tokens) == (5, 0.5, 3)
+
+
+def test_a_base_model_goes_on_from_the_answer_tag(tmp_path: Path) -> None:
+    task = _loaded(small_tree(tmp_path), "colours/id", base_model=True)[0]
+    first = Response(text="I think. ", finish_reason="stop", usage=Usage(output_tokens=3))
+    answer, asked = _asked(task, [first, Response(text=" B")])
+    phases = [one for one in asked if isinstance(one, Generate)]
+    assert phases[0].stop == ("Jawaban:",)
+    assert phases[0].prompt == (
+        "Pick one (id). Write Jawaban: and {a letter}.\n\nQuestion: What is 10?\n\nJawaban: A\n\nQuestion: What is 0?\n\n"
+    )
+    assert phases[1].prompt == f"{phases[0].prompt}I think. Jawaban:"
+    assert (phases[1].stop, phases[1].max_tokens) == (("\n\n",), 5)
+    assert answer.text.strip() == "B"
+    assert task.strategy.needs == {"generate"}
+
+
+def test_a_twin_scores_every_label_behind_the_tag_or_as_published_the_right_one(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    replies = [Response(text="So "), Response(log_likelihood=-2.0), Response(log_likelihood=-0.5)]
+    for scoring, labels in (("corrected", ("A", "B")), ("published", ("A",))):
+        task = _loaded(root, "colours-logprobs/id", scoring=scoring)[0]
+        sample = task.samples[0]
+        assert (sample.choices, sample.gold) == (labels, (0,))
+        answer, asked = _asked(task, replies)
+        scored = [one for one in asked if isinstance(one, LogLikelihood)]
+        assert [one.continuation for one in scored] == [f" {label}" for label in labels]
+        assert not isinstance(scored[0].context, str)
+        assert scored[0].context[-1].content == "So Jawaban:"
+        assert answer.log_likelihoods == (-2.0, -0.5)[: len(labels)]
+    assert task.strategy.needs == {"generate", "chat", "log-likelihood"}
+
+
+def test_replies_are_fed_back_turn_by_turn(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    two = [{**row, "prompts": [*row["prompts"], {"question": "Why?"}]} for row in rows(2)]
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", two)
+    answer, asked = _asked(
+        _loaded(root, "colours/id")[0], [Response(text="<think>x</think>One"), Response(text="Two")]
+    )
+    assert len(answer.responses) == 2
+    last = asked[1]
+    assert isinstance(last, Generate)
+    assert not isinstance(last.prompt, str)
+    assert [(one.role, one.text) for one in last.prompt][1] == ("assistant", "One")
+    assert last.prompt[2].text.endswith("Question: Why?")
+    assert answer.text == "Two"
+    _, asked = _asked(_loaded(root, "colours/id")[0], [Response(text="", finish_reason="length")])
+    assert len(asked) == 1
+
+
+def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_zero(own_folder: Path) -> None:
+    root = small_tree(own_folder / "tree")
+    nulls = {"colours": {"fewshot_num_examples": {"base": None}}}
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", nulls)
+    task = _loaded(root, "colours/id", base_model=True, scoring="published")[0]
+    with pytest.raises(RequestFailed, match=r"TypeError\. The published number is 0"):
+        _asked(task, [Response(text="x")])
+    run = evaluate(task, ScriptedModel("A"))[0]
+    assert run.n_failed == 4
+    assert run.data["tasks"][0]["metrics"][0]["value"] == 0.0
+    corrected = _loaded(root, "colours/id", base_model=True)[0]
+    assert corrected.definition["num_fewshot"] == 0
+    _asked(corrected, [Response(text="x")])
+
+
+def test_translations_share_a_cluster_and_ids_are_unique(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    write(
+        root / "seahelm_tasks" / "qa-mc" / "tl.jsonl", [{**row, "id": f"{row['id']}_TL"} for row in rows(3)]
+    )
+    write(root / "seahelm_tasks" / "qa-mc" / "id.jsonl", [{**row, "id": None} for row in rows(2)])
+    one, other = _loaded(root, "qa-mc")
+    assert [sample.id for sample in one.samples] == ["#0", "#1"]
+    assert [sample.cluster for sample in other.samples] == ["qa-mc:item0", "qa-mc:item1", "qa-mc:item2"]
+    assert _loaded(root, "colours/id")[0].samples[0].cluster == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"trust": ["x"]}, "--trust has no effect"),
+        ({"runs": 0}, "`runs` is a whole number from 1 on"),
+        ({"base_model": "yes"}, "`base_model` is true or false"),
+        ({"scoring": "best"}, "Known|Did you mean|scoring"),
+        ({"generation": {"temprature": 1}}, "Did you mean 'temperature'"),
+        ({"generation": 3}, "is a mapping"),
+    ],
+)
+def test_settings_are_checked(settings: Mapping[str, Any], said: str) -> None:
+    with pytest.raises((ConfigurationError, UnknownName), match=said):
+        options_of({"task_root": "x", **settings})
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("../outside.jsonl", "outside of its folder"),
+        ("{tmp}/outside.jsonl", "outside of its folder"),
+        ("seahelm_tasks/link.jsonl", "outside of its folder"),
+        ("seahelm_tasks/.hidden.jsonl", "or hidden"),
+        ("https://example.org/rows.jsonl", "addresses are not opened"),
+        ("seahelm_tasks/pipe.jsonl", "or is no file"),
+        ("seahelm_tasks", "or is no file"),
+        ("nowhere.jsonl", "does not exist"),
+        (None, "names no data"),
+    ],
+)
+def test_rows_come_out_of_the_folder_alone(tmp_path: Path, file: str | None, said: str) -> None:
+    import os
+
+    root = small_tree(tmp_path / "tree").resolve()
+    write(tmp_path / "outside.jsonl", rows(2))
+    write(root / "seahelm_tasks" / ".hidden.jsonl", rows(2))
+    (root / "seahelm_tasks" / "link.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    os.mkfifo(root / "seahelm_tasks" / "pipe.jsonl")
+    here: dict[str, Any] = {"filepath": file and file.replace("{tmp}", str(tmp_path)), "prompt_template": {}}
+    with pytest.raises((TaskError, DatasetError), match=said):
+        load_rows(SeaTask("x", "id", {"languages": {"id": here}}, root))
+
+
+@pytest.mark.parametrize(
+    "line", ['{"prompts": 3}', '{"prompts": []}', '{"prompts": ["x"]}', "[1", "\x00", '{"id": 1}']
+)
+def test_broken_rows_are_named(tmp_path: Path, line: str) -> None:
+    root = small_tree(tmp_path)
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", f"{json.dumps(rows(1)[0])}\n{line}\n")
+    with pytest.raises(DatasetError, match=r"[Rr]ow 2"):
+        list(_loaded(root, "colours/id")[0].samples)
+
+
+def test_a_placeholder_that_only_other_rows_have_is_null_and_a_list_of_rows_is_read(tmp_path: Path) -> None:
+    root = small_tree(tmp_path).resolve()
+    task = SeaTask("colours", "id", read_tree(root).tasks["colours"], root)
+    file = root / "seahelm_tasks" / "colours" / "id.jsonl"
+    write(file, [{"prompts": [{"question": "x"}]}, {"prompts": [{"question": "y", "hint": "z"}]}])
+    assert load_rows(task)[0]["prompts"] == [{"question": "x", "hint": None}]
+    file.write_text(json.dumps(rows(2)))
+    assert [row["id"] for row in load_rows(task)] == ["item0", "item1"]
+    assert local_file(task, "seahelm_tasks/colours/id.jsonl") != file
+
+
+def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    own = entry("new", {"id": spoken("colours", "id")}, dataloader_file="mine.py", dataloader_class="Mine")
+    other = entry("odd", {"id": spoken("colours", "id")}, metric_class="Mine")
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"new": own, "odd": other})
+    with pytest.raises(TaskError, match=r"the class Mine of 'mine\.py', which is not known here"):
+        _loaded(root, "new")
+    with pytest.raises(UnknownName, match=r"Unknown metric class .*Mine"):
+        _loaded(root, "odd")
+
+
+def test_a_twin_without_a_loader_has_its_siblings_and_fails_as_published(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    own = {
+        "dataloader_file": "src/dataloaders/seahelm_local_dataloader.py",
+        "dataloader_class": "SeaHelmLocalDataloader",
+    }
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"colours": own})
+    tree = read_tree(root)
+    for scoring in ("corrected", "published"):
+        options = options_of({"task_root": str(root), "scoring": scoring})
+        made = compiled(tree, "colours-logprobs", "id", options, Chosen([]))
+        assert ("FileNotFoundError" in made.definition["fails"]) == (scoring == "published")
