@@ -72,6 +72,15 @@ def test_what_raised_and_what_had_no_reply_has_failed() -> None:
     assert again.task(SHAPES).metrics[0].estimate.low < again.task(SHAPES).metrics[0].estimate.value
 
 
+def test_a_task_of_which_nothing_came_has_failed() -> None:
+    write_results(Path("out"), "acme/tiny", ["AABBAB"], raised=[0])
+    next(Path("out").rglob("*_shapes_id_turn1_batch_response.jsonl")).unlink()
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
+    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_failed) == (1, 1)
+    ((run,), _) = import_sea_helm(Path("out"), Path("known"), task_root=write_tree(Path("tree")))
+    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_failed) == (6, 6)
+
+
 def test_models_of_two_organisations_are_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:
     for owner, said in (("acme", "AABBAB"), ("other", "BBAABA")):
         write_results(Path("out") / owner, f"{owner}/tiny", [said])
@@ -82,7 +91,21 @@ def test_models_of_two_organisations_are_kept_apart(capsys: pytest.CaptureFixtur
         "other/tiny": 0,
     }
     assert main(["leaderboard", *map(str, Path("runs").iterdir())]) == 0
-    assert main(["compare", *map(str, sorted(Path("runs").iterdir()))]) == 0
+    capsys.readouterr()
+    assert (
+        main(
+            [
+                "compare",
+                *map(str, sorted(Path("runs").iterdir())),
+                "--metric",
+                "mean_individual_score",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    (first, *_) = json.loads(capsys.readouterr().out)["tasks"]
+    assert first["paired"]["difference"] == 1
     # In one folder their files have the same names.
     write_results(Path("mixed"), "acme/tiny", ["AABBAB"])
     config = next(Path("mixed").rglob("*.yaml"))
@@ -188,11 +211,11 @@ def test_check_says_what_is_not_whole(capsys: pytest.CaptureFixture[str]) -> Non
     next(folder.glob("run_3/results/*.json")).write_text("{")
     assert main(["runs", "check", "out", "--json"]) == 1
     found = {one["run"]: "; ".join(one["problems"]) for one in json.loads(capsys.readouterr().out)["runs"]}
-    assert found["tiny/run_0"] == "its code raised, scored 0: shapes/id"
-    assert found["tiny/run_1"] == "samples missing: colours/id (2 of 6); tasks missing: colours/tl"
-    assert found["tiny/run_2"] == "failures: colours/id (1 of 6), colours/tl (1 of 6)"
-    assert found["tiny/run_3"].startswith("damaged: ")
-    assert found["tiny/run_4"] == ""
+    assert found["acme/tiny/run_0"] == "its code raised, scored 0: shapes/id"
+    assert found["acme/tiny/run_1"] == "samples missing: colours/id (2 of 6); tasks missing: colours/tl"
+    assert found["acme/tiny/run_2"] == "failures: colours/id (1 of 6), colours/tl (1 of 6)"
+    assert found["acme/tiny/run_3"].startswith("damaged: ")
+    assert found["acme/tiny/run_4"] == ""
     config = root / "seahelm_tasks/colours/config.yaml"
     config.write_text(config.read_text().replace("1.1", "1.2"))
     assert main(["runs", "check", str(folder / "run_4"), "--task-root", str(root)]) == 1

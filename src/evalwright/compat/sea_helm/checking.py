@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.analysis.run_checks import Checked, listed
 from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
-from evalwright.compat.sea_helm.files import NumberedRun, find_runs
+from evalwright.compat.sea_helm.files import NumberedRun, find_runs, mapping, there
 from evalwright.core.errors import RunError
 
 
@@ -16,11 +16,11 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
     """Each numbered run in a folder. settings: `task_root`, SEA-HELM's folder of today, for what is stale. Raises UsageError."""
     roots = [Path(one) for one in settings.get("task_root") or ()]
     tree = read_tree(root_of(roots)) if roots else None
-    return [_checked(run, several, tree) for several in find_runs(path) for run in several]
+    return [_checked(run, several, tree, path) for several in find_runs(path) for run in several]
 
 
-def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None) -> Checked:
-    name = f"{run.folder.parent.name}/{run.folder.name}"
+def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
+    name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
     try:
         return _whole(run, several, tree, name)
     except RunError as error:
@@ -50,7 +50,7 @@ def _problem(
     task, language = pair
     if "error" in run.numbers(*pair):
         return "its code raised, scored 0", ""
-    if not run.file(*pair).is_file():
+    if not there(run.file(*pair)):
         return "tasks missing", ""
     rows = run.rows(*pair)
     most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
@@ -59,12 +59,12 @@ def _problem(
     without = sum("individual_scores" not in row for row in rows)
     if without or not rows:
         return "not scored", f" ({without:,} of {len(rows):,})"
-    if errors := sum(any(row.get("errors") or ()) for row in rows):
+    if errors := sum(any(one) for row in rows if isinstance(one := row.get("errors"), list)):
         return "failures", f" ({errors:,} of {len(rows):,})"
     if tree is None:
         return "", ""
     now = tree.tasks.get(task)
     if now is None or language not in tree.languages(task):
         return "not of today", " (no such task)"
-    then, today = ((one.get("metadata") or {}).get("version") for one in (run.config["tasks"][task], now))
+    then, today = (mapping(one.get("metadata")).get("version") for one in (run.config["tasks"][task], now))
     return ("not of today", f" (version {then}, now {today})") if str(then) != str(today) else ("", "")

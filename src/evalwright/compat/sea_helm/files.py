@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import nothing_at, parsed, read_rows
+from evalwright.compat.recording import nothing_at, number, parsed, read_rows
 from evalwright.core.errors import RunError, TaskError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -49,7 +49,7 @@ class NumberedRun:
         found = [self._config(path) for path in self.configs]
         if not found:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
-        names = sorted({str((one.get("run_args") or {}).get("model_name")) for one in found})
+        names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
         if len(names) > 1:
             raise RunError(
                 f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the same "
@@ -81,8 +81,7 @@ class NumberedRun:
     @property
     def arguments(self) -> Mapping[str, Any]:
         """`run_args`: what the command line said."""
-        found = self.config.get("run_args")
-        return found if isinstance(found, Mapping) else {}
+        return mapping(self.config.get("run_args"))
 
     @property
     def model(self) -> str:
@@ -96,7 +95,8 @@ class NumberedRun:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Each task and language that this run should have."""
-        skipped = self.arguments.get("skip_task") or ()
+        skipped = self.arguments.get("skip_task")
+        skipped = skipped if isinstance(skipped, list) else ()
         for name, task in self.config["tasks"].items():
             most = task.get("max_n_runs")
             if name not in skipped and not (isinstance(most, int) and self.number >= most):
@@ -111,17 +111,16 @@ class NumberedRun:
                 if not isinstance(data, dict):
                     raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
                 self._read[path] = data
-            here: Any = self._read[path]
+            here = self._read[path]
             for key in (language, self.config["tasks"][name]["competency"], name):
-                here = here.get(key) if isinstance(here, Mapping) else None
-            found = here if isinstance(here, Mapping) else found
+                here = mapping(here.get(key))
+            found = here or found
         return found
 
     def total(self) -> float | None:
         """The number over everything of its last results."""
         last = parsed(_bytes(self.results[-1]), str(self.results[-1])) if self.results else {}
-        found = last.get("total") if isinstance(last, dict) else None
-        return float(found) if isinstance(found, int | float) else None
+        return number(mapping(last).get("total"))
 
     def file(self, name: str, language: str, ending: str = "") -> Path:
         """A task's file of samples; ending: "turn1_batch_response" for the replies alone."""
@@ -133,19 +132,19 @@ class NumberedRun:
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
         paths = [self.file(name, language), self.file(name, language, "turn1_batch_response")]
-        return next((_bytes(path).count(b"\n") for path in paths if path.is_file()), 0)
+        return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
         path = self.file(name, language)
-        if path.is_file():
+        if there(path):
             return [
                 {key: value for key, value in row.items() if key not in _UNUSED}
                 for _, _, row in read_rows(path)
             ]
         found: list[dict[str, Any]] = []
         turn = 1
-        while (path := self.file(name, language, f"turn{turn}_batch_response")).is_file():
+        while there(path := self.file(name, language, f"turn{turn}_batch_response")):
             for place, (_, _, row) in enumerate(read_rows(path)):
                 if place == len(found):
                     found.append({})
@@ -158,14 +157,27 @@ class NumberedRun:
     def files(self) -> list[Path]:
         """All that was read of it."""
         own = [self.file(*pair) for pair in self.pairs()]
-        return [*self.configs, *self.results, *(path for path in own if path.is_file())]
+        return [*self.configs, *self.results, *filter(there, own)]
 
 
 def check_names(where: Path, *names: Any) -> None:
     """Raise RunError for a name that is none of a file. where: what names it."""
     for name in names:
-        if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name:
+        if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name or Path(name).name != name:
             raise RunError(f"{where} names '{printable(str(name))}', which is no name of a file.")
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """What should be a mapping; an empty one where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def there(path: Path) -> bool:
+    """Whether there is such a file; a name that is too long is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:

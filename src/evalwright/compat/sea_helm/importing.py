@@ -28,7 +28,7 @@ from evalwright.compat.recording import (
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
 from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
 from evalwright.compat.sea_helm.conversations import shots_of
-from evalwright.compat.sea_helm.files import NumberedRun, data_of, find_runs
+from evalwright.compat.sea_helm.files import NumberedRun, data_of, find_runs, mapping
 from evalwright.compat.sea_helm.published import SCORER
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX
@@ -86,23 +86,26 @@ def _import(
 ) -> Run:
     files = [file for run in several for file in run.files]
     first, model = several[0], several[0].model
-    identity = fingerprint_of(
-        {
-            "imported": digest_of(files),
-            "names": [file.name for file in files],
-            "scoring": scoring,
-            "tree": bool(tree),
-        }
-    )
+    made_from = [digest_of(files), [file.name for file in files], scoring, bool(tree)]
+    identity = fingerprint_of({"imported": made_from})
     corrected = [scoring] if scoring == "corrected" else []
     folder = run_folder(out, name, model, [first.stamp[:16], *corrected], taken, alone=alone)
     check_free(folder, identity)
-    pairs = dict.fromkeys(pair for run in several for pair in run.pairs())
-    tasks = [_Task(several, *pair, scoring, tree) for pair in pairs]
-    asked = [task for task in tasks if any(task.rows)]
-    if not asked:
-        raise RunError(f"'{first.folder}' has no samples of a task: nothing in inferences/.")
-    missing = [task.facts() for task in tasks if not any(task.rows)]
+    asked: list[_Task] = []
+    missing: list[dict[str, Any]] = []
+
+    def records() -> Iterator[SampleRecord]:
+        # A task at a time: eight runs of everything do not fit in memory.
+        for pair in dict.fromkeys(pair for run in several for pair in run.pairs()):
+            task = _Task(several, *pair, scoring, tree)
+            if not task.samples:
+                missing.append(task.facts())
+                continue
+            asked.append(task)
+            yield from task.records()
+            task.forget()
+        if not asked:
+            raise RunError(f"'{first.folder}' has no samples of a task: nothing in inferences/.")
 
     def finished() -> dict[str, Any]:
         made = [task.as_dict(missing) for task in asked]
@@ -116,7 +119,7 @@ def _import(
             "format": DIALECT, "scoring": scoring, "model_name": model, "runs": [run.number for run in several], "notes": notes,
             "published": {task.name: task.recorded for task in asked},
             "totals": {f"run_{run.number}": total for run in several if (total := run.total()) is not None},
-            "git": sorted({str((run.config.get("run_env") or {}).get("seahelm_git_hash")) for run in several}),
+            "git": sorted({str(mapping(run.config.get("run_env")).get("seahelm_git_hash")) for run in several}),
         }  # fmt: skip
         record = run_record(
             folder,
@@ -134,7 +137,7 @@ def _import(
         )
         return {**record, **({"groups": groups} if groups else {})}
 
-    return write_run(folder, (record for task in asked for record in task.records()), finished)
+    return write_run(folder, records(), finished)
 
 
 @dataclass
@@ -159,9 +162,15 @@ class _Task:
         self.runs = there
         self.rows = [run.rows(self.task, self.language) for run in there]
         self.numbers = [run.numbers(self.task, self.language) for run in there]
+        self.errors = 0
         self.samples, self.source = self._samples()
         self.scorer, self.specs = self._rules()
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
+
+    def forget(self) -> None:
+        """Drop the rows, which have been written."""
+        self.content_hash = self.source.content_hash
+        del self.rows, self.samples, self.source
 
     @property
     def recorded(self) -> list[float | None]:
@@ -175,30 +184,40 @@ class _Task:
 
     def _samples(self) -> tuple[list[Sample], Samples]:
         longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
-        source = Samples(self.sea, 0, "")
-        source.rows = rows = [data_of(row) for row in longest]
+        own = Samples(self.sea, 0, "")
+        own.rows = rows = [data_of(row) for row in longest]
         for here in self.rows:
             if any(_id(data_of(row)) not in ("", _id(rows[place])) for place, row in enumerate(here)):
-                raise RunError(
-                    f"The runs of '{self.several[0].folder.parent}' have other rows of the task '{self.name}'."
-                )
-        if (
-            self.tree is not None
-            and self.task in self.tree.tasks
-            and self.language in self.tree.languages(self.task)
-        ):
-            shots = shots_of(self.sea, None, self.tree.constants) or 0
-            today = Samples(self.sea, shots, "")
-            try:
-                if all(not row or _same(row, today.rows[place]) for place, row in enumerate(rows)):
-                    source = today
-                else:
-                    self.notes.append(
-                        f"{self.name}: the rows of --task-root are others, so those of the files are kept"
-                    )
-            except _BROKEN as error:
-                self.notes.append(f"{self.name}: its rows cannot be read in --task-root ({error})")
-        return [_sample(source, place, self.rows) for place in range(len(longest))], source
+                raise RunError(f"'{self.runs[0].folder.parent}': its runs have other rows of '{self.name}'.")
+        raised = any("error" in one for one in self.numbers)
+        if not rows and not raised:
+            return [], own
+        today = self._today(rows)
+        if rows:
+            source = today or own
+            return [_sample(source, place, self.rows) for place in range(len(rows))], source
+        # Nothing was answered, so without SEA-HELM's folder one failure stands for all rows.
+        count = len(today) if today else 0
+        limit = self.runs[0].arguments.get("limit")
+        count = min(count, limit) if isinstance(limit, int) else count
+        return [today[place] for place in range(count)] if today else [Sample("all rows")], today or own
+
+    def _today(self, rows: Sequence[Row]) -> Samples | None:
+        """The rows of SEA-HELM's folder, where they are those of the files."""
+        if self.tree is None:
+            return None
+        try:
+            if self.language not in self.tree.languages(self.task):
+                raise KeyError(self.language)
+            today = Samples(self.sea, self._shots(), "")
+            if all(not row or _same(row, today.rows[place]) for place, row in enumerate(rows)):
+                return today
+            self.notes.append(
+                f"{self.name}: the rows of --task-root are others, so those of the files are kept"
+            )
+        except _BROKEN as error:
+            self.notes.append(f"{self.name}: its rows cannot be read in --task-root ({error})")
+        return None
 
     def _rules(self) -> tuple[Scorer, list[MetricSpec]]:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
@@ -213,36 +232,26 @@ class _Task:
                 self.notes.append(f"{self.name}: its scores are those recorded ({error})")
             return kept, [MetricSpec(self.sea.metric, "mean", SCORER)]
         labels = dict.fromkeys([self.sea.metric, *(label for one in self.numbers for label in _flat(one))])
-        return kept, [
+        specs = [
             MetricSpec(
-                label,
-                "mean",
-                SCORER,
-                {},
-                label.endswith("null_count"),
-                partial(self._estimate, label),
+                label, "mean", SCORER, {}, label.endswith("null_count"), partial(self._estimate, label)
             )
             for label in labels
         ]
+        # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
+        return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
 
     def _estimate(self, label: str, column: Any) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
         raised = [one["error"] for one in self.numbers if "error" in one]
-        found = [
-            value
-            for one in self.numbers
-            if "error" not in one and (value := _flat(one).get(label)) is not None
-        ]
-        n, lost = len(column.values), column.n_failed
-        if not found and raised and label == self.sea.metric:
-            return Estimate(
-                0.0, math.nan, math.nan, 0.95, 0, n + lost, None, None, f"failed, published as 0: {raised[0]}"
-            )
-        value, method = (
-            (sum(found) / len(found), "no interval (as published)")
-            if found
-            else (math.nan, "no number: SEA-HELM has none here")
-        )
+        worked = [_flat(one) for one in self.numbers if "error" not in one]
+        found = [one[label] for one in worked if label in one]
+        n, lost, value = len(column.values), column.n_failed, math.nan
+        method = "no number: SEA-HELM has none here"
+        if found:
+            value, method = sum(found) / len(found), "no interval (as published)"
+        elif raised and label == self.sea.metric:
+            n, lost, value, method = 0, n + lost, 0.0, f"failed, published as 0: {raised[0]}"
         return Estimate(value, math.nan, math.nan, 0.95, n, lost, None, None, method)
 
     def records(self) -> Iterator[SampleRecord]:
@@ -265,6 +274,7 @@ class _Task:
     ) -> SampleRecord:
         answer = _answer(row)
         if isinstance(answer, Failure):
+            self.errors += 1
             return SampleRecord(self.name, place, draw, sample, None, {}, answer)
         score: Any
         try:
@@ -288,34 +298,35 @@ class _Task:
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
         config, args = self.sea.config, self.runs[0].arguments
-        version = str((config.get("metadata") or {}).get("version", "1"))
+        version = str(mapping(config.get("metadata")).get("version", "1"))
         raised = [run.number for run, one in zip(self.runs, self.numbers, strict=True) if "error" in one]
         if raised:
             self.notes.append(
                 f"{self.name}: SEA-HELM's code raised in run {', '.join(map(str, raised))}: failed, published as 0"
             )
-        errors = sum(isinstance(_answer(row), Failure) for rows in self.rows for row in rows)
-        if errors:
-            self.notes.append(f"{self.name}: {errors} without a reply: failed, published as empty answers")
+        if self.errors:
+            self.notes.append(
+                f"{self.name}: {self.errors} without a reply: failed, published as empty answers"
+            )
         result = self.tally.result(self.name, version, self.specs)
         definition = {
             **self.facts(), "left_out": list(missing), "set": "", "scoring": self.scoring, "base_model": self.sea.base,
-            "reasoning": bool(args.get("is_reasoning_model")), "num_fewshot": self._shots(), "runs": len(self.rows),
+            "reasoning": bool(args.get("is_reasoning_model")), "num_fewshot": self._shots(), "runs": len(self.runs),
             "seeds": [run.config.get("seed") for run in self.runs], "generation": {}, "max_tokens": self.sea.here.get("max_tokens"),
-            "tokenizer": "", "config": config, "fails": "", "rows": len(self.samples),
+            "tokenizer": "", "config": config, "fails": "",
         }  # fmt: skip
         made = task_record(
             result,
             DIALECT,
             description=f"{config.get('name', self.task)} ({self.language}), {config['competency']}; imported from SEA-HELM",
             definition=definition,
-            content_hash=self.source.content_hash,
+            content_hash=self.content_hash,
             scorers=[(self.scorer.name, self.scorer.kind, self.scorer.options)],
             metrics=self.specs,
             slice_keys=slices_of(self.sea),
             metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.language},
         )
-        return {**made, "draws": len(self.rows)}
+        return {**made, "draws": len(self.runs)}
 
     def _shots(self) -> int:
         return shots_of(self.sea, None, self.tree.constants if self.tree else {}) or 0
