@@ -142,6 +142,14 @@ def test_an_export_is_imported_with_the_same_scores(capsys: pytest.CaptureFixtur
         export_sea_helm([_at(run, "2020-01-01T00:00:00")], Path("exp"))
 
 
+def test_a_broken_record_is_not_exported() -> None:
+    write_results(Path("out"), "acme/tiny", ["AABBAB"])
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
+    broken = {**run.data["tasks"][0], "definition": {"dialect": "sea-helm", "task": "../x", "language": "id"}}
+    with pytest.raises(RunError, match="is broken"):
+        export_sea_helm([type(run)(run.folder, {**run.data, "tasks": [broken]})], Path("exp"))
+
+
 def _at(run: Any, started: str) -> Any:
     return type(run)(run.folder, {**run.data, "started": started})
 

@@ -25,6 +25,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.requests import Prompt
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
+from evalwright.evaluation.derived import as_recorded
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
@@ -41,25 +42,23 @@ def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[st
     names: dict[Path, str] = {}
     numbers: dict[Path, int] = {}
     for run in runs:
-        own = [task for task in run.data["tasks"] if task["definition"].get("dialect") == DIALECT]
-        if not own:
-            raise RunError(
-                f"The run '{run.id}' has no task of SEA-HELM, so there is nothing to write in its form."
-            )
-        if others := len(run.data["tasks"]) - len(own):
-            notes.append(f"{run.id}: {others} of its tasks are no tasks of SEA-HELM and are left out.")
-        organisation, model = ("models", *PurePosixPath(run.model).parts)[-2:]
-        check_names(run.folder, organisation, model)
-        folder = out / organisation / model
-        if names.setdefault(folder, run.model) != run.model:
-            raise RunError(
-                f"'{names[folder]}' and '{run.model}' have one folder there, '{folder}': export them to two with --out."
-            )
-        written = _Export(run, own, folder, numbers.get(folder, 0))
-        try:
-            files += written.write()
-        except OSError as error:
-            raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        with as_recorded(run):
+            own = [task for task in run.data["tasks"] if task["definition"].get("dialect") == DIALECT]
+            if not own:
+                raise RunError(f"The run '{run.id}' has no task of SEA-HELM, so there is nothing to write.")
+            if others := len(run.data["tasks"]) - len(own):
+                notes.append(f"{run.id}: {others} of its tasks are no tasks of SEA-HELM and are left out.")
+            organisation, model = ("models", *PurePosixPath(run.model).parts)[-2:]
+            check_names(run.folder, organisation, model)
+            folder = out / organisation / model
+            if names.setdefault(folder, run.model) != run.model:
+                both = f"'{names[folder]}' and '{run.model}'"
+                raise RunError(f"{both} have one folder there, '{folder}': export them to two with --out.")
+            written = _Export(run, own, folder, numbers.get(folder, 0))
+            try:
+                files += written.write()
+            except OSError as error:
+                raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
         numbers[folder] = written.start + written.draws
         notes += written.notes
     return files, notes
@@ -72,11 +71,8 @@ class _Export:
         self.run, self.folder, self.start = run, folder, start
         self.tasks = {task["name"]: task for task in tasks}
         self.draws = max(int(task["draws"]) for task in tasks)
-        self.stamp = (
-            datetime.fromisoformat(str(run.data["started"]))
-            .replace(tzinfo=None)
-            .isoformat(timespec="microseconds")
-        )
+        began = datetime.fromisoformat(str(run.data["started"])).replace(tzinfo=None)
+        self.stamp = began.isoformat(timespec="microseconds")
         self.results: list[dict[str, Any]] = [{} for _ in range(self.draws)]
         self.notes: list[str] = []
 
@@ -87,13 +83,10 @@ class _Export:
             if name in self.tasks:
                 files += self._task(self.tasks[name], list(records))
         for draw, results in enumerate(self.results):
-            configs = {
-                task["definition"]["task"]: task["definition"]["config"] for task in self.tasks.values()
-            }
-            sizes = {
-                (task["definition"]["task"], task["definition"]["language"]): task["n_samples"]
-                for task in self.tasks.values()
-            }
+            facts = [task["definition"] for task in self.tasks.values()]
+            configs = {one["task"]: one["config"] for one in facts}
+            asked = zip(facts, self.tasks.values(), strict=True)
+            sizes = {(one["task"], one["language"]): task["n_samples"] for one, task in asked}
             try:
                 results = aggregated(results, configs, sizes)
             except (KeyError, ZeroDivisionError, TypeError) as error:
@@ -121,12 +114,8 @@ class _Export:
         tasks: dict[str, Any] = {}
         for task in self.tasks.values():
             facts = task["definition"]
-            check_names(
-                self.run.folder,
-                facts["task"],
-                facts["language"],
-                facts["config"].get("aggregation_group") or facts["task"],
-            )
+            group = facts["config"].get("aggregation_group") or facts["task"]
+            check_names(self.run.folder, facts["task"], facts["language"], group)
             if draw < task["draws"]:
                 here = tasks.setdefault(facts["task"], {**facts["config"], "languages": {}})
                 here["languages"] |= facts["config"]["languages"]
