@@ -108,8 +108,8 @@ def main() -> int:
     given = parser.parse_args()
     tree = given.tree.resolve()
     if given.theirs:
-        for line in theirs(tree, given.rows):
-            print("row:" + json.dumps(line), flush=True)
+        for made in theirs(tree, given.rows):
+            print("row:" + json.dumps(made), flush=True)
         return 0
     command = [given.peer, __file__, "--theirs", "--tree", str(tree), "--rows", str(given.rows)]
     equal = pairs = 0

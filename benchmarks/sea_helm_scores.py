@@ -180,7 +180,7 @@ def _travel(rng: random.Random, _: str) -> tuple[Any, str]:
     )
 
 
-def _table(rng: random.Random, _: str) -> tuple[Any, str]:
+def _table(rng: random.Random, language: str) -> tuple[Any, str]:
     rows = [["name", "price"], ["The Lamp", "$5.00"], ["a desk", "120"], ["Chair", "30"]]
     label = "\n".join("\t".join(row) for row in rows)
     given = [list(row) for row in rows]
@@ -278,12 +278,13 @@ def theirs(tree: Path, inside: Path) -> None:
 
     sys.path.insert(0, str(tree))
     os.chdir(tree)
-    for name, attributes in {
+    standing: dict[str, dict[str, Any]] = {
         "src.base_logger": {"get_logger": logging.getLogger},
         "src.task_config": {"TaskConfig": object},
         "src.dataloaders.base_dataloader": {"AbstractDataloader": object},
         "src.dataloaders": {},
-    }.items():
+    }
+    for name, attributes in standing.items():
         module = types.ModuleType(name)
         vars(module).update(attributes)
         sys.modules[name] = module
@@ -296,7 +297,7 @@ def theirs(tree: Path, inside: Path) -> None:
 
 
 def _their_result(module: Any, case: Case) -> Any:
-    import pandas
+    import pandas  # type: ignore[import-untyped]
 
     class Loader:
         def __init__(self) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import inspect
 import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalwright import bounded
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.asking import Ask
+from evalwright.core.errors import EvalwrightError, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
@@ -124,8 +124,14 @@ _PREMISE = Sample(
 )  # fmt: skip
 _INSTRUCTED = Sample("1", metadata={"kinds": sorted(CHECKS), "settings": [_SETTINGS] * len(CHECKS)})
 
+_TRANSLATION = Sample("1", "Translate it.", ("Ada Lovelace wrote the first program in London.",))
+_JAPANESE = Sample("1", "訳して", ("エイダが最初のプログラムを書いた。",), metadata={"language": "ja"})
+
 CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
+    "bleu": ("bleu", {}, _TRANSLATION),
     "choice": ("choice", {}, _CHOICES),
+    "chrf": ("chrf", {}, _TRANSLATION),
+    "chrf++": ("chrf++", {}, _TRANSLATION),
     "citation": ("citation", {}, _PASSAGES),
     "exact-match": ("exact-match", {}, _NAME),
     "final-answer": ("final-answer", {}, _NAME),
@@ -136,9 +142,14 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "grounded-answer": ("grounded-answer", {}, _PASSAGES),
     "grounding": ("grounding", {}, _PASSAGES),
     "instructions": ("instructions", {}, _INSTRUCTED),
+    "judge-correct": ("judge-correct", {}, _NAME),
+    "judge-rating": ("judge-rating", {"question": "How polite is it?"}, _NAME),
+    "judge-rubric": ("judge-rubric", {"criteria": ["It is short.", "It is polite."]}, _NAME),
     "language": ("language", {"expected": "id"}, _NAME),
     "numeric": ("numeric", {}, _NUMBER),
     "outcome": ("outcome", {}, _NAME),
+    "rouge of lines": ("rouge", {"kind": "rougeLsum"}, _TRANSLATION),
+    "rouge of Japanese": ("rouge", {}, _JAPANESE),
     "short-answer of dates": ("short-answer", {}, _DATE),
     "short-answer of names": ("short-answer", {}, _NAME),
     "short-answer of numbers": ("short-answer", {}, _NUMBER),
@@ -151,8 +162,13 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
 """By name: the scorer, its options, and what it is asked of."""
 
 
-async def _nobody(role: str, request: Request) -> Response:
-    raise AssertionError("no model is asked here")
+def _judge(text: str) -> Ask:
+    """A judge that gives the hostile text back."""
+
+    async def ask(role: str, request: Request) -> Response:
+        return Response(text=text)
+
+    return ask
 
 
 def scored(case: str, text: str) -> Scored | str:
@@ -165,11 +181,13 @@ def scored(case: str, text: str) -> Scored | str:
     registry.LONG = 1 << 60  # here, and not in a process of its own
     scorer = bind(kind, options)
     answer = Answer(text, responses=(Response(text=text),))
-    made = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
-    if inspect.isawaitable(made):
-        found: Scored = asyncio.run(_awaited(made))
-        return found
-    return made
+    if not scorer.asks:
+        return scorer.function(sample, answer)
+    try:
+        found: Scored = asyncio.run(_awaited(scorer.function(sample, answer, _judge(text))))
+    except RequestFailed as error:  # a verdict that cannot be read, as it should be
+        return str(error)
+    return found
 
 
 async def _awaited(made: Any) -> Any:

@@ -26,7 +26,7 @@ def _truth(chances: F64, weights: F64) -> F64:
         return -float((won * np.log(expit(strengths[:, None] - strengths))).sum())
 
     found: F64 = minimize(loss, np.zeros(len(won)), tol=1e-10).x
-    return found - found.mean()
+    return np.asarray(found - found.mean())
 
 
 def _setting(

@@ -60,7 +60,7 @@ def _one(name: str, n: int, mean: float, kind: str, runs: int = RUNS, most: floa
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         return _task(rng, _ease(rng, n, mean), kind, np.arange(n), runs)[0]
 
-    return Setting(f"a task, {name}", repeated(make, _truth(mean)), least=0.935, most=most)
+    return Setting(f"a task, {name}", repeated(make, _truth(mean)), least=0.935, most=most, short=60)
 
 
 def _competency(kind: str) -> Setting:
@@ -73,10 +73,12 @@ def _competency(kind: str) -> Setting:
             [_task(rng, _ease(rng, n, mean), kind, begin + np.arange(n)) for n, mean, begin in pairs]
         )
 
-    return Setting(f"a competency of 3 tasks, {kind}, 8 runs", repeated(make, _truth(*means)), least=0.935)
+    return Setting(
+        f"a competency of 3 tasks, {kind}, 8 runs", repeated(make, _truth(*means)), least=0.935, short=40
+    )
 
 
-def _languages(name: str, languages: int, shared: bool, nested: bool = True) -> Setting:
+def _languages(name: str, languages: int, shared: bool) -> Setting:
     """Each language: one competency of two tasks, the first translated, and one of one task of its own."""
     n, means = 80, (0.6, 0.75, 0.7)
 
@@ -97,7 +99,7 @@ def _languages(name: str, languages: int, shared: bool, nested: bool = True) -> 
         return _over(parts, [weight / languages for weight in weights])
 
     truth = _truth(means[0], means[1]) / 2 + _truth(means[2]) / 2
-    return Setting(name, repeated(make, truth), least=0.935, most=0.975)
+    return Setting(name, repeated(make, truth), least=0.935, most=0.975, short=40)
 
 
 def _notebook() -> Setting:
@@ -122,7 +124,7 @@ def _notebook() -> Setting:
     def run(seed: int, trials: int) -> Covered:
         return repeated(make, 100 * mean)(seed, trials)
 
-    return Setting("a task, 8 runs, as the notebook", run, contrast=True)
+    return Setting("a task, 8 runs, as the notebook", run, contrast=True, short=60)
 
 
 SETTINGS = (

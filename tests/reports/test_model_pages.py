@@ -131,10 +131,10 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
             await tab.open(board_page.as_uri())
             await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
             for _ in range(600):
-                if "acme-nova" in await tab.evaluate("location.href"):
+                there = await tab.evaluate("document.readyState === 'complete' ? location.href : ''")
+                if "acme-nova" in there:
                     break
                 await asyncio.sleep(0.1)
-            await asyncio.sleep(0.3)
             assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
             assert await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
             assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()

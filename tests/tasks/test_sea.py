@@ -150,7 +150,7 @@ def test_the_suite_is_of_these_tasks_and_its_tree_has_all_of_them() -> None:
     root = read_tree(found.tree)
     beside = {str(name) for name in found.tasks if "translation" in str(name)}
     assert {str(name) for name in found.tasks} == {*root.tasks, *beside} <= set(NAMES)
-    assert [part.name for part in root.parts if isinstance(part, Node)][0] == "Indonesian"
+    assert next(part.name for part in root.parts if isinstance(part, Node)) == "Indonesian"
 
 
 def test_the_commit_of_the_first_fetch_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

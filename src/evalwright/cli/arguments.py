@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.cli.dialect import dialect_settings
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.scorers.judge.criteria import read_criteria
@@ -41,6 +40,13 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
             raise ConfigurationError(f"{option} sets '{last}' both as a value and as a group, in '{pair}'.")
         place[last] = _value(value)
     return out
+
+
+def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags for other frameworks' tasks that were given, as a configuration's `dialect`."""
+    flags = {key: given.get(key) for key in ("task_root", "trust", "scoring")}
+    found = {key: list(value) if isinstance(value, tuple) else value for key, value in flags.items() if value}
+    return {**key_values(given.get("dialect_values") or (), "-D"), **found}
 
 
 def _value(text: str) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from evalwright.cli.options import several, together
@@ -45,16 +42,3 @@ dialect_options = together(
         help="A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
     ),
 )
-KEYS = ("task_root", "trust", "scoring")
-
-
-def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags that were given, as a configuration's `dialect`."""
-    from evalwright.cli.arguments import key_values
-
-    found = {
-        key: list(given[key]) if isinstance(given[key], tuple) else given[key]
-        for key in KEYS
-        if given.get(key) not in (None, ())
-    }
-    return {**key_values(given.get("dialect_values") or (), "-D"), **found}

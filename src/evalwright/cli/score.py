@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.dialect import dialect_settings, folder_options
+from evalwright.cli.dialect import folder_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
@@ -46,7 +46,13 @@ def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.cli.arguments import judge_settings, key_values, load_plugins, role_specs
+    from evalwright.cli.arguments import (
+        dialect_settings,
+        judge_settings,
+        key_values,
+        load_plugins,
+        role_specs,
+    )
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.run import run_document

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.dialect import dialect_options, dialect_settings
+from evalwright.cli.dialect import dialect_options
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,
@@ -228,7 +228,7 @@ def _opened(given: Mapping[str, Any]) -> Model | None:
 
 
 def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
-    from evalwright.cli.arguments import key_values
+    from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.dialects import check_used
     from evalwright.tasks.loading import load_tasks
 

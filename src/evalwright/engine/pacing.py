@@ -75,7 +75,7 @@ class Pacer:
         self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
-        self._held_since = self._probed_at = 0.0
+        self._refused_since = self._refused_at = self._probed_at = 0.0
         self._probes = 0
         self._hopeless_why = ""
         self._ramp = 0
@@ -135,8 +135,9 @@ class Pacer:
         self._heard = True
         self._round_trip += 0.1 * (now - permit.sent_at - self._round_trip)
         self._trouble *= 0.95
+        self._refused_since, self._hopeless_why = 0.0, ""
         if self._probes:
-            self._probes, self._paused_until, self._hopeless_why = 0, now, ""
+            self._probes, self._paused_until = 0, now
         self._refused -= self._refused * self._weight()
         self._answers_since_cut += 1
         if self._settling_until:
@@ -167,7 +168,9 @@ class Pacer:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
-            self._hold_back(error, error.retry_after, permit, now)
+            self._hold_back(error.retry_after, permit, now)
+        if isinstance(error, RateLimited) or (error.retry_after is not None and error.retryable):
+            self._note_refusal(error, now)
         self._leave(permit, error.rate_limits, now)
 
     def abandon(self, permit: Permit) -> None:
@@ -308,19 +311,23 @@ class Pacer:
             # Afterwards the first round is spread over a round trip: no herd.
             self._ramp = int(self.limit)
 
-    def _hold_back(self, error: RequestError, seconds: float, permit: Permit, now: float) -> None:
+    def _note_refusal(self, error: RequestError, now: float) -> None:
+        """Where nothing but refusals came for the time that one request may take, those that wait will fare no better."""
+        if not self._refused_since or now - self._refused_at > _BELIEVED + _LONGEST_PROBE_GAP:
+            self._refused_since = now
+        self._refused_at = now
+        if now - self._refused_since > self._pacing.deadline:
+            self._hopeless_why = str(error)
+            self.drop_waiting(self._hopeless)
+
+    def _hold_back(self, seconds: float, permit: Permit, now: float) -> None:
         """A reply says to wait. What it says to one request, when it is too long, is not taken for what all have to wait."""
         if seconds <= min(_BELIEVED, self._pacing.deadline):
             self._pause(seconds, now)
         elif not self._probes or permit.sent_at >= self._probed_at:
-            if not self._probes:
-                self._held_since = now
             self._probes += 1
             self._probed_at = now
             self._pause(min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now)
-            if now - self._held_since > self._pacing.deadline:
-                self._hopeless_why = str(error)
-                self.drop_waiting(self._hopeless)
 
     def _width(self) -> int:
         """How many may be in flight now."""
@@ -328,7 +335,7 @@ class Pacer:
 
     def _hopeless(self) -> RateLimited:
         return RateLimited(
-            f"{self._hopeless_why} (it says so since {self._loop.time() - self._held_since:.0f} s, longer than the deadline of "
+            f"{self._hopeless_why} (it says so since {self._loop.time() - self._refused_since:.0f} s, longer than the deadline of "
             f"{self._pacing.deadline:g} s)",
             status=429,
         )

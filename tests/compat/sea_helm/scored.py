@@ -63,10 +63,12 @@ def scored(
         answer = Answer(
             text or "", responses=(Response(text or ""),), log_likelihoods=() if own is None else (own,)
         )
-        failed, found = {}, None
+        failed: dict[str, Failure] = {}
+        found: Score | None = None
         try:
-            found = scorer.function(sample, answer)
-            assert isinstance(found, Score)
+            made = scorer.function(sample, answer)
+            assert isinstance(made, Score)
+            found = made
         except ScoringError as error:
             failed = {scorer.name: Failure("scorer error", "scorer", str(error))}
         scores.append(found)

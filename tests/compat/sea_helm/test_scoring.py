@@ -147,9 +147,9 @@ def test_draws_are_runs() -> None:
     for place, row in enumerate(rows):
         for draw, text in enumerate(("Answer: A", f"Answer: {row['label']}")):
             sample, answer = Sample(str(place), metadata={"row": row}), Answer(responses=(Response(text),))
-            tally.add(
-                SampleRecord("t", place, draw, sample, answer, {scorer.name: scorer.function(sample, answer)})
-            )  # type: ignore[dict-item]
+            score = scorer.function(sample, answer)
+            assert isinstance(score, Score)
+            tally.add(SampleRecord("t", place, draw, sample, answer, {scorer.name: score}))
     found = numbers(tally.result("t", "1", specs).as_dict())
     assert found["accuracy"] == pytest.approx((50 + 100) / 2) and found[
         "normalized_accuracy"
@@ -259,7 +259,8 @@ def test_translations() -> None:
         (scorer,), _ = scoring_of(task, [row])
         assert scorer.roles == ("metricx",)
         sample = Sample("s", targets=("halo",), metadata={"row": row})
-        found = asyncio.run(scorer.function(sample, Answer(text, responses=(Response(text),)), ask))  # type: ignore[arg-type]
+        given = Answer(text, responses=(Response(text),))
+        found: Any = asyncio.run(scorer.function(sample, given, ask))  # type: ignore[arg-type]
         assert isinstance(found, Score) and found.value == pytest.approx(worth)
         assert found.parts["normalized_metricx_wmt24_scores"] == pytest.approx(worth)
     assert [one.response for _, one in asked] == ["hai", "", "hai\nlagi"]

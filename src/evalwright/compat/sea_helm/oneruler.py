@@ -17,16 +17,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, row_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-
-if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
@@ -315,7 +312,8 @@ def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Rando
 class Found(Published):
     """Which share of what was asked for is named, and whether it is all of it. No answer is the answer "None", and more costs nothing."""
 
-    names = ("strict_accuracy", "accuracy", "normalized_strict_accuracy")
+    part = _STRICT
+    means = {_STRICT: (100, _STRICT), "strict_accuracy": (100, _STRICT), "accuracy": (100, _SHARE)}  # noqa: RUF012
 
     def read(self, row: Row, text: str) -> Score:
         """1 or 0, with both shares: what stands from the first answer tag to the last closing one, split at commas."""
@@ -324,11 +322,6 @@ class Found(Published):
         said = text[begin + len(self.task.answer_tag) : end].strip() if end >= 0 else "None"
         asked = {one.strip().lower() if _of_words(self.task) else one for one in row["label"]}
         return _score(asked, {part.strip().lower() for part in said.split(",")}, len(asked), said)
-
-    def totals(self, column: Column) -> dict[str, float]:
-        """The numbers over all rows."""
-        strict, share = (100 * float(column.parts[name].mean()) for name in (_STRICT, _SHARE))
-        return {"strict_accuracy": strict, "accuracy": share, _STRICT: strict}
 
 
 def oneruler_scoring(task: SeaTask, rows: Sequence[Row]) -> Made:
