@@ -23,7 +23,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
 from evalwright.core.tasks import Scored
 from evalwright.scorers import registry
-from evalwright.scorers.instructions.checks import CHECKS
+from evalwright.scorers.instructions.checks import ENGLISH
 from evalwright.scorers.registry import bind
 
 SHAPES: Mapping[str, str] = {
@@ -122,7 +122,7 @@ _PREMISE = Sample(
     "1", "Why did Ada invent it?", ("She did not.",),
     metadata={"premise": "Ada invented it", "corrections": ["Babbage"], "fabrications": ["1840"]},
 )  # fmt: skip
-_INSTRUCTED = Sample("1", metadata={"kinds": sorted(CHECKS), "settings": [_SETTINGS] * len(CHECKS)})
+_INSTRUCTED = Sample("1", metadata={"kinds": sorted(ENGLISH), "settings": [_SETTINGS] * len(ENGLISH)})
 
 _TRANSLATION = Sample("1", "Translate it.", ("Ada Lovelace wrote the first program in London.",))
 _JAPANESE = Sample("1", "訳して", ("エイダが最初のプログラムを書いた。",), metadata={"language": "ja"})
@@ -181,10 +181,11 @@ def scored(case: str, text: str) -> Scored | str:
     registry.LONG = 1 << 60  # here, and not in a process of its own
     scorer = bind(kind, options)
     answer = Answer(text, responses=(Response(text=text),))
-    if not scorer.asks:
-        return scorer.function(sample, answer)
+    made: Any = (
+        scorer.function(sample, answer, _judge(text)) if scorer.asks else scorer.function(sample, answer)
+    )
     try:
-        found: Scored = asyncio.run(_awaited(scorer.function(sample, answer, _judge(text))))
+        found: Scored = asyncio.run(_awaited(made)) if scorer.asks else made
     except RequestFailed as error:  # a verdict that cannot be read, as it should be
         return str(error)
     return found

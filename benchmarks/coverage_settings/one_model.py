@@ -82,40 +82,6 @@ def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
     return Setting(name, repeated(make, float(np.mean(chances))))
 
 
-def _finite(n: int, size: int, p: float, most: float = 0.97) -> Setting:
-    population: F64 = (np.arange(size) < round(p * size)).astype(float)
-
-    def make(rng: np.random.Generator, trial: int) -> Estimate:
-        return mean_interval(rng.choice(population, n, replace=False), population=size)
-
-    name = f"{n} of exactly {size} items, right or wrong, p = {p:g}"
-    return Setting(name, repeated(make, float(population.mean())), most=most)
-
-
-def _finite_draws(n: int, size: int, draws: int) -> Setting:
-    chance = np.random.default_rng(99).beta(2, 1, size)
-
-    def make(rng: np.random.Generator, trial: int) -> Estimate:
-        asked = rng.choice(chance, n, replace=False)
-        return mean_interval((rng.random((n, draws)) < asked[:, None]) * 1.0, population=size)
-
-    return Setting(f"{n} of exactly {size} items x {draws} draws", repeated(make, float(chance.mean())))
-
-
-def _finite_clusters(groups: int, size: int, draws: int) -> Setting:
-    """All items of a benchmark in clusters, drawn several times: nothing is left open but the noise of the draws."""
-    rng = np.random.default_rng(98)
-    ids = np.repeat(np.arange(groups), size)
-    chance = np.clip(rng.beta(2, 1, groups)[ids] + rng.normal(0, 0.05, groups * size), 0.02, 0.98)
-
-    def make(rng: np.random.Generator, trial: int) -> Estimate:
-        scores = (rng.random((len(ids), draws)) < chance[:, None]) * 1.0
-        return mean_interval(scores, clusters=ids, population=len(ids))
-
-    name = f"all {groups * size} items x {draws} draws, in {groups} clusters"
-    return Setting(name, repeated(make, float(chance.mean())))
-
-
 SETTINGS = (
     _clusters(2, 2, 30, 10),
     _clusters(2, 2, 30, 10, "as if alone"),
@@ -134,9 +100,4 @@ SETTINGS = (
     _draws_as_items(50, 10, 5, 5),
     _macro((40, 100, 300, 60, 150), (0.9, 0.5, 0.75, 0.95, 0.6)),
     _macro((20, 25, 40, 30), (0.95, 0.9, 0.95, 0.85)),
-    _finite(200, 400, 0.8),
-    _finite(50, 100, 0.9, most=0.98),
-    _finite_draws(100, 100, 4),
-    _finite_draws(60, 120, 4),
-    _finite_clusters(30, 5, 4),
 )

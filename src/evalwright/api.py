@@ -140,7 +140,7 @@ def plan(
     settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot, runs, assume, prices) and of
     `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
     """
-    from evalwright.analysis.power import plan as make_plan
+    from evalwright.analysis.power.making import plan as make_plan
     from evalwright.reports.documents.plan import worded_plan
 
     return worded_plan(make_plan(tasks, models, **settings))

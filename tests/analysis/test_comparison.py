@@ -40,19 +40,11 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
         2 * stats.t.sf(0.9 * (4 - 1) / math.sqrt(0.9 * (4 + 1) + 0.5), 9)
     )
     assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
-        10,
-        0,
-        0,
-        0,
-        5,
-    )
+        10, 0, 0, 0, 5,
+    )  # fmt: skip
     assert [(flip.id, flip.a, flip.b) for flip in task.flips] == [
-        ("item-0", 1, 0),
-        ("item-1", 1, 0),
-        ("item-2", 1, 0),
-        ("item-6", 0, 1),
-        ("item-8", 1, 0),
-    ]
+        ("item-0", 1, 0), ("item-1", 1, 0), ("item-2", 1, 0), ("item-6", 0, 1), ("item-8", 1, 0),
+    ]  # fmt: skip
     assert found.overall is None
     assert found.conclusion == task.sentence
     assert "demo/a" in found.conclusion

@@ -25,28 +25,15 @@ from support.typed import typed
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("Lima\n\nConfidence: 80%", 0.8),
-        ("**Confidence:** 80 %", 0.8),
-        ("confidence = 0.85", 0.85),
-        ("Confidence level: 7/10", 0.7),
-        ("My confidence is 95 percent.", 0.95),
-        ("Confidence: 65", 0.65),
-        ("Confidence: 100/100", 1.0),
-        ("Confidence: 0", 0.0),
-        ("Confidence: 62,5%", 0.625),
-        ("I am 90% confident.", 0.9),
-        ("Confidence: 30%. No, wait. Confidence: 60%", 0.6),
-        ("Confidence: 1.0", 1.0),
-        ("Confidence: 1", None),
-        ("Confidence: 150%", None),
-        ("Confidence: -20%", None),
-        ("Confidence: 1234", None),
-        ("Confidence: high", None),
-        ("80% of it is water", None),
-        ("", None),
-        ("confidence " * 5000, None),
+        ("Lima\n\nConfidence: 80%", 0.8), ("**Confidence:** 80 %", 0.8), ("confidence = 0.85", 0.85),
+        ("Confidence level: 7/10", 0.7), ("My confidence is 95 percent.", 0.95), ("Confidence: 65", 0.65),
+        ("Confidence: 100/100", 1.0), ("Confidence: 0", 0.0), ("Confidence: 62,5%", 0.625),
+        ("I am 90% confident.", 0.9), ("Confidence: 30%. No, wait. Confidence: 60%", 0.6),
+        ("Confidence: 1.0", 1.0), ("Confidence: 1", None), ("Confidence: 150%", None),
+        ("Confidence: -20%", None), ("Confidence: 1234", None), ("Confidence: high", None),
+        ("80% of it is water", None), ("", None), ("confidence " * 5000, None),
     ],
-)
+)  # fmt: skip
 def test_a_stated_confidence_is_read_or_not_at_all(text: str, wanted: float | None) -> None:
     assert stated_confidence(text) == (None if wanted is None else pytest.approx(wanted))
 

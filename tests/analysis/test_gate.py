@@ -57,20 +57,11 @@ def test_rules_are_read(text: str, rule: tuple[str, str, float, str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "accuracy",
-        "accuracy falls by 3",
-        "accuracy drops by 0.02",
-        "accuracy drops by more than",
-        "accuracy drops by more than two",
-        "accuracy drops by more than 2 percent",
-        "drops by more than 2",
-        "accuracy is under 3",
-        "accuracy is below nan",
-        "accuracy differs greatly",
-        "accuracy < 0.5",
+        "", "accuracy", "accuracy falls by 3", "accuracy drops by 0.02", "accuracy drops by more than",
+        "accuracy drops by more than two", "accuracy drops by more than 2 percent", "drops by more than 2",
+        "accuracy is under 3", "accuracy is below nan", "accuracy differs greatly", "accuracy < 0.5",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_rule_comes_back_with_an_example(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"accuracy drops by more than 0\.02"):
         parse_gate_rule(text)

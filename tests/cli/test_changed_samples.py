@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 import pytest
 
 from evalwright.cli import cli
+from support.command import write_questions
 from support.runs import make_run, rewrite
 from support.typed import typed
 
@@ -72,11 +74,20 @@ def test_every_command_that_takes_a_run_is_here() -> None:
     assert taking == READERS.keys() | LISTING
 
 
-@pytest.mark.parametrize("words", [line for lines in READERS.values() for line in lines], ids=" ".join)
-def test_changed_samples_are_refused(folder: Path, words: tuple[str, ...]) -> None:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the finished runs `a`, `b` and `c`, and a sheet of labels."""
+    made = tmp_path_factory.mktemp("finished")
+    write_questions(made, 6)
     for name in "abc":
-        assert typed(*ECHO, name).code == 0
-    assert typed("judge", "sample", "a", "--to", "labels.csv").code in (0, 2)
+        assert typed(*ECHO, name, folder=made).code == 0
+    assert typed("judge", "sample", "a", "--to", "labels.csv", folder=made).code in (0, 2)
+    return made
+
+
+@pytest.mark.parametrize("words", [line for lines in READERS.values() for line in lines], ids=" ".join)
+def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[str, ...]) -> None:
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
     for name in "ab" if "agreement" in words else "":
         record = Path("runs", name, "run.json")
         data = json.loads(record.read_text())

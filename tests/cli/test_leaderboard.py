@@ -111,19 +111,10 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
     )
     done = typed(
         *[
-            "leaderboard",
-            "--workflow",
-            "w.yml",
-            "--config",
-            "suite.yaml",
-            "--into",
-            "R.md",
-            "--secret",
-            "HF_TOKEN",
-            "--trust-file",
-            "suite.yaml",
+            "leaderboard", "--workflow", "w.yml", "--config", "suite.yaml", "--into", "R.md", "--secret",
+            "HF_TOKEN", "--trust-file", "suite.yaml",
         ]
-    )
+    )  # fmt: skip
     assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
     assert (
         done.err
@@ -233,8 +224,14 @@ def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None
 
 
 def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(folder: Path) -> None:
-    scores = {"right": [1.0, 1.0, 0.0, 1.0, None] * 6, "errors": [0.1, 0.4, 0.2] * 8}
-    worse = {"right": [1.0, 0.0, 0.0, 1.0, 1.0] * 6, "errors": [0.1, 0.7, 0.9] * 8}
+    scores: dict[str, list[float | None]] = {
+        "right": [1.0, 1.0, 0.0, 1.0, None] * 6,
+        "errors": [0.1, 0.4, 0.2] * 8,
+    }
+    worse: dict[str, list[float | None]] = {
+        "right": [1.0, 0.0, 0.0, 1.0, 1.0] * 6,
+        "errors": [0.1, 0.7, 0.9] * 8,
+    }
     kinds = {"right": "accuracy", "errors": "mean"}
     make_run(folder / "runs", name="one", model="x/one", scores=scores, metric=kinds)
     make_run(folder / "runs", name="two", model="x/two", scores=worse, metric=kinds)

@@ -50,7 +50,7 @@ def test_nothing_is_lost(text: str) -> None:
     "piece", [".", "a", "Mr. ", "。", "\n", ". ", '."', "J. ", "1. ", "\n1. ", "….", "?!"]
 )
 def test_hostile_repetition_takes_no_time(piece: str) -> None:
-    text = piece * 100_000
+    text = (piece * 100_000)[:100_000]
     with ends():
         sentences(text)
         word_count(text)

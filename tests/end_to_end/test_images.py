@@ -85,15 +85,9 @@ def test_a_run_over_each_format(
 ) -> None:
     task = written(tmp_path / "task")
     command = [
-        "run",
-        str(task),
-        "--model",
-        f"{provider}/{server.root}{path}#{model}",
-        "-M",
-        "api_key_env=TEST_KEY",
-        "--name",
-        "a",
-    ]
+        "run", str(task), "--model", f"{provider}/{server.root}{path}#{model}", "-M", "api_key_env=TEST_KEY",
+        "--name", "a",
+    ]  # fmt: skip
     code, said = typed(command)
     assert code == 0, said
     assert server.log is not None and len(server.log) == 3
@@ -145,18 +139,10 @@ def test_images_stand_where_the_template_puts_them(server: OpenAIServer, tmp_pat
     task = written(tmp_path / "task", text)
     code, said = typed(
         [
-            "run",
-            str(task),
-            "--model",
-            f"openai/{server.url}#m",
-            "-M",
-            "api_key_env=TEST_KEY",
-            "--limit",
-            "1",
-            "--name",
-            "a",
+            "run", str(task), "--model", f"openai/{server.url}#m", "-M", "api_key_env=TEST_KEY", "--limit",
+            "1", "--name", "a",
         ]
-    )
+    )  # fmt: skip
     assert code == 0, said
     ((_, parts),) = records("a")[0]["prompt"]
     sources = [part if isinstance(part, str) else part["source"] for part in parts]
@@ -308,14 +294,9 @@ def test_addresses_are_fetched_once_where_the_person_allows_it(
         rows = [{"id": "1", "picture": f"{url}/a.png?token=abc", "colour": "red"}]
         task = written(tmp_path / "task", rows=rows)
         command = [
-            "run",
-            str(task),
-            "--model",
-            f"openai/{server.url}#m",
-            "-M",
-            "api_key_env=TEST_KEY",
+            "run", str(task), "--model", f"openai/{server.url}#m", "-M", "api_key_env=TEST_KEY",
             "--image-urls",
-        ]
+        ]  # fmt: skip
         code, said = typed([*command, "--name", "a"])
         assert code == 0, said
         assert typed([*command, "--name", "b"])[0] == 0 and asked == ["/a.png?token=abc"]

@@ -4,7 +4,6 @@ a real server that speaks OpenAI's and Anthropic's formats, and what the records
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -19,7 +18,7 @@ from evalwright import evaluate, open_run
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
-from support.command import record, records, start, wait_until
+from support.command import record, records, start, stored_requests, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.written_judge import Asked, judge
@@ -397,18 +396,7 @@ def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
 
 def stored(home: Path) -> set[str]:
     """The answers whose verdicts the store has acknowledged."""
-    if not (home / "store.sqlite").exists():
-        return set()
-    from evalwright.engine.store import unpack
-
-    connection = sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)
-    try:
-        rows = connection.execute("SELECT request FROM responses").fetchall()
-    except sqlite3.OperationalError:
-        return set()
-    finally:
-        connection.close()
-    return {json.dumps(json.loads(unpack(payload))["generate"][-1][1]) for (payload,) in rows}
+    return {json.dumps(json.loads(request)["generate"][-1][1]) for _, request in stored_requests(home)}
 
 
 def asked_for(server: OpenAIServer) -> Counter[str]:

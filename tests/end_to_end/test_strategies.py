@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.command import record, records, start, wait_until
+from support.command import record, records, start, stored_requests, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.written_judge import Asked, judge
@@ -91,19 +90,8 @@ def test_a_run_of_each_strategy(named: str, tmp_path: Path) -> None:
 
 
 def paid(home: Path) -> set[str]:
-    """The contents of requests whose answers were acknowledged, read from the store's file itself."""
-    if not (home / "store.sqlite").exists():
-        return set()
-    from evalwright.engine.store import unpack
-
-    connection = sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)
-    try:
-        rows = connection.execute("SELECT request FROM responses").fetchall()
-    except sqlite3.OperationalError:
-        return set()
-    finally:
-        connection.close()
-    found = (json.loads(unpack(payload)) for (payload,) in rows)
+    """The contents of requests whose answers were acknowledged."""
+    found = (json.loads(request) for _, request in stored_requests(home))
     return {_content(one["generate"], one["draw"]) for one in found if "generate" in one}
 
 

@@ -6,12 +6,11 @@ import json
 import random
 import re
 import signal
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support.command import Done, record, records, start, wait_until, write_questions
+from support.command import Done, record, records, start, stored_requests, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -41,15 +40,8 @@ def asked(server: OpenAIServer) -> Counter[tuple[str, str]]:
 
 
 def stored(home: Path) -> set[tuple[str, str]]:
-    """(fingerprint, question) of the answers that were acknowledged, read from the store's file itself."""
-    from evalwright.engine.store import unpack
-
-    connection = sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)
-    try:
-        rows = connection.execute("SELECT model, request FROM responses").fetchall()
-    finally:
-        connection.close()
-    return {(model, QUESTION.findall(unpack(request))[0]) for model, request in rows}
+    """(fingerprint, question) of the answers that were acknowledged."""
+    return {(model, QUESTION.findall(request)[0]) for model, request in stored_requests(home)}
 
 
 def suite(folder: Path, one: str, two: str, *more: str) -> None:

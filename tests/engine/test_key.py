@@ -47,21 +47,11 @@ def test_no_two_requests_share_a_key(one: str, other: str, first: str, second: s
 
 def test_every_kind_and_field_has_a_key_of_its_own() -> None:
     requests: list[Request] = [
-        Generate("a"),
-        Generate("a", draw=1),
-        Generate("a", max_tokens=1),
-        Generate("a", temperature=0.5),
-        Generate("a", top_p=0.5),
-        Generate("a", stop=("b",)),
-        Generate("a", seed=1),
-        Generate((Message("user", "a"),)),
-        LogLikelihood("a", ""),
-        LogLikelihood("", "a"),
-        RollingLogLikelihood("a"),
-        Embed("a"),
-        Classify("a", ""),
-        Reward("a", ""),
-    ]
+        Generate("a"), Generate("a", draw=1), Generate("a", max_tokens=1), Generate("a", temperature=0.5),
+        Generate("a", top_p=0.5), Generate("a", stop=("b",)), Generate("a", seed=1),
+        Generate((Message("user", "a"),)), LogLikelihood("a", ""), LogLikelihood("", "a"),
+        RollingLogLikelihood("a"), Embed("a"), Classify("a", ""), Reward("a", ""),
+    ]  # fmt: skip
     keys = {request_key(model, request.payload()) for model in ("m", "n") for request in requests}
     assert len(keys) == 2 * len(requests)
     assert all(len(key) == KEY_BYTES for key in keys)
@@ -119,21 +109,12 @@ def test_new_options_and_images_name_a_request_by_their_content() -> None:
         return Generate((Message("user", parts),))
 
     requests: list[Request] = [
-        Generate("a"),
-        Generate("a", temperature=None),
-        Generate("a", top_k=5),
-        Generate("a", min_p=0.1),
-        Generate("a", num_beams=2),
-        Generate("a", top_logprobs=0),
-        Generate("a", top_logprobs=1),
-        Generate("a", reasoning_effort="low"),
-        Generate("a", reasoning_budget=5),
-        Generate("a", json_schema="{}"),
-        shown("What is this?", image),
-        shown(image, "What is this?"),
-        shown("What is this?", other),
-        shown("What is this?"),
-    ]
+        Generate("a"), Generate("a", temperature=None), Generate("a", top_k=5), Generate("a", min_p=0.1),
+        Generate("a", num_beams=2), Generate("a", top_logprobs=0), Generate("a", top_logprobs=1),
+        Generate("a", reasoning_effort="low"), Generate("a", reasoning_budget=5),
+        Generate("a", json_schema="{}"), shown("What is this?", image), shown(image, "What is this?"),
+        shown("What is this?", other), shown("What is this?"),
+    ]  # fmt: skip
     assert len({request_key("m", request.payload()) for request in requests}) == len(requests)
     again = request_key("m", shown(copy, "What is this?").payload())
     assert again == request_key("m", requests[11].payload())

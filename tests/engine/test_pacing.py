@@ -49,17 +49,21 @@ def drive(
     return run_virtually(work())
 
 
-@pytest.mark.parametrize("early", [True, False], ids=["counted early", "counted late"])
-@pytest.mark.parametrize("whole_seconds", [True, False], ids=["whole seconds", "exact"])
 @pytest.mark.parametrize(
-    ("kind", "limit", "period"),
-    [("bucket", 600, 60), ("bucket", 3000, 60), ("window", 600, 60), ("window", 3000, 60)],
+    ("kind", "limit", "early", "whole_seconds"),
+    [
+        *itertools.product(("bucket", "window"), (600,), (True, False), (True, False)),
+        ("bucket", 3000, True, False),
+        ("window", 3000, False, True),
+    ],
 )
 def test_announced_limits_are_used_and_hardly_ever_refused(
-    kind: str, limit: int, period: float, early: bool, whole_seconds: bool
+    kind: str, limit: int, early: bool, whole_seconds: bool
 ) -> None:
+    """early: counted as the request comes. whole_seconds: resets are rounded down."""
+    period = 60
     server = LimitedServer(kind, limit, period, early=early, whole_seconds=whole_seconds)
-    seconds = 3 * period
+    seconds = 2 * period
     _, failures = drive(server.reply, seconds)
     assert server.accepted >= 0.85 * server.allowed(seconds)
     assert server.refused < 0.02 * (server.accepted + server.refused)
@@ -109,7 +113,7 @@ class AtOnce:
         return self.refused / (self.refused + self.served)
 
 
-@pytest.mark.parametrize("capacity", [8, 64, 200])
+@pytest.mark.parametrize("capacity", [8, 64])
 def test_concurrency_settles_just_below_what_the_server_allows(capacity: int) -> None:
     server = AtOnce(capacity)
     pacer, failures = drive(server.reply, 30, workers=400)
@@ -124,8 +128,8 @@ def test_concurrency_settles_just_below_what_the_server_allows(capacity: int) ->
 def test_a_burst_of_refusals_shows_what_is_taken_at_once(start: int, after: float) -> None:
     server = AtOnce(128, after=after)
     pacing = Pacing(start_concurrency=start, max_concurrency=1024)
-    pacer, failures = drive(server.reply, 20, workers=1100, pacing=pacing)
-    assert server.used(20) >= 0.93
+    pacer, failures = drive(server.reply, 12, workers=1100, pacing=pacing)
+    assert server.used(12) >= 0.93
     assert 120 <= pacer.limit <= 136
     assert failures == []
 
@@ -137,8 +141,8 @@ def test_a_burst_of_refusals_shows_what_is_taken_at_once(start: int, after: floa
 )
 def test_refusals_cost_little(server: AtOnce, start: int, most: int) -> None:
     pacing = Pacing(start_concurrency=start, max_concurrency=most)
-    _, failures = drive(server.reply, 40, workers=most + 100, pacing=pacing)
-    assert server.used(40) >= 0.9
+    _, failures = drive(server.reply, 20, workers=most + 100, pacing=pacing)
+    assert server.used(20) >= 0.9
     assert failures == []
 
 
@@ -175,7 +179,7 @@ def test_single_server_errors_do_not_slow_down_but_many_do() -> None:
                 raise Overloaded("Sometimes", status=500)
             return Response(text="x")
 
-        return drive(reply, 20, workers=100)[0].limit
+        return drive(reply, 10, workers=100)[0].limit
 
     assert limit_after(0.02) >= 64
     assert limit_after(0.6) < 32

@@ -80,7 +80,7 @@ def test_what_was_acknowledged_before_a_kill_is_never_asked_again(tmp_path: Path
     chance = random.Random(7)
     settled: set[str] = set()
     count, asked_for_settled = 600, Counter[str]()
-    for _ in range(6):
+    for _ in range(4):
         before = len(lines(acknowledged))
         child = start(home, log, acknowledged, count, 0.004)
         wait_for_lines(acknowledged, before + chance.randrange(1, 60))

@@ -12,16 +12,10 @@ from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS, Attempts, Bre
 from evalwright.models.base import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [
-    (errors.RateLimited, 10),
-    (errors.Overloaded, 10),
-    (errors.ConnectionFailed, 10),
-    (errors.TimedOut, 10),
-    (errors.BadReply, 3),
-    (errors.EmptyReply, 3),
-    (errors.AuthenticationFailed, 1),
-    (errors.Rejected, 1),
+    (errors.RateLimited, 10), (errors.Overloaded, 10), (errors.ConnectionFailed, 10), (errors.TimedOut, 10),
+    (errors.BadReply, 3), (errors.EmptyReply, 3), (errors.AuthenticationFailed, 1), (errors.Rejected, 1),
     (errors.ModelError, 1),
-]
+]  # fmt: skip
 
 
 def attempts(**pacing: float) -> Attempts:

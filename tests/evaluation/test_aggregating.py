@@ -128,18 +128,11 @@ def test_the_command(tmp_path: Path) -> None:
     made()
     done = command(
         *[
-            "aggregate",
-            "first",
-            "--slice",
-            "hard",
-            "--level",
-            "0.9",
-            "--metric",
-            "ok=accuracy:loose",
+            "aggregate", "first", "--slice", "hard", "--level", "0.9", "--metric", "ok=accuracy:loose",
             "--json",
         ],
         folder=Path.cwd(),
-    )
+    )  # fmt: skip
     assert done.code == 1, done.text  # one sample failed, as in the run itself
     (task,) = json.loads(done.out)["tasks"]
     assert [(one["label"], one["scorer"], one["level"]) for one in task["metrics"]] == [("ok", "loose", 0.9)]

@@ -47,19 +47,10 @@ def test_budgets_are_read(texts: list[str], limits: Limits) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "much",
-        "5",
-        "5 EUR",
-        "-5 USD",
-        "0 tokens",
-        "0 USD",
-        "0.2 requests",
-        "5 USD, 6 USD",
-        "1e5 tokens",
+        "", "much", "5", "5 EUR", "-5 USD", "0 tokens", "0 USD", "0.2 requests", "5 USD, 6 USD", "1e5 tokens",
         "5 USD,",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_budget_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(ConfigurationError, match="budget"):
         parse_budget([text])

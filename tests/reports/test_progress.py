@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from evalwright.engine.counts import Counts
 from evalwright.reports.progress import Pace, TerminalProgress, plain_line
 from evalwright.runs.progress import Progress
 from support.hostile import ACTIVE, HOSTILE
+from support.shown import in_a_terminal
 
 
 def state_of(**more: Any) -> Progress:
@@ -66,14 +64,12 @@ def test_the_pace_is_the_recent_one() -> None:
     assert pace.left(60) == pytest.approx(60.0)
 
 
-@pytest.mark.parametrize("label", HOSTILE)
-def test_nothing_hostile_reaches_the_terminal(label: str) -> None:
+def test_nothing_hostile_reaches_the_terminal() -> None:
     counts = Counts(cost=1.5, usage=Usage(10**6))
-    line = plain_line(
-        state_of(label=label, state=label, done=1000, failed=3, seconds=10.0, counts=counts), Pace()
-    )
-    assert not set(line) & {*ACTIVE, "\n"}
-    assert "1,000 of 2,400" in line
+    for label in HOSTILE:
+        state = state_of(label=label, state=label, done=1000, failed=3, seconds=10.0, counts=counts)
+        line = plain_line(state, Pace())
+        assert not set(line) & {*ACTIVE, "\n"} and "1,000 of 2,400" in line, label
 
 
 def test_sentences_are_made_inert() -> None:
@@ -103,31 +99,15 @@ with TerminalProgress() as progress:
 """
 
 
-def test_a_terminal_is_put_back_even_when_interrupted(tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+def test_a_terminal_is_put_back_even_when_interrupted() -> None:
     environment = {
         **os.environ,
         "TERM": "xterm-256color",
         "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
         "COLUMNS": "100",
     }
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=theirs, env=environment
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end was closed
-                break
-            if not part:
-                break
-            shown += part
-        assert process.stdout is not None
-        assert process.stdout.read() == b"to stdout\n"
-    os.close(ours)
-    text = shown.decode()
+    _, text, other = in_a_terminal(SCRIPT, stream="stderr", environment=environment)
+    assert other == "to stdout\n"
     assert "model/one" in text and "━" in text
     assert "[bold]slow down[/bold]" in text
     assert "model/two: 100 answers in 0.90 s" in text

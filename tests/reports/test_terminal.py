@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
-from support.shown import compared, terminal
+from support.shown import compared, in_a_terminal, terminal
 
 STRONG = [1.0] * 36 + [0.0] * 4
 WEAK = [1.0] * 4 + [0.0] * 35 + [None]
@@ -90,8 +89,7 @@ def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
     assert "39 of 40" in row_with(text, "demo/small")
 
 
-@pytest.mark.parametrize("width", [80, 140])
-def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path, width: int) -> None:
+def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path) -> None:
     failure = Failure(HOSTILE[13], "provider", "".join(HOSTILE))
     runs, documents = [], []
     for i, name in enumerate(HOSTILE):
@@ -116,10 +114,12 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             compared(compare(*pair, third, slices=["domain"])),
         ]
         runs += pair
-    text = terminal(*documents, board_document(make_board(runs)), runs_document(runs), width=width)
-    assert not set(text) & set(ACTIVE)
-    assert [line for line in text.splitlines() if cell_width(line) > width] == []
-    assert "[bold]rich[/bold] :smile:" in text
+    documents += [board_document(make_board(runs)), runs_document(runs)]
+    for width in (80, 140):
+        text = terminal(*documents, width=width)
+        assert not set(text) & set(ACTIVE)
+        assert [line for line in text.splitlines() if cell_width(line) > width] == []
+        assert "[bold]rich[/bold] :smile:" in text
 
 
 def test_a_file_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
@@ -203,26 +203,10 @@ def test_a_pipe_gets_plain_text_without_rich(tmp_path: Path) -> None:
 
 def test_a_terminal_gets_the_same_lines_in_colour(tmp_path: Path) -> None:
     runs = two_runs(tmp_path)
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *(str(run.folder) for run in runs)],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end was closed
-                break
-            if not part:
-                break
-            shown += part
-    os.close(ours)
-    assert process.returncode == 0
-    text = shown.decode().replace("\r\n", "\n")
+    folders = [str(run.folder) for run in runs]
+    code, shown, _ = in_a_terminal(SCRIPT, *folders, stream="stdout", environment=_environment())
+    assert code == 0
+    text = shown.replace("\r\n", "\n")
     assert "\x1b[1m" in text
     plain = terminal(board_document(make_board(runs)), width=80)
     assert re.sub(r"\x1b\[[0-9;]*m", "", text) == plain

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,11 +7,11 @@ from evalwright.reports.text import cell_width, inert, wrap
 from support.hostile import ACTIVE, HOSTILE
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_inert_leaves_nothing_that_acts(text: str) -> None:
-    shown = inert(text)
-    assert not set(shown) & {*ACTIVE, "\n", "\t"}
-    shown.encode()  # no lone surrogate is left
+def test_inert_leaves_nothing_that_acts() -> None:
+    for text in HOSTILE:
+        shown = inert(text)
+        assert not set(shown) & {*ACTIVE, "\n", "\t"}
+        shown.encode()  # no lone surrogate is left
 
 
 def test_inert_shows_what_it_neutralised() -> None:

@@ -257,15 +257,9 @@ def nothing_said(index: int, draw: int = 0) -> SampleRecord:
 
 def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
     records = [
-        nothing_said(0),
-        a_record(0, None, draw=1),
-        nothing_said(1),
-        a_record(1, 1.0, draw=1),
-        nothing_said(2),
-        nothing_said(2, draw=1),
-        a_record(3, None),
-        a_record(3, 0.0, draw=1),
-    ]
+        nothing_said(0), a_record(0, None, draw=1), nothing_said(1), a_record(1, 1.0, draw=1),
+        nothing_said(2), nothing_said(2, draw=1), a_record(3, None), a_record(3, 0.0, draw=1),
+    ]  # fmt: skip
     result = tallied(records)
     estimate = result.metrics[0].estimate
     assert (estimate.n, estimate.n_failed, estimate.value) == (2, 1, 0.5)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.reports.conclusions import worded_comparison
@@ -95,24 +93,18 @@ def test_intervals_of_what_ended_early(tmp_path: Path) -> None:
         assert with_valid_intervals(task, none) == task
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_names_do_not_act_on_any_page(text: str, tmp_path: Path) -> None:
-    runs = [
-        made(tmp_path, name, rule=f"{text} beats two", verdict=f"{text} better", method=text) for name in "ab"
-    ]
-    board = make_board(runs)
-    found = worded_comparison(compare_runs(*runs))
-    out = terminal(
-        board_document(board),
-        run_document(runs[0], slices=True),
-        runs_document(runs),
-        compared(found),
-        width=100,
-    )
-    assert not set(out) & {*ACTIVE}
-    assert out.count("topped early") >= 4
-    page = board_html(board, runs)
-    if "<" in text and ">" in text:
-        assert text not in page
-        assert text not in board_markdown(board)
-    assert "Stopped early" in page and "Stopped early" in board_markdown(board)
+def test_names_do_not_act_on_any_page(tmp_path: Path) -> None:
+    one, two = (make_run(tmp_path, scores=[1, 0, 1, 1], name=name, model=f"m/{name}") for name in "ab")
+    for text in HOSTILE:
+        runs = [
+            stopped(run, rule=f"{text} beats two", verdict=f"{text} better", method=text)
+            for run in (one, two)
+        ]
+        board = make_board(runs)
+        documents = [board_document(board), run_document(runs[0], slices=True), runs_document(runs)]
+        out = terminal(*documents, compared(worded_comparison(compare_runs(*runs))), width=100)
+        assert not set(out) & {*ACTIVE} and out.count("topped early") >= 4, text
+        page, markdown = board_html(board, runs), board_markdown(board)
+        if "<" in text and ">" in text:
+            assert text not in page and text not in markdown
+        assert "Stopped early" in page and "Stopped early" in markdown

@@ -1,69 +1,107 @@
-"""The 25 kinds of instruction: a text that follows and one that does not, for each."""
+"""The kinds of instruction: texts that follow each and texts that do not, and where the published checkers decide otherwise.
+
+`tests/data/instructions.jsonl` has the texts; what the published code says of each was recorded by running it.
+"""
 
 from __future__ import annotations
 
+import json
+import time
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, ScoringError
-from evalwright.core.samples import Answer, Sample
-from evalwright.scorers.instructions.checks import CHECKS, follows
-from evalwright.scorers.instructions.scorer import instructions
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.scorers.instructions import by_language
+from evalwright.scorers.instructions.by_language import BY_LANGUAGE
+from evalwright.scorers.instructions.checks import ENGLISH, Kinds, Rules, follows
+from evalwright.scorers.instructions.scorer import instructions, language_instructions
+from evalwright.scorers.registry import bind
 from evalwright.scorers.text.language import speaks
 
-EXAMPLES: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
-    ("change_case:capital_word_frequency", {"capital_relation": "at least", "capital_frequency": 2}, ["NO and YES."], ["NO and yes", "no"]),
-    ("change_case:english_capital", {}, ["ALL LOUD!"], ["All LOUD", "123"]),
-    ("change_case:english_lowercase", {}, ["all quiet."], ["All quiet", "123"]),
-    ("combination:repeat_prompt", {"prompt_to_repeat": "Say it. "}, ["Say it. Well"], ["Well. Say it."]),
-    ("combination:two_responses", {}, ["one\n******\ntwo", "******one******two******"], ["one", "one******one", "a******b******c", "a******"]),
-    ("detectable_content:number_placeholders", {"num_placeholders": 2}, ["[a] and [b c]"], ["[a]", "[[a]"]),
-    ("detectable_content:postscript", {"postscript_marker": "P.S."}, ["Bye.\nP.S. more", "Bye. p. s. more"], ["Bye", "P.P.S. more", "tips."]),
-    ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, ["Bye.\nP.P.S. more"], ["P.S. more"]),
-    ("detectable_format:constrained_response", {}, ["My answer is yes."], ["Yes."]),
-    ("detectable_format:json_format", {}, ['{"a": [1]}', '```json\n{"a": 1}\n```'], ["{a: 1}", "text"]),
-    ("detectable_format:multiple_sections", {"section_spliter": "SECTION", "num_sections": 2}, ["SECTION 1 a\nSECTION 2 b"], ["SECTION 1 a"]),
-    ("detectable_format:number_bullet_lists", {"num_bullets": 2}, ["* a\n- b", "Look:\n* a\n  * b"], ["* a", "* a\n* b\n* c", "**a**\n**b**"]),
-    ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, ["*a* and **b**"], ["*a*", "** and **"]),
-    ("detectable_format:title", {}, ["<<joy>>\ntext"], ["joy", "<<  >>"]),
-    ("keywords:existence", {"keywords": ["Rain", "sun"]}, ["rain and SUN"], ["rain"]),
-    ("keywords:forbidden_words", {"forbidden_words": ["cat", "c++"]}, ["category"], ["a Cat!", "I like C++."]),
-    ("keywords:frequency", {"keyword": "la", "frequency": 3, "relation": "at least"}, ["la La la"], ["la la"]),
-    ("keywords:frequency", {"keyword": "la", "frequency": 3, "relation": "less than"}, ["la la"], ["la la la"]),
-    ("keywords:letter_frequency", {"letter": "q", "let_frequency": 2, "let_relation": "at least"}, ["Q and q"], ["q"]),
-    ("language:response_language", {"language": "de"}, ["Das ist nicht der Weg und auch nicht das Ziel."], ["This is not the way.", "Это не путь."]),
-    ("length_constraints:nth_paragraph_first_word", {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "weekend"}, ["One.\n\n\"Weekend, ho\""], ["Weekend\n\nOne", "One", "a\n\nb\n\nweekend"]),
-    ("length_constraints:number_paragraphs", {"num_paragraphs": 2}, ["a\n***\nb", "***a***b***"], ["a\n\nb", "a***b***c", "a***  ***b"]),
-    ("length_constraints:number_sentences", {"num_sentences": 3, "relation": "less than"}, ["One. Two!", "It costs 3.50 euro. Yes"], ["One. Two? Three", "One. Two. Three."]),
-    ("length_constraints:number_words", {"num_words": 3, "relation": "at least"}, ["one two three"], ["one two"]),
-    ("punctuation:no_comma", {}, ["a; b"], ["a, b"]),
-    ("startend:end_checker", {"end_phrase": "The end."}, ["Well. the END.", '"So. The end."'], ["The end. Or not"]),
-    ("startend:quotation", {}, ['"quoted"'], ['"half', "none", '"']),
-]  # fmt: skip
+DATA = Path(__file__).parent.parent / "data" / "instructions.jsonl"
+ROWS: list[dict[str, Any]] = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
+SETS: dict[str, Kinds] = {"english": ENGLISH, "language": BY_LANGUAGE}
 
 
-@pytest.mark.parametrize(("kind", "settings", "good", "bad"), EXAMPLES)
-def test_each_kind(kind: str, settings: dict[str, Any], good: list[str], bad: list[str]) -> None:
-    for text in good:
-        assert follows(kind, text, settings), text
-    for text in [*bad, "", " \n"]:
-        assert not follows(kind, text, settings), text
+def decided(row: dict[str, Any], text: str, published: bool) -> bool:
+    return follows(row["kind"], text, row["settings"], Rules(published, row["language"]), SETS[row["set"]])
 
 
-def test_every_kind_has_an_example() -> None:
-    assert {kind for kind, *_ in EXAMPLES} == set(CHECKS)
-    assert len(CHECKS) == 25
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['set']}-{row['kind']}-{row['language']}")
+def test_each_kind(row: dict[str, Any]) -> None:
+    for text in [*row["good"], *row["bad"]]:
+        good = text in row["good"]
+        assert decided(row, text, False) is good, text
+        # Sentences are counted by a trained model there, which is not at hand.
+        assert decided(row, text, True) is (good is not (text in row["published_differs"])), text
 
 
+def test_every_kind_has_texts_enough() -> None:
+    for name, kinds in SETS.items():
+        good, bad = (
+            Counter(row["kind"] for row in ROWS if row["set"] == name for _ in row[side])
+            for side in ("good", "bad")
+        )
+        assert set(good) == set(bad) == set(kinds)
+        assert min(*good.values(), *bad.values()) >= 8
+    assert (len(ENGLISH), len(BY_LANGUAGE)) == (25, 21)
+
+
+@settings(max_examples=25)
 @given(text=st.text(max_size=60))
-@pytest.mark.parametrize(("kind", "settings", "good", "bad"), EXAMPLES)
-def test_no_text_breaks_a_check(
-    kind: str, settings: dict[str, Any], good: list[str], bad: list[str], text: str
-) -> None:
-    assert follows(kind, text, settings) in (True, False)
+def test_no_text_breaks_a_check(text: str) -> None:
+    for row in ROWS:
+        assert decided(row, text, False) in (True, False)
+        assert decided(row, text, True) in (True, False)
+
+
+HOSTILE = (
+    "[",
+    "<<",
+    "*",
+    "\n",
+    " ",
+    "* ",
+    "p. ",
+    "Bagian |",
+    "5",
+    ".]",
+    "A'",
+    '{"a":',
+    "`",
+    "***a",
+    "\n*",
+    "x\n\n",
+    "ก",
+    "Section ",
+)
+
+
+def test_hostile_texts_take_little_time() -> None:
+    decided(ROWS[0], "warm", False)
+    by_language.score("startend:quotation", "warm", {}, Rules(True, "id"))
+    for number, piece in enumerate(HOSTILE):
+        text = piece * (100_000 // len(piece))
+        for row in ROWS[number % 5 :: 5]:
+            for published in (False, True):
+                start = time.process_time()
+                decided(row, text, published)
+                assert time.process_time() - start < 0.5, (row["kind"], piece, published)
+
+
+def test_a_pattern_from_the_data_is_ended() -> None:
+    published = Rules(published=True)
+    kind, text = "keywords:existence", "a" * 40 + "!"
+    assert follows(kind, "x yy", {"keywords": ["y+"]}, published)
+    assert not follows(kind, "x yy", {"keywords": ["y+"]})
+    with pytest.raises(ScoringError, match="processor time"):
+        follows(kind, text, {"keywords": ["(a+)+$"]}, published)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +152,8 @@ def test_languages(code: str, text: str) -> None:
     assert [other for other in sorted(others) if speaks(text, other)] == []
 
 
-def sample(*kinds: str, settings: Any = None) -> Sample:
-    return Sample("s", metadata={"kinds": list(kinds), "settings": settings or [{} for _ in kinds]})
+def sample(*kinds: str, settings: Any = None, **more: Any) -> Sample:
+    return Sample("s", metadata={"kinds": list(kinds), "settings": settings or [{} for _ in kinds], **more})
 
 
 def test_all_or_a_share() -> None:
@@ -139,16 +177,76 @@ def test_loosely_an_introduction_and_emphasis_are_forgiven() -> None:
     assert instructions(quoted, Answer(text), loose=True).value == 1.0
 
 
-def test_what_cannot_be_checked_is_an_error() -> None:
-    with pytest.raises(ScoringError, match="not known"):
-        instructions(sample("keywords:new"), Answer("x"))
-    with pytest.raises(ScoringError, match="keyword"):
-        instructions(sample("keywords:frequency"), Answer("x"))
-    with pytest.raises(ScoringError, match="cannot be told"):
-        instructions(sample("language:response_language", settings=[{"language": "xx"}]), Answer("x"))
-    with pytest.raises(ScoringError, match="no instructions"):
-        instructions(Sample("s"), Answer("x"))
-    with pytest.raises(ScoringError, match="settings"):
-        instructions(sample("punctuation:no_comma", settings=[{}, {}]), Answer("x"))
+def test_the_published_rules_are_an_option() -> None:
+    train = sample("keywords:existence", settings=[{"keywords": ["rain"]}])
+    assert instructions(train, Answer("a train")).value == 0.0
+    assert instructions(train, Answer("a train"), published=True).value == 1.0
+
+
+def test_an_instruction_counts_in_its_language_alone() -> None:
+    one = sample("keywords:forbidden_words", settings=[{"forbidden_words": ["ikan"]}], language="id")
+    for published in (False, True):
+        good = language_instructions(one, Answer("Saya suka makan nasi goreng."), published=published)
+        assert isinstance(good, Score)
+        assert (good.value, good.parts) == (1.0, {"followed": 1.0, "language": 1.0})
+        other = language_instructions(one, Answer("I like to eat rice."), published=published)
+        assert isinstance(other, Score)
+        assert (other.value, other.label, other.parts["language"]) == (0.0, "other_language", 0.0)
+    asked = sample(
+        "language:response_language",
+        settings=[{"response_language": "vi"}],
+        language="id",
+        answer_language="vi",
+    )
+    assert language_instructions(asked, Answer("Tôi thích ăn cơm với cá."), published=True) == Score(
+        1.0, "followed", "language:response_language", {"followed": 1.0, "language": 1.0}
+    )
+    words = sample(
+        "length_constraints:number_words", settings=[{"num_words": 3, "relation": "at least"}], language="th"
+    )
+    assert isinstance(language_instructions(words, Answer("ก ข ค")), NoScore)
+    # The published code has no rule for an empty text, and takes it for English.
+    empty = sample("keywords:forbidden_words", settings=[{"forbidden_words": ["fish"]}], language="en")
+    for published, value in ((False, 0.0), (True, 1.0)):
+        found = language_instructions(empty, Answer(""), published=published)
+        assert isinstance(found, Score)
+        assert found.value == value
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error"),
+    [
+        ("instructions", sample("keywords:new"), "Unknown instruction 'keywords:new'"),
+        ("instructions", sample("keywords:existance", settings=[{"keywords": ["a"]}]), "Did you mean 'keywords:existence'"),
+        ("instructions", sample("keywords:frequency"), "needs the setting 'keyword'"),
+        ("instructions", sample("keywords:existence", settings=[{"keywords": "a"}]), "must be a list of texts"),
+        ("instructions", sample("length_constraints:number_words", settings=[{"num_words": "x", "relation": "at least"}]), "whole number"),
+        ("instructions", sample("length_constraints:number_words", settings=[{"num_words": 3, "relation": "about"}]), "one of at least"),
+        ("instructions", sample("punctuation:no_comma", settings=[{"words": 1}]), "Unknown setting"),
+        ("instructions", sample("language:response_language", settings=[{"language": "xx"}]), "cannot be told"),
+        ("instructions", Sample("s"), "no instructions"),
+        ("instructions", sample("punctuation:no_comma", settings=[{}, {}]), "settings"),
+        ("language-instructions", sample("punctuation:no_comma", language="id"), "Unknown instruction"),
+        ("language-instructions", sample("startend:quotation"), "no language"),
+        ("language-instructions", sample("startend:quotation", language="xx"), "cannot be told"),
+        ("language-instructions", sample("detectable_content:postscript", settings=[{"postscript_marker": "N.B."}], language="id"), "Unknown marker"),
+        ("language-instructions", sample("detectable_format:constrained_response", language="zh"), "Unknown language"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_checked_is_refused_before_and_while_scoring(
+    name: str, given: Sample, error: str
+) -> None:
+    bound = bind(name)
+    assert bound.refuse is not None
+    with pytest.raises((ConfigurationError, UnknownName, ScoringError), match=error):
+        bound.refuse(given)
+    if "marker" not in error and "Unknown language" not in error:
+        with pytest.raises(ScoringError, match=error):
+            bound.function(given, Answer("x"))
+
+
+def test_options_are_checked() -> None:
     with pytest.raises(ConfigurationError, match="count"):
-        instructions(sample("punctuation:no_comma"), Answer("x"), count="some")
+        bind("instructions", {"count": "some"})
+    with pytest.raises(ConfigurationError, match="published"):
+        bind("language-instructions", {"published": "yes"})

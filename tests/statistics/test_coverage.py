@@ -33,16 +33,20 @@ with pytest.MonkeyPatch.context() as patch:
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_interval_covers(setting: Setting) -> None:
-    """Two Monte Carlo errors at most, as the command has it; the seed is fixed, so what passes once always does."""
-    trials = max(6, setting.short // setting.cost**3)
-    covered = setting.run(12, trials)
+    """400 trials, give or take two Monte Carlo errors; the first 100 are enough where they lie within the limits (of a contrast:
+    surely outside of them). The seed is fixed, so what passes once always does."""
+    trials = max(6, min(400, setting.short // setting.cost**3))
+    for few in (100, trials) if trials == 400 else (trials,):
+        covered = setting.run(12, few)
+        assert len(covered.hits) == len(covered.widths) == few
+        assert not np.isinf(covered.widths).any()
+        assert covered.method
+        if setting.good(covered) if setting.contrast else setting.least <= covered.share <= setting.most:
+            return
     if setting.contrast:  # the same simulation tells a wrong method from a right one
         assert not setting.within(covered)
     else:
         assert setting.within(covered)
-    assert len(covered.hits) == len(covered.widths) == trials
-    assert not np.isinf(covered.widths).any()
-    assert covered.method
 
 
 @pytest.mark.parametrize("n", [20, 60, 200])

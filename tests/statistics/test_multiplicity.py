@@ -12,12 +12,12 @@ from evalwright.statistics import benjamini_hochberg, holm
 from evalwright.statistics.units import F64
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p = np.round(rng.beta(0.3, 1, rng.integers(1, 40)), int(rng.integers(1, 9)))  # with ties, zeros and ones
-    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
-    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
+def test_adjusted_p_values_are_those_of_statsmodels() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = np.round(rng.beta(0.3, 1, rng.integers(1, 40)), int(rng.integers(1, 9)))  # ties, zeros and ones
+        assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+        assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("adjusted", [holm, benjamini_hochberg])

@@ -195,5 +195,5 @@ def test_the_smallest_visible_difference_is_seen_with_the_stated_power(groups: i
     visible = float(
         np.median([c.smallest_visible_difference for c in _simulate(0.0, 400, 30, groups, seed=1)])
     )
-    seen = np.mean([c.verdict == "better" for c in _simulate(visible, 400, 500, groups, seed=2)])
+    seen = np.mean([c.verdict == "better" for c in _simulate(visible, 400, 300, groups, seed=2)])
     assert 0.74 <= seen <= 0.87

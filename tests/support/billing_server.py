@@ -31,40 +31,17 @@ EACH = (IN * 1000 + OUT * 2000) / 1e6
 
 TOLD = frozenset(
     [
-        "ok",
-        "empty",
-        "no-choices",
-        "wrong-types",
-        "nameless",
-        "truncated-after-usage",
-        "cut-after-usage",
-        "error-with-usage",
-        "stream-cut-after-usage",
-        "stream-empty",
-        "html-with-usage",
+        "ok", "empty", "no-choices", "wrong-types", "nameless", "truncated-after-usage", "cut-after-usage",
+        "error-with-usage", "stream-cut-after-usage", "stream-empty", "html-with-usage",
     ]
-)
+)  # fmt: skip
 """Billed, and the reply says how much."""
 UNTOLD = frozenset(
     [
-        "hang",
-        "reset",
-        "truncated",
-        "cut",
-        "html",
-        "garbage",
-        "bad-gzip",
-        "no-usage",
-        "odd-usage",
-        "stream-cut",
-        "stream-garbage",
-        "408",
-        "502",
-        "504",
-        "524",
-        "filtered",
+        "hang", "reset", "truncated", "cut", "html", "garbage", "bad-gzip", "no-usage", "odd-usage",
+        "stream-cut", "stream-garbage", "408", "502", "504", "524", "filtered",
     ]
-)
+)  # fmt: skip
 """Billed, and no reply says it."""
 STATUS = ("400", "401", "403", "404", "408", "413", "422", "429", "500", "502", "503", "504", "524", "529")
 WAITS: Mapping[str, str] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,20 @@ def evalwright(
         out, err = process.communicate()
         raise AssertionError(f"evalwright {' '.join(arguments)} did not end:\n{out}\n{err}") from None
     return Done(process.returncode, out, err)
+
+
+def stored_requests(home: Path) -> list[tuple[str, str]]:
+    """(fingerprint, request as JSON) of what the store acknowledged, read from its file itself, also while it is at work."""
+    if not (home / "store.sqlite").exists():
+        return []
+    with closing(sqlite3.connect(f"file:{home / 'store.sqlite'}?mode=ro", uri=True)) as file:
+        try:
+            rows = file.execute("SELECT model, request FROM responses").fetchall()
+        except sqlite3.OperationalError:
+            return []  # killed before the schema was there
+    from evalwright.engine.store import unpack
+
+    return [(model, unpack(request)) for model, request in rows]
 
 
 def records(run: Path) -> list[dict[str, Any]]:

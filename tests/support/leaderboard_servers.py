@@ -70,16 +70,8 @@ class Servers:
 def serving_leaderboard(faults: float = 0.0) -> Iterator[Servers]:
     """All four. faults: the share of requests that fail, in many ways."""
     kinds = (
-        "429-retry-after",
-        "500",
-        "503",
-        "529",
-        "reset",
-        "cut",
-        "truncated",
-        "invalid-json",
-        "content-type",
-    )
+        "429-retry-after", "500", "503", "529", "reset", "cut", "truncated", "invalid-json", "content-type",
+    )  # fmt: skip
     more = ("429-retry-after", "500", "503", "reset", "truncated", "empty", "content-type", "error-in-200")
 
     def start(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message, Request
@@ -62,3 +64,31 @@ def failing(model: RemoteModel, request: Request = HELLO) -> RequestError:
     with pytest.raises(RequestError) as caught:
         ask(model, request)
     return caught.value
+
+
+def answered(
+    handle: Callable[[web.Request], Awaitable[web.Response]],
+    paths: Iterable[str],
+    model_at: Callable[[str], Any],
+    request: Request,
+) -> Any:
+    """What the model at a small server's address gives, errors as values. handle: what the server does with a POST to the paths."""
+
+    async def go() -> Any:
+        app = web.Application()
+        for path in paths:
+            app.router.add_post(path, handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        model = model_at(f"http://{host}:{port}")
+        try:
+            return await model.answer(request)
+        except RequestError as error:
+            return error
+        finally:
+            await model.close()
+            await runner.cleanup()
+
+    return asyncio.run(go())

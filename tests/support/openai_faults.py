@@ -18,33 +18,10 @@ from aiohttp import web
 from support.wire_schemas import error_body
 
 KINDS = (
-    "429",
-    "429-retry-after",
-    "429-retry-after-ms",
-    "429-date",
-    "insufficient-quota",
-    "500",
-    "502",
-    "503",
-    "504",
-    "529",
-    "408",
-    "400",
-    "filtered",
-    "401",
-    "403",
-    "404",
-    "reset",
-    "cut",
-    "truncated",
-    "invalid-json",
-    "missing-field",
-    "content-type",
-    "empty",
-    "error-in-200",
-    "redirect",
-    "hang",
-)
+    "429", "429-retry-after", "429-retry-after-ms", "429-date", "insufficient-quota", "500", "502", "503",
+    "504", "529", "408", "400", "filtered", "401", "403", "404", "reset", "cut", "truncated", "invalid-json",
+    "missing-field", "content-type", "empty", "error-in-200", "redirect", "hang",
+)  # fmt: skip
 
 RANDOM_KINDS = ("429", "429-retry-after", "500", "reset", "truncated", "empty", "content-type", "hang")
 """The mix of `--faults RATE`."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.board import Board
@@ -26,6 +30,29 @@ def terminal(*documents: Document, width: int = 120) -> str:
     out = io.StringIO()
     show(*documents, file=out, width=width)
     return out.getvalue()
+
+
+def in_a_terminal(
+    script: str, *arguments: str, stream: str, environment: Mapping[str, str]
+) -> tuple[int, str, str]:
+    """A Python program one of whose streams ("stdout" or "stderr") is a terminal: its exit status, what the terminal got, and the
+    other stream."""
+    ours, theirs = pty.openpty()
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, stream: theirs}
+    with subprocess.Popen([sys.executable, "-c", script, *arguments], **streams, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end was closed
+                break
+            if not part:
+                break
+            shown += part
+        other = process.stdout.read() if process.stdout is not None else b""
+    os.close(ours)
+    return process.returncode, shown.decode(), other.decode()
 
 
 def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from support.tiny_models import add_around, byte_level_bpe, make_tokenizer, make_two_sided_tokenizer, saved
+from support.tiny_models import (
+    add_around,
+    byte_level_bpe,
+    make_tokenizer,
+    make_two_sided_tokenizer,
+    saved,
+    seeded,
+)
 
 Encoder = Literal["bert", "roberta", "deberta-v2"]
 
@@ -36,10 +43,7 @@ def make_hhem(folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = "
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = make_two_sided_tokenizer("t5")
     sizes = {**T5_SIZES, "vocab_size": len(tokenizer)}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        network = T5ForTokenClassification(T5Config(**sizes, num_labels=2)).eval()
-        _widen(network, 0.4)
+    network = seeded(lambda: T5ForTokenClassification(T5Config(**sizes, num_labels=2)).eval(), 3, 0.4)
     state = network.state_dict()
     # As older versions of transformers wrote it: the shared table once, under one of its two names.
     state.pop("transformer.encoder.embed_tokens.weight")
@@ -73,11 +77,10 @@ def make_classifier(
     window: int = 64,
 ) -> Path:
     """A sequence classifier of pairs, saved with its tokenizer. window: tokens that it reads at once."""
-    import torch
     import transformers
     from transformers import AutoModelForSequenceClassification
 
-    tokenizer = _pair_tokenizer(kind)
+    tokenizer = pair_tokenizer(kind)
     common: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "hidden_size": 32,
@@ -105,16 +108,12 @@ def make_classifier(
             pos_att_type=["p2c", "c2p"],
             position_biased_input=False,
         )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        network = AutoModelForSequenceClassification.from_config(config)
-        _widen(network, 0.25)
+    network = seeded(lambda: AutoModelForSequenceClassification.from_config(config), 5, 0.25)
     return saved(network, tokenizer, folder)
 
 
 def make_decoder_judge(folder: Path) -> Path:
     """A Llama with a classifier of two unnamed classes and no padding token, as HHEM-2.3 is."""
-    import torch
     from transformers import LlamaConfig, LlamaForSequenceClassification
 
     tokenizer = make_tokenizer("llama")
@@ -130,14 +129,11 @@ def make_decoder_judge(folder: Path) -> Path:
         eos_token_id=1,
         num_labels=2,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(6)
-        network = LlamaForSequenceClassification(config)
-        _widen(network, 0.2)
-    return saved(network, tokenizer, folder)
+    return saved(seeded(lambda: LlamaForSequenceClassification(config), 6, 0.2), tokenizer, folder)
 
 
-def _pair_tokenizer(kind: Encoder) -> Any:
+def pair_tokenizer(kind: Encoder) -> Any:
+    """A byte-level BPE with the special tokens that stand around pairs."""
     from transformers import PreTrainedTokenizerFast
 
     names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
@@ -152,11 +148,3 @@ def _pair_tokenizer(kind: Encoder) -> Any:
     return PreTrainedTokenizerFast(
         tokenizer_object=core, eos_token=end, bos_token=start, model_input_names=inputs, **names
     )
-
-
-def _widen(network: Any, spread: float) -> None:
-    import torch
-
-    for parameter in network.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=spread)

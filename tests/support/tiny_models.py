@@ -9,7 +9,7 @@ positions, and its one special token is BOS and EOS; "qwen2" has biases, an EOS 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -71,16 +71,25 @@ def make_tiny_model(
 
     folder = Path(folder)
     tokenizer = make_tokenizer(kind, chat=chat, vocab=vocab)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(_config(kind, tokenizer, hidden, layers, context))
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                torch.nn.init.normal_(parameter, std=0.15)
+    config = _config(kind, tokenizer, hidden, layers, context)
+    model = seeded(lambda: AutoModelForCausalLM.from_config(config), seed, 0.15)
     saved(model.to(getattr(torch, dtype)), tokenizer, folder)
     # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
     return folder
+
+
+def seeded(make: Callable[[], Any], seed: int, spread: float, dimensions: range = range(2, 9)) -> Any:
+    """A network whose weights of so many dimensions are random with this spread, and the same for the same seed."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = make()
+        for parameter in network.parameters():
+            if parameter.dim() in dimensions:
+                torch.nn.init.normal_(parameter, std=spread)
+    return network
 
 
 def saved(model: Any, tokenizer: Any, folder: Path) -> Path:
@@ -105,7 +114,6 @@ VISION_TEMPLATE = (
 
 def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) -> Path:
     """Write a tiny LLaVA (CLIP and Llama, random weights) with its processor to `folder` and return it. Images are 28 x 28."""
-    import torch
     import transformers
 
     folder = Path(folder)
@@ -126,12 +134,7 @@ def make_vision_model(folder: Path | str, *, seed: int = 0, context: int = 256) 
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = transformers.LlavaForConditionalGeneration(config)
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                torch.nn.init.normal_(parameter, std=0.15)
+    model = seeded(lambda: transformers.LlavaForConditionalGeneration(config), seed, 0.15)
     saved(model, tokenizer, folder)
     pixels = transformers.models.clip.image_processing_pil_clip.CLIPImageProcessorPil(
         size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}
@@ -155,7 +158,6 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
     "bloom" has a bias by distance instead of positions, "gpt_neo" has windows (of `window`) in its own code, "mamba" does not
     attend at all.
     """
-    import torch
     import transformers
 
     folder = Path(folder)
@@ -182,12 +184,9 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
             max_position_embeddings=context,
         ),
     }
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = transformers.AutoModelForCausalLM.from_config(configs[kind]())
-        for parameter in model.parameters():
-            if parameter.dim() == 2:
-                torch.nn.init.normal_(parameter, std=0.15)
+    model = seeded(
+        lambda: transformers.AutoModelForCausalLM.from_config(configs[kind]()), 0, 0.15, range(2, 3)
+    )
     return saved(model, tokenizer, folder)
 
 
@@ -199,7 +198,6 @@ def make_two_sided_model(
     "t5" knows distances, its decoder starts from the padding, and its tokenizer (unigrams) adds an EOS; "bart" learns its
     positions, its decoder starts from EOS, and its tokenizer adds BOS and EOS. forced_bos: its answers begin with BOS.
     """
-    import torch
     import transformers
 
     folder = Path(folder)
@@ -233,12 +231,7 @@ def make_two_sided_model(
             decoder_start_token_id=tokenizer.eos_token_id,
             max_position_embeddings=context,
         )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = transformers.AutoModelForSeq2SeqLM.from_config(config)
-        for parameter in model.parameters():
-            if parameter.dim() == 2:
-                torch.nn.init.normal_(parameter, std=0.3)
+    model = seeded(lambda: transformers.AutoModelForSeq2SeqLM.from_config(config), 0, 0.3, range(2, 3))
     if forced_bos:
         model.generation_config.forced_bos_token_id = tokenizer.bos_token_id
     return saved(model, tokenizer, folder)

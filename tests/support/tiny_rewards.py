@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.tiny_judges import _pair_tokenizer, _widen
-from support.tiny_models import CHAT_TEMPLATE, make_tokenizer, make_two_sided_tokenizer, saved
+from support.tiny_judges import pair_tokenizer
+from support.tiny_models import CHAT_TEMPLATE, make_tokenizer, make_two_sided_tokenizer, saved, seeded
 
 
 def make_chat_head(folder: Path, *, labels: int = 1) -> Path:
     """A Llama with a classifier, whose tokenizer has a chat template and no padding token."""
-    import torch
     from transformers import LlamaConfig, LlamaForSequenceClassification
 
     tokenizer = make_tokenizer("llama", chat=CHAT_TEMPLATE)
@@ -21,42 +20,31 @@ def make_chat_head(folder: Path, *, labels: int = 1) -> Path:
         num_key_value_heads=2, max_position_embeddings=256, bos_token_id=0, eos_token_id=1, num_labels=labels,
         id2label={place: f"class-{place}" for place in range(labels)},
     )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(16)
-        network = LlamaForSequenceClassification(config)
-        _widen(network, 0.2)
-    return saved(network, tokenizer, folder)
+    return saved(seeded(lambda: LlamaForSequenceClassification(config), 16, 0.2), tokenizer, folder)
 
 
 def make_pair_head(folder: Path) -> Path:
     """A BERT with one logit of two texts."""
-    import torch
     from transformers import BertForSequenceClassification
 
-    tokenizer = _pair_tokenizer("bert")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(17)
-        network = BertForSequenceClassification(_bert(tokenizer, num_labels=1))
-        _widen(network, 0.25)
-    return saved(network, tokenizer, folder)
+    tokenizer = pair_tokenizer("bert")
+    return saved(
+        seeded(lambda: BertForSequenceClassification(_bert(tokenizer, num_labels=1)), 17, 0.25),
+        tokenizer,
+        folder,
+    )
 
 
 def make_encoder(folder: Path) -> Path:
     """A BERT of three layers without a head."""
-    import torch
     from transformers import BertModel
 
-    tokenizer = _pair_tokenizer("bert")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(18)
-        network = BertModel(_bert(tokenizer))
-        _widen(network, 0.25)
-    return saved(network, tokenizer, folder)
+    tokenizer = pair_tokenizer("bert")
+    return saved(seeded(lambda: BertModel(_bert(tokenizer)), 18, 0.25), tokenizer, folder)
 
 
 def make_metricx(folder: Path) -> Path:
     """An mT5 without a tokenizer, and beside it, in FOLDER-tokenizer, that of an mT5. The logits of its tokens lie around 12."""
-    import torch
     from transformers import MT5Config, MT5ForConditionalGeneration
 
     tokenizer = make_two_sided_tokenizer("t5")
@@ -64,11 +52,7 @@ def make_metricx(folder: Path) -> Path:
         vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, pad_token_id=0, eos_token_id=1,
         decoder_start_token_id=0, tie_word_embeddings=False,
     )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(19)
-        network = MT5ForConditionalGeneration(config)
-        _widen(network, 0.6)
-    saved(network, tokenizer, folder)
+    saved(seeded(lambda: MT5ForConditionalGeneration(config), 19, 0.6), tokenizer, folder)
     beside = folder.parent / f"{folder.name}-tokenizer"
     beside.mkdir()
     for path in folder.glob("*token*"):
@@ -83,15 +67,14 @@ def make_comet(folder: Path, **changed: Any) -> tuple[Path, Path]:
     import yaml
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
-    tokenizer = _pair_tokenizer("roberta")
+    tokenizer = pair_tokenizer("roberta")
     config = XLMRobertaConfig(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
         type_vocab_size=1, max_position_embeddings=80, pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
+    network = seeded(lambda: XLMRobertaModel(config, add_pooling_layer=False), 20, 0.3)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(20)
-        network = XLMRobertaModel(config, add_pooling_layer=False)
-        _widen(network, 0.3)
+        torch.manual_seed(21)
         state = {f"encoder.model.{name}": tensor for name, tensor in network.state_dict().items()}
         for place in range(3):
             state[f"layerwise_attention.scalar_parameters.{place}"] = torch.randn(1)

@@ -32,17 +32,9 @@ HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path fo
 
 
 QUESTIONS = [
-    "question",
-    "problem",
-    "ctx_a",
-    "goal",
-    "question_stem",
-    "sentence",
-    "text",
-    "premise",
-    "prompt",
+    "question", "problem", "ctx_a", "goal", "question_stem", "sentence", "text", "premise", "prompt",
     "problem_statement",
-]
+]  # fmt: skip
 """Columns that hold what is asked."""
 
 
@@ -73,37 +65,30 @@ def answered(task: Task, reply: str | float) -> SampleRecord:
     return asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, door))
 
 
-@pytest.mark.parametrize("chat", [False, True], ids=["text", "chat"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.task)
-def test_gold_scores_one_and_wrong_scores_nought(
-    case: Case, chat: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = serve(monkeypatch, dict(case.rows))
-    task = load_task(case.task, chat=chat)
-    if task.scorers[0].kind == "unit-tests" and not sandbox.works():
-        pytest.skip("this system cannot sandbox a program")
-    assert sorted(asked, key=str) == sorted(case.rows, key=str)
-    for scorer in (task.metrics[0].scorer, task.scorers[-1].name):
-        for reply in case.right:
-            record = answered(task, reply)
-            assert record.scores[scorer].value == 1.0, (reply, record.failure, record.scores[scorer])
-        for reply in case.wrong:
-            record = answered(task, reply)
-            assert record.scores[scorer].value == 0.0, (reply, record.failure, record.scores[scorer])
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.task)
-def test_the_prompt_holds_the_question_and_not_the_answer(
+def test_gold_scores_one_wrong_scores_nought_and_the_prompt_holds_the_question(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    serve(monkeypatch, dict(case.rows))
-    task = load_task(case.task)
-    prompt = answered(task, case.right[0]).answer
-    assert prompt is not None and isinstance(prompt.prompt, str)
-    assert "{{" not in prompt.prompt
+    asked = serve(monkeypatch, dict(case.rows))
     first = next(iter(case.rows.values()))[0]
     question = next(str(value) for name, value in first.items() if name.casefold() in QUESTIONS)
-    assert question.split("_")[0].strip()[:20].casefold() in prompt.prompt.casefold()
+    for chat in (False, True):
+        asked.clear()
+        task = load_task(case.task, chat=chat)
+        if task.scorers[0].kind == "unit-tests" and not sandbox.works():
+            pytest.skip("this system cannot sandbox a program")
+        assert chat or sorted(asked, key=str) == sorted(case.rows, key=str)
+        for value, replies in ((1.0, case.right), (0.0, case.wrong)):
+            for reply in replies:
+                record = answered(task, reply)
+                for scorer in {task.metrics[0].scorer, task.scorers[-1].name}:
+                    found = record.scores[scorer]
+                    assert found.value == value, (reply, record.failure, found)
+                prompt = record.answer.prompt if record.answer is not None else None
+                if isinstance(prompt, str):
+                    assert "{{" not in prompt
+                    assert question.split("_")[0].strip()[:20].casefold() in prompt.casefold()
+                assert chat or isinstance(prompt, str)
 
 
 def test_wikitext_is_scored_as_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:

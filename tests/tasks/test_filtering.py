@@ -44,15 +44,10 @@ def kept(*texts: str) -> list[str]:
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ([], "abcd"),
-        (["domain=science", "domain=sport", "language!=ko"], "ad"),
-        (["tags=x"], "ab"),
-        (["tags!=x"], "cd"),
-        (["year=2020"], "d"),
-        (["year!=2020"], "abc"),
-        ([" domain = science "], "ab"),
+        ([], "abcd"), (["domain=science", "domain=sport", "language!=ko"], "ad"), (["tags=x"], "ab"),
+        (["tags!=x"], "cd"), (["year=2020"], "d"), (["year!=2020"], "abc"), ([" domain = science "], "ab"),
     ],
-)
+)  # fmt: skip
 def test_what_is_kept(texts: list[str], expected: str) -> None:
     assert "".join(kept(*texts)) == expected
 
@@ -102,17 +97,10 @@ def test_by_the_command_line() -> None:
     write_task(Path.cwd(), "other", [{**ROWS[2], "id": "z"}])
     done = typed(
         *[
-            "run",
-            "quiz.yaml",
-            "other.yaml",
-            "--model",
-            "scripted/echo",
-            "--where",
-            "domain=science",
-            "--name",
-            "r",
+            "run", "quiz.yaml", "other.yaml", "--model", "scripted/echo", "--where", "domain=science",
+            "--name", "r",
         ]
-    )
+    )  # fmt: skip
     assert done.code == 0
     assert "Left out, because no sample matches domain=science: other." in done.err
     record = json.loads(Path("runs/r/run.json").read_text())

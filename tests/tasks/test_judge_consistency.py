@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.analysis.task_checks.examining import check_constants, check_task
+from evalwright.analysis.task_checks.examining import examine
 from evalwright.tasks.loading import load_task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def test_an_article_is_one_cluster_in_one_half() -> None:
 
 def test_the_task_passes_its_own_checks() -> None:
     task = load_task("judge-consistency")
-    assert [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok] == []
+    assert [one.text for part in examine([task]) for one in part.findings if not one.ok] == []
 
 
 def test_the_pairs_are_what_their_script_makes_of_the_sources(tmp_path: Path) -> None:

@@ -44,19 +44,12 @@ def test_columns_of_the_same_name_need_no_template() -> None:
 @pytest.mark.parametrize(
     ("choices", "target", "gold"),
     [
-        (["x", "y"], "B", (1,)),
-        (["x", "y"], 1, (1,)),
-        (["x", "y"], "y", (1,)),
-        (["x", "y"], ["A", "y"], (0, 1)),
-        (["x", "y"], [1, 1], (1,)),
-        (["1", "2", "0"], "1", (0,)),
-        ([1, 2, 0], "0", (2,)),
-        (["A", "B"], "B", (1,)),
-        (["no", "yes"], "no", (0,)),
-        ([True, False], "True", (0,)),
-        (["x", "x"], "B", (1,)),
+        (["x", "y"], "B", (1,)), (["x", "y"], 1, (1,)), (["x", "y"], "y", (1,)),
+        (["x", "y"], ["A", "y"], (0, 1)), (["x", "y"], [1, 1], (1,)), (["1", "2", "0"], "1", (0,)),
+        ([1, 2, 0], "0", (2,)), (["A", "B"], "B", (1,)), (["no", "yes"], "no", (0,)),
+        ([True, False], "True", (0,)), (["x", "x"], "B", (1,)),
     ],
-)
+)  # fmt: skip
 def test_a_target_is_a_text_a_letter_or_a_position(
     choices: list[Any], target: Any, gold: tuple[int, ...]
 ) -> None:

@@ -35,15 +35,11 @@ def keys_in(section: str) -> set[str]:
 @pytest.mark.parametrize(
     ("section", "models", "more"),
     [
-        ("Top level", [TaskFile], FILE_KEYS),
-        ("dataset", [Dataset], ()),
-        ("sample", [Sample], ()),
-        ("prompt", [Prompt], ()),
-        ("few_shot", [FewShot], ()),
-        ("answer", [Answer], ()),
+        ("Top level", [TaskFile], FILE_KEYS), ("dataset", [Dataset], ()), ("sample", [Sample], ()),
+        ("prompt", [Prompt], ()), ("few_shot", [FewShot], ()), ("answer", [Answer], ()),
         ("scorers and metrics", [ScorerUse, MetricUse], ()),
     ],
-)
+)  # fmt: skip
 def test_the_page_has_every_key_and_no_other(
     section: str, models: list[type[Part]], more: tuple[str, ...]
 ) -> None:

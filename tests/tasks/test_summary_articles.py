@@ -16,19 +16,10 @@ from evalwright.tasks.index import LIBRARY
 
 FOLDER = LIBRARY / "summary_faithfulness"
 ERRORS = {
-    "wrong number",
-    "wrong date",
-    "wrong entity",
-    "swapped roles",
-    "wrong relation or cause",
-    "negation",
-    "overstatement",
-    "invented detail",
-    "wrong comparison",
-    "wrong quantity unit",
-    "merged facts",
+    "wrong number", "wrong date", "wrong entity", "swapped roles", "wrong relation or cause", "negation",
+    "overstatement", "invented detail", "wrong comparison", "wrong quantity unit", "merged facts",
     "outside knowledge",
-}
+}  # fmt: skip
 NOT_IN_ARTICLE = "not in the article"
 ROW_KEYS = {"id", "article_id", "summary", "label", "error", "evidence"}
 ARTICLE_KEYS = {"article_id", "text", "dataset", "category", "text_type"}

@@ -54,19 +54,12 @@ def test_text(source: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("source", "value"),
     [
-        ("{{ items }}", ["x", "y"]),
-        (" {{ deep.list }} ", [1, {"k": "v"}]),
-        ("{{ number + 1 }}", 4),
-        ("{{ nothing }}", None),
-        ("{{ missing | default(none) }}", None),
-        ("{{ items + [name] }}", ["x", "y", "Ada"]),
-        ("{{ flag }}", True),
-        ("{{- items -}}", ["x", "y"]),
-        ("{{ name }}{{ name }}", "AdaAda"),
-        ("{{ 'a }} {{ b' }}", "a }} {{ b"),
-        ("no braces", "no braces"),
+        ("{{ items }}", ["x", "y"]), (" {{ deep.list }} ", [1, {"k": "v"}]), ("{{ number + 1 }}", 4),
+        ("{{ nothing }}", None), ("{{ missing | default(none) }}", None),
+        ("{{ items + [name] }}", ["x", "y", "Ada"]), ("{{ flag }}", True), ("{{- items -}}", ["x", "y"]),
+        ("{{ name }}{{ name }}", "AdaAda"), ("{{ 'a }} {{ b' }}", "a }} {{ b"), ("no braces", "no braces"),
     ],
-)
+)  # fmt: skip
 def test_a_whole_expression_keeps_its_type(source: str, value: object) -> None:
     found = templates.native(source)(CONTEXT)
     assert found == value

@@ -67,13 +67,9 @@ class EchoServer(OpenAIServer):
         for text in sent:
             encoded = base64.b64encode(f"user:{text}".encode()).decode()
             forms += [
-                text,
-                quote(text, safe=""),
-                json.dumps(text),
-                json.dumps(json.dumps(text)),
-                escape(text),
+                text, quote(text, safe=""), json.dumps(text), json.dumps(json.dumps(text)), escape(text),
                 encoded,
-            ]
+            ]  # fmt: skip
         self.said = "\n".join(forms)
         self.edit = self._echoing
         return await super()._handle(request, interface, entry)
@@ -207,23 +203,14 @@ def test_a_secret_is_found_in_every_encoding(secret: str) -> None:
     remember(secret)
     login = base64.b64encode(f"some user:{secret}".encode()).decode()
     texts = [
-        secret,
-        quote(secret, safe=""),
-        quote(secret),
-        json.dumps(secret),
-        json.dumps(json.dumps(secret)),
-        escape(secret),
-        "".join(f"%{byte:02x}" for byte in secret.encode()),
+        secret, quote(secret, safe=""), quote(secret), json.dumps(secret), json.dumps(json.dumps(secret)),
+        escape(secret), "".join(f"%{byte:02x}" for byte in secret.encode()),
         "".join(f"%{byte:02X}" for byte in secret.encode()),
-        "".join(f"\\u{ord(sign):04x}" for sign in secret),
-        "".join(f"\\u{ord(sign):04X}" for sign in secret),
+        "".join(f"\\u{ord(sign):04x}" for sign in secret), "".join(f"\\u{ord(sign):04X}" for sign in secret),
         json.dumps("".join(f"\\u{ord(sign):04x}" for sign in secret)),
-        "".join(f"&#{ord(sign)};" for sign in secret),
-        "".join(f"&#x{ord(sign):x};" for sign in secret),
-        secret.encode().hex(),
-        secret.encode().hex().upper(),
-        secret.encode().hex(":"),
-    ]
+        "".join(f"&#{ord(sign)};" for sign in secret), "".join(f"&#x{ord(sign):x};" for sign in secret),
+        secret.encode().hex(), secret.encode().hex().upper(), secret.encode().hex(":"),
+    ]  # fmt: skip
     for text in (*texts, login):
         shown = mask(f"before {text} after")
         assert MASKED in shown

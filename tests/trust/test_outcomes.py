@@ -18,7 +18,6 @@ from support.openai_faults import Faults
 from support.openai_server import Edit, serving
 from support.typed import typed
 
-NO_SCORE = ("cut", "filtered", "refused")
 TASK = 'sample: {id: "{{ id }}", input: "{{ question }}", target: "{{ answer }}"}\n'
 
 

@@ -20,9 +20,15 @@ from evalwright import cli, evaluate
 from evalwright.runs.progress import Progress
 from support.command import environment, evalwright, record, write_questions
 from support.openai_server import OpenAIServer, serving
-from support.typed import typed
 
-RUN = ["run", "factual", "--model", "demo/small", "--limit", "2"]
+RUN = ["run", "questions.yaml", "--model", "scripted/echo"]
+
+
+@pytest.fixture
+def asking(own_folder: Path) -> Path:
+    """The working folder, with a task of two questions."""
+    write_questions(own_folder, 2)
+    return own_folder
 
 
 class Failing(io.StringIO):
@@ -42,20 +48,18 @@ class Failing(io.StringIO):
 @pytest.mark.parametrize("room", [0, 300])
 @pytest.mark.parametrize(("number", "code"), [(errno.EPIPE, 0), (errno.ENOSPC, 1), (errno.EIO, 1)])
 def test_a_run_whose_output_fails_has_a_record(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int, room: int
+    asking: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int, room: int
 ) -> None:
     monkeypatch.setattr(sys, "stdout", Failing(number, room))
     errors = Failing(number, room) if room else Failing(number, 10_000)
     monkeypatch.setattr(sys, "stderr", errors)
     assert cli.main([*RUN, "--name", "a"]) == code
-    assert record(own_folder / "runs" / "a")["samples"]["records"] > 0
+    assert record(asking / "runs" / "a")["samples"]["records"] > 0
     if code and not room:
         assert "could not be printed" in errors.getvalue()
 
 
-def test_streams_that_are_missing_or_know_no_letters(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_that_are_missing_or_know_no_letters(asking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main([*RUN, "--name", "a"]) == 0
@@ -64,7 +68,7 @@ def test_streams_that_are_missing_or_know_no_letters(
     assert cli.main(["tasks", "show", "factual"]) == 0
     assert cli.main([*RUN, "--name", "é"]) == 0
     assert b"Traceback" not in raw.getvalue()
-    assert record(own_folder / "runs" / "a")
+    assert record(asking / "runs" / "a")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,7 @@ def test_streams_that_are_missing_or_know_no_letters(
     ],
 )
 def test_a_reader_that_goes_away_is_no_error(
-    own_folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    asking: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     if "a" in arguments:
         for name in ("a", "b"):
@@ -90,6 +94,7 @@ def test_a_reader_that_goes_away_is_no_error(
 
 
 def test_head_of_both_streams(tmp_path: Path) -> None:
+    write_questions(tmp_path, 2)
     command = f"{shlex.join([sys.executable, '-m', 'evalwright', *RUN, '--name', 'a'])} 2>&1 | head -c 1"
     shown = subprocess.run(
         ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}} >&2"],
@@ -99,13 +104,13 @@ def test_head_of_both_streams(tmp_path: Path) -> None:
     assert record(tmp_path / "runs" / "a")
 
 
-def test_a_program_that_leaves_is_not_a_finished_run(own_folder: Path) -> None:
-    (own_folder / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+def test_a_program_that_leaves_is_not_a_finished_run(asking: Path) -> None:
+    (asking / "leaves.py").write_text("import sys\nsys.exit(0)\n")
     assert cli.main([*RUN, "--name", "a", "--plugin", "leaves.py"]) == 2
-    assert not (own_folder / "runs" / "a").exists()
+    assert not (asking / "runs" / "a").exists()
 
 
-def test_a_reporter_that_fails_does_not_stop_the_run(own_folder: Path) -> None:
+def test_a_reporter_that_fails_does_not_stop_the_run(asking: Path) -> None:
     class Broken:
         def update(self, progress: Progress) -> None:
             raise BrokenPipeError
@@ -114,7 +119,7 @@ def test_a_reporter_that_fails_does_not_stop_the_run(own_folder: Path) -> None:
             raise BrokenPipeError
 
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    (run,) = evaluate("factual", "demo/small", limit=2, progress=Broken(), name="a")
+    (run,) = evaluate("questions.yaml", "scripted/echo", progress=Broken(), name="a")
     assert run.folder.joinpath("run.json").exists()
     assert before == [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
@@ -186,18 +191,3 @@ def test_a_second_signal_ends_at_once(tmp_path: Path, second: int) -> None:
         process.send_signal(second)
         assert process.wait(timeout=900) == 143
         process.stderr.close()
-
-
-def test_changed_samples_are_not_compared(own_folder: Path) -> None:
-    """One score that was changed after the run: no command that compares or ranks takes it."""
-    for name in ("a", "b"):
-        assert typed(*RUN, "--name", name).code == 0
-    samples = Path("runs/b/samples.jsonl")
-    text = samples.read_text(encoding="utf-8")
-    samples.write_text(
-        text.replace('"value":0.0', '"value":1.0', 1).replace('"value":1.0', '"value":0.5', 1),
-        encoding="utf-8",
-    )
-    for command in (["compare", "a", "b"], ["leaderboard", "a", "b"], ["aggregate", "b", "--name", "c"]):
-        done = typed(*command)
-        assert done.code == 2 and "changed after the run" in done.err

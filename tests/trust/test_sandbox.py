@@ -207,13 +207,8 @@ ESCAPES = {
     "many threads": "import threading, time\nfor _ in range(1000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
 }  # fmt: skip
 REFUSED = (
-    "PermissionError",
-    "MemoryError",
-    "OSError",
-    "ValueError",
-    "FileNotFoundError",
-    "can't start new thread",
-)
+    "PermissionError", "MemoryError", "OSError", "ValueError", "FileNotFoundError", "can't start new thread",
+)  # fmt: skip
 
 
 @needs_sandbox

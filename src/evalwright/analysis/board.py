@@ -28,7 +28,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, called
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, simultaneous_means
@@ -150,7 +150,7 @@ def make_board(
     rated = None
     if ratings:
         shown = [{one.name: found for one in run.tasks if (found := one.metric(metric))} for run in runs]
-        rated = make_ratings(runs, _called(runs), shown)
+        rated = make_ratings(runs, called(runs), shown)
     return replace(first, more=tuple(more), ratings=rated)
 
 
@@ -201,10 +201,11 @@ def _board(
             )
         rows.append(row)
     rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
-    called = dict(zip(map(id, runs), _called(runs), strict=True))
-    names = [called[id(run)] for run in complete]
+    labels = called(runs)
+    label_of = dict(zip(map(id, runs), labels, strict=True))
+    names = [label_of[id(run)] for run in complete]
     alone = [(names[place], made.common(place)) for place in made.alone] if made else []
-    lost = [*_missing_notes(runs, list(called.values()), [*inner, *([node.name] if node else [])])]
+    lost = [*_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])]
     if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
         lost.append(
             f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score does not count it."
@@ -221,22 +222,16 @@ def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[B
             yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
 
 
-def _called(runs: Sequence[Run]) -> list[str]:
-    """The runs' labels, with the run's name where two share one."""
-    often = Counter(run.label for run in runs)
-    return [run.label if often[run.label] == 1 else f"{run.label} ({run.name})" for run in runs]
-
-
-def _missing_notes(runs: Sequence[Run], called: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
-    """What the tree's nodes lack. called: the names of the runs."""
+def _missing_notes(runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]) -> Iterator[str]:
+    """What the tree's nodes lack. labels: the names of the runs."""
     for name in nodes:
         found: dict[str, list[str]] = {}
-        for run, label in zip(runs, called, strict=True):
+        for run, label in zip(runs, labels, strict=True):
             for group in run.groups:
                 if group.name == name and group.missing:
                     found.setdefault(group.coverage, []).append(label)
-        for coverage, labels in found.items():
-            yield f"'{name}' has {coverage} ({listed(labels, 5)})."
+        for coverage, own in found.items():
+            yield f"'{name}' has {coverage} ({listed(own, 5)})."
 
 
 def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:

@@ -331,8 +331,7 @@ def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> Metri
 
 def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
     """Both runs must have a score by the scorer that is compared."""
-    record = next(found for found in b.data["tasks"] if found["name"] == task)
-    there = [found["name"] for found in record["scorers"]]
+    there = [found["name"] for found in b.record(task)["scorers"]]
     if scorer not in there:
         raise RunError(
             f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run '{b.id}' by "

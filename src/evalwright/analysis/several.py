@@ -25,7 +25,7 @@ from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, called
 from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
 from evalwright.statistics.macro import TasksAre
@@ -120,10 +120,7 @@ def compare_several(
     node = overall_node(runs, [one.measure.task for one in found])
     many = node or len(found) > 1 or tasks_are == "sample"
     whole = average_of(found, node, tasks_are) if many else None
-    names = [run.label for run in runs]
-    labels = tuple(
-        name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
-    )
+    labels = tuple(called(runs))
     tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
     against = "of each pair" if place is None else "of each run from the baseline"
     first = runs[place or 0]

@@ -13,7 +13,7 @@ from evalwright.cli.options import several
 from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
-    from evalwright.analysis.power import Forecast
+    from evalwright.analysis.power.forecasts import Forecast
 
 
 @click.command()
@@ -66,7 +66,7 @@ def plan(**given: Any) -> int:
 
     No request is sent without --pilot; without --pilot, --from and --assume the plan is for the worst case.
     """
-    from evalwright.analysis.power import read_assumptions, read_prices
+    from evalwright.analysis.power.settings import read_assumptions, read_prices
     from evalwright.api import plan as make_plan
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration import ModelSpec

@@ -11,7 +11,7 @@ from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
-    from evalwright.analysis.submission import Verification
+    from evalwright.analysis.submission.verifying import Verification
 
 _SHOWN = 50
 
@@ -37,7 +37,7 @@ def submit() -> None:
 )
 def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
-    from evalwright.analysis.submission import make_submission
+    from evalwright.analysis.submission.files import make_submission
     from evalwright.api import open_run
 
     made = make_submission(open_run(run, runs_folder), Path(into), allow_key_like=allow_key_like)
@@ -64,7 +64,7 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
-    from evalwright.analysis.submission import add_submission
+    from evalwright.analysis.submission.adding import add_submission
 
     found = _verified(file, tasks)
     _show(found)
@@ -76,7 +76,8 @@ def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
 
 
 def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
-    from evalwright.analysis.submission import read_submission, verify_submission
+    from evalwright.analysis.submission.files import read_submission
+    from evalwright.analysis.submission.verifying import verify_submission
 
     return verify_submission(read_submission(Path(file)), task_files=[Path(task) for task in tasks])
 

@@ -115,7 +115,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 def _check_prompts(original: Task, made: Task, into: Path) -> None:
     """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was rewritten."""
-    from evalwright.analysis.task_checks import preview
+    from evalwright.analysis.task_checks.material import preview
     from evalwright.core.errors import ConfigurationError
 
     places = {sample.id: place for place, sample in enumerate(original.samples)}

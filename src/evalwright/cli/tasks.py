@@ -21,7 +21,7 @@ from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
 
 if TYPE_CHECKING:
-    from evalwright.analysis.task_checks import Examined
+    from evalwright.analysis.task_checks.examining import Examined
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
@@ -138,7 +138,7 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 @AS_JSON
 def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> None:
     """Print exactly what would be sent for a sample of TASK. No request is sent."""
-    from evalwright.analysis.task_checks import preview as requests_of
+    from evalwright.analysis.task_checks.material import preview as requests_of
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(given["plugins"])
@@ -173,7 +173,8 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 @AS_JSON
 def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
-    from evalwright.analysis.task_checks import Examined, Finding, examine
+    from evalwright.analysis.task_checks.examining import Examined, examine
+    from evalwright.analysis.task_checks.findings import Finding
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.core.errors import DatasetError

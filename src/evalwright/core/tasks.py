@@ -50,7 +50,7 @@ class Scorer:
     function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; or a
     NoScore, where the scorer has nothing to say of this answer, or Undecided, where its rules cannot say.
     name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
-    able to do one, where it says so.
+    able to do one, where it says so. refuse: raises for a sample that could not be scored, before anything is sent.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Scorer:
     asks: bool = False
     roles: tuple[str, ...] = ()
     able: frozenset[Ability] = frozenset()
+    refuse: Callable[[Sample], None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.core.errors import (
+    AbilityError,
+    ConfigurationError,
+    RunError,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.private import home_folder
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
@@ -338,14 +345,29 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             )
         _check_able("strategy of the task", task.name, able, roles.get(role, model))
     _check_carried(task, model)
+    _check_samples(task)
     for scorer in task.scorers:
         for role in scorer.roles:
             if role not in roles and role != TARGET:
+                proposed = scorer.options.get("proposed", {}).get(role)
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
-                    f"name it with --role {role}=provider/name{', or --judge' if role == JUDGE else ''}."
+                    f"name it with --role {role}={proposed or 'provider/name'}{', or --judge' if role == JUDGE else ''}"
+                    f"{', which the task proposes and only you decide' if proposed else ''}."
                 )
             check_able(scorer, roles.get(role, model))
+
+
+def _check_samples(task: Task) -> None:
+    """Raise TaskError for a sample that a scorer could not score, as one whose instruction is not known."""
+    for scorer in task.scorers:
+        if scorer.refuse is None:
+            continue
+        for sample in task.samples:
+            try:
+                scorer.refuse(sample)
+            except (UsageError, ScoringError) as error:
+                raise TaskError(f"The task '{task.name}', sample '{sample.id}': {error}") from None
 
 
 def _check_carried(task: Task, model: Model) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.analysis.words import count as count
 from evalwright.analysis.words import counted as counted
@@ -43,8 +43,12 @@ def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
     """Both ends of the interval with the decimals of the value, None where there is no interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
+    return _ends(estimate, (estimate.low, estimate.high), unit)
+
+
+def _ends(estimate: Estimate, ends: tuple[float, float], unit: Unit) -> tuple[str, str]:
     decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
-    return number(estimate.low, unit, decimals), number(estimate.high, unit, decimals)
+    return number(ends[0], unit, decimals), number(ends[1], unit, decimals)
 
 
 def interval(estimate: Estimate, unit: Unit) -> str:
@@ -77,10 +81,7 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
 
 def bounds(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
     """The limits of the value whatever the items without a score would have scored; None where all have one."""
-    if estimate.bounds is None:
-        return None
-    decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
-    return number(estimate.bounds[0], unit, decimals), number(estimate.bounds[1], unit, decimals)
+    return None if estimate.bounds is None else _ends(estimate, estimate.bounds, unit)
 
 
 def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
@@ -94,6 +95,16 @@ def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
     if math.isnan(low) or math.isnan(high):
         return f"{sign}{text} [{NOTHING}]"
     return f"{sign}{text} [{number(low, unit, decimals)}, {number(high, unit, decimals)}]"
+
+
+def points(x: float) -> str:
+    """A score or a difference in points of 100, with a decimal."""
+    return number(x, "points", 1)
+
+
+def gap(x: float, found: Any, *, bounded: bool = True) -> str:
+    """As `difference`, with the ends `low` and `high` of what was found."""
+    return difference(x, found.low, found.high, bounded=bounded)
 
 
 def number(x: float, unit: Unit, decimals: int) -> str:

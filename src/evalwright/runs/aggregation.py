@@ -18,8 +18,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ScoreTable, SliceValues, in_order
-from evalwright.runs.scores import cluster_code, hashed, row_means, sample_content
+from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable
+from evalwright.runs.scores import sample_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,18 +86,14 @@ class ScoreColumn:
         self.labels.append(code)
 
 
-class TaskTally:
+class TaskTally(ItemColumns):
     """Takes the records of one task as they finish; `result` computes its metrics."""
 
     def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
+        super().__init__(slices)
         self.indices = array("q")
         self.draws = array("i")
-        self.keys = array("q")
-        self.clusters = array("q")
-        self.contents = array("q")
-        self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
-        self.slices = {key: SliceValues() for key in slices}
         self.failures: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
 
@@ -107,12 +103,7 @@ class TaskTally:
         sample = record.sample
         self.indices.append(record.index)
         self.draws.append(record.draw)
-        if sample.cluster:
-            self.clustered = True
-        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
-        self.keys.append(hashed(sample.id))
-        self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
-        self.contents.append(sample_content(sample))
+        self.add_item(sample.id, sample.cluster, sample_content(sample))
         for key, column in self.slices.items():
             if (value := sample.metadata.get(key)) is not None:
                 column.add(row, value)
@@ -134,16 +125,9 @@ class TaskTally:
         """The scores by hashed id, as they are read again for comparisons."""
         import numpy as np
 
-        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
         missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
-        slices = {
-            key: column.codes_of(len(self.keys))
-            for key, column in self.slices.items()
-            if 0 < len(column.names) <= MOST_VALUES
-        }
-        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices))
+        return self.with_scores(scores, missing, whole=False)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
@@ -171,9 +155,7 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
-        outcomes: dict[str, int] = {
-            outcome: self.outcomes[outcome] for outcome in OUTCOMES if self.outcomes[outcome]
-        }
+        outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
         n_failed, n_undecided = self._n_missing(order, first)
         return TaskResult(
             name,
@@ -226,6 +208,8 @@ class TaskTally:
     def column(self, scorer: str, rows: NDArray[np.int64], slices: Sequence[str] = ()) -> Column:
         """The Column of one scorer over some records, which must be in the order of sample and draw, with these slices of it."""
         import numpy as np
+
+        from evalwright.statistics.units import row_means
 
         scores = self.scores[scorer]
         total = len(self.indices)
@@ -284,8 +268,12 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
     except Exception as error:
         from evalwright.statistics import Estimate
 
-        reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
-        return Estimate(NAN, NAN, NAN, 0.95, 0, column.n_failed, None, None, f"no number: {reason}")
+        return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of a metric says, with its kind where it is none of ours."""
+    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
 
 
 def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import NAN, ItemRows, padded, read_rows, row_means
+from evalwright.runs.scores import NAN, ItemRows, padded, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +37,8 @@ class Measured:
     @property
     def means(self) -> NDArray[np.float64]:
         """Mean score by item, shape (n,); nan where an item has none."""
+        from evalwright.statistics.units import row_means
+
         return row_means(self.scores)
 
     @property

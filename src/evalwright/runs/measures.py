@@ -438,6 +438,10 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
             f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
             "assumes that these few are typical."
         )
+    if not notes and not shown and not found.failed.any():
+        notes.append(
+            f"the difference in '{name}' has no interval: without any one of the {what} it is the same, so its error is unknown."
+        )
     asked = found.scores.asked
     if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
         notes.append(f"'{name}' is that of all items of each run, also of those that others were not asked.")

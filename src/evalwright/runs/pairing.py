@@ -7,7 +7,7 @@ number rows anew. An item of which a record holds nothing but the id is paired b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from evalwright.runs.scores import UNKNOWN, ItemScores, names_question
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    _Places = NDArray[np.intp]
 
 _ODD = -7046029254386353131
 """A multiplier that spreads ids over all 64 bits, so that the sum with a content tells pairs of the two apart."""
@@ -97,11 +99,7 @@ def _filled(contents: NDArray[np.int64], by_id: NDArray[np.intp], n_ids: int) ->
 
 
 def _asked_again(
-    contents: NDArray[np.int64],
-    run: NDArray[np.intp],
-    by_id: NDArray[np.intp],
-    unpaired: NDArray[np.bool_],
-    runs: int,
+    contents: NDArray[np.int64], run: _Places, by_id: _Places, unpaired: NDArray[np.bool_], runs: int
 ) -> NDArray[np.bool_]:
     """Which rows are questions that have several ids, and no run twice. unpaired: rows without a partner by id in some run."""
     import numpy as np
@@ -121,47 +119,41 @@ def _asked_again(
 
 
 def _differing(
-    runs: int,
-    run: NDArray[np.intp],
-    by_id: NDArray[np.intp],
-    place: NDArray[np.intp],
-    rows: NDArray[np.bool_],
+    runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Ids of two runs for other questions, unless both find their partners under other ids. rows: whose ids are such."""
     import numpy as np
 
-    table, asked = (
-        _table(runs, run[rows], by_id[rows], place[rows]),
-        np.zeros((runs, place.max(initial=0) + 1), bool),
-    )
+    asked = np.zeros((runs, place.max(initial=0) + 1), bool)
     asked[run, place] = True
-    out = np.zeros((runs, runs), np.int64)
-    for i, j in combinations(range(runs) if table.size else (), 2):
-        a, b = table[:, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])][[i, j]]
-        out[i, j] = out[j, i] = (~(asked[j, a] & asked[i, b])).sum()
-    return out
+
+    def apart(i: int, j: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+        return int((~(asked[j, one] & asked[i, other])).sum())
+
+    return _of_pairs(_table(runs, run[rows], by_id[rows], place[rows]), apart)
 
 
 def _renumbered(
-    runs: int,
-    run: NDArray[np.intp],
-    by_id: NDArray[np.intp],
-    place: NDArray[np.intp],
-    rows: NDArray[np.bool_],
+    runs: int, run: _Places, by_id: _Places, place: _Places, rows: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Items that two runs have under different ids. rows: those of such items."""
+    return _of_pairs(_table(runs, run[rows], place[rows], by_id[rows]), lambda i, j, one, other: len(one))
+
+
+def _of_pairs(
+    table: NDArray[np.int64], count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int]
+) -> NDArray[np.int64]:
+    """A count for each two runs, (runs, runs), of the values that they both have and that differ."""
     import numpy as np
 
-    table = _table(runs, run[rows], place[rows], by_id[rows])
-    out = np.zeros((runs, runs), np.int64)
-    for i, j in combinations(range(runs) if table.size else (), 2):
-        out[i, j] = out[j, i] = ((table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])).sum()
+    out = np.zeros((len(table), len(table)), np.int64)
+    for i, j in combinations(range(len(table)) if table.size else (), 2):
+        one, other = table[:, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])][[i, j]]
+        out[i, j] = out[j, i] = count(i, j, one, other)
     return out
 
 
-def _table(
-    runs: int, run: NDArray[np.intp], column: NDArray[np.intp], value: NDArray[np.intp]
-) -> NDArray[np.int64]:
+def _table(runs: int, run: _Places, column: _Places, value: _Places) -> NDArray[np.int64]:
     """Values by run and column, (runs, columns that there are), -1 where there is none."""
     import numpy as np
 

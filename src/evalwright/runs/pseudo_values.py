@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values, slice_keys
-from evalwright.runs.aggregation import TaskTally, estimate_of
+from evalwright.runs.aggregation import TaskTally, estimate_of, reason_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import read_rows, row_means
+from evalwright.runs.scores import read_rows
 from evalwright.tasks.dialects import dialect_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Record:
         """The values (items,) whose mean the metric is, nan for what failed; None where it is no such mean. keys: of the items."""
         import numpy as np
 
+        from evalwright.statistics.units import row_means
+
         own = np.frombuffer(self.tally.keys, np.int64)
         order, _ = self._ordered(own)
         try:
@@ -100,6 +102,8 @@ class Record:
         """
         import numpy as np
 
+        from evalwright.statistics import Estimate
+
         own = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
         places = own if places is None else places[own]
         out = []
@@ -108,8 +112,8 @@ class Record:
             try:
                 out.append(self._part(groups.codes[places], groups.count, recorded))
             except Exception as error:  # a metric of somebody's own may raise anything
-                why = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
-                out.append(Grouped(recorded or _nothing(), np.zeros(0), why.rstrip(".")))
+                estimate = recorded or Estimate.none("no number")
+                out.append(Grouped(estimate, np.zeros(0), reason_of(error).rstrip(".")))
         return out
 
     def _recorded(self, name: tuple[str, str]) -> Estimate | None:
@@ -126,7 +130,7 @@ class Record:
 
     def _spec(self) -> MetricSpec:
         """How the metric is made, of another framework's task by its rules. Raises UsageError where they cannot be had."""
-        record = next(found for found in self.run.data["tasks"] if found["name"] == self.task)
+        record = self.run.record(self.task)
         label = self.result.label
         dialect = dialect_of(record["definition"])
         specs: Sequence[MetricSpec] = self.run.metric_specs(self.task)
@@ -192,9 +196,3 @@ def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Recor
 
 def _close(value: float, recorded: float) -> bool:
     return abs(value - recorded) <= _SAME * max(1.0, abs(recorded))
-
-
-def _nothing() -> Estimate:
-    from evalwright.statistics import Estimate
-
-    return Estimate(math.nan, math.nan, math.nan, 0.95, 0, 0, None, None, "no number")

@@ -10,7 +10,7 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,21 +93,19 @@ class Run:
 
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
-        for task in self.tasks:
-            if task.name == name:
-                return task
-        raise self._unknown_task(name)
+        return TaskResult.from_dict(self.record(name))
 
     def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
         """The metrics of a task as they were defined."""
-        for task in self.data["tasks"]:
-            if task["name"] == name:
-                return tuple(MetricSpec(**spec) for spec in task["metric_specs"])
-        raise self._unknown_task(name)
+        return tuple(MetricSpec(**spec) for spec in self.record(name)["metric_specs"])
 
-    def _unknown_task(self, name: str) -> UnknownName:
-        names = [task.name for task in self.tasks]
-        return UnknownName("task", name, names, f"The run '{self.id}' has {', '.join(names) or 'none'}.")
+    def record(self, name: str) -> Mapping[str, Any]:
+        """What `run.json` holds of one task. Raises UnknownName with the closest ones."""
+        records: dict[str, Mapping[str, Any]] = {task["name"]: task for task in self.data["tasks"]}
+        if name not in records:
+            there = f"The run '{self.id}' has {', '.join(records) or 'none'}."
+            raise UnknownName("task", name, list(records), there)
+        return records[name]
 
     def samples(self) -> Iterator[SampleRecord]:
         """The records in the order of task, index and draw, one at a time."""
@@ -218,6 +216,12 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
+
+
+def called(runs: Sequence[Run]) -> list[str]:
+    """The runs' labels, with the run's name where two share one."""
+    labels = [run.label for run in runs]
+    return [run.label if labels.count(run.label) == 1 else f"{run.label} ({run.name})" for run in runs]
 
 
 def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> list[Run]:

@@ -132,27 +132,53 @@ def _nothing() -> ItemScores:
     return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
 
 
-class _Rows:
-    """The records of one task as they are read."""
+class ItemColumns:
+    """What tells the items of one task apart, a row per record, and their values of metadata keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, slices: Sequence[str] = ()) -> None:
+        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
         self.keys = array("q")
         self.clusters = array("q")
         self.contents = array("q")
         self.clustered = False
+        self.slices = {key: SliceValues() for key in slices}
+
+    def add_item(self, name: str, cluster: str | None, content: int) -> None:
+        """Append a record's item: its id, its cluster and `row_content`."""
+        key = hashed(name)
+        self.keys.append(key)
+        self.clusters.append(cluster_code(cluster, key))
+        self.contents.append(content)
+        self.clustered = self.clustered or bool(cluster)
+
+    def with_scores(
+        self, scores: Mapping[str, NDArray[np.float64]], missing: Mapping[str, NDArray[np.bool_]], whole: bool
+    ) -> ScoreTable:
+        """The records as a table with these columns by scorer."""
+        import numpy as np
+
+        slices = {
+            name: values.codes_of(len(self.keys))
+            for name, values in self.slices.items()
+            if 0 < len(values.names) <= MOST_VALUES
+        }
+        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
+        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole))
+
+
+class _Rows(ItemColumns):
+    """The records of one task as they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.scores: dict[str, array[float]] = {}
         self.failed = array("q")
         self.missing: dict[str, array[int]] = {}
-        self.slices: dict[str, SliceValues] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         count = len(self.keys)
-        key = hashed(row["id"])
-        self.keys.append(key)
-        cluster = row.get("cluster")
-        self.clusters.append(cluster_code(cluster, key))
-        self.contents.append(row_content(row))
-        self.clustered = self.clustered or bool(cluster)
+        self.add_item(row["id"], row.get("cluster"), row_content(row))
         if row.get("failure"):
             self.failed.append(count)
         if "score_failures" in row or "undecided" in row:
@@ -184,14 +210,7 @@ class _Rows:
             missing[name] = np.zeros(len(self.keys), bool)
             missing[name][[*self.failed, *self.missing.get(name, ())]] = True
             missing[name] &= np.isnan(scores[name])
-        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
-        slices = {
-            name: values.codes_of(len(self.keys))
-            for name, values in self.slices.items()
-            if 0 < len(values.names) <= MOST_VALUES
-        }
-        keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole=True))
+        return self.with_scores(scores, missing, whole=True)
 
 
 class SliceValues:

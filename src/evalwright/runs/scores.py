@@ -77,19 +77,6 @@ def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     return out
 
 
-def row_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over draws of (items, draws), ignoring nan; nan where all are."""
-    import numpy as np
-
-    if values.shape[1] == 1:
-        return values[:, 0]
-    there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(counts.shape, NAN), where=counts > 0)
-    return means
-
-
 @dataclass(frozen=True, slots=True)
 class SliceCodes:
     """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no value."""

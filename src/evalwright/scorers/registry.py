@@ -52,6 +52,7 @@ BUNDLED = {
     "judge-rubric": "evalwright.scorers.judge.rubric:judge_rubric",
     "label": "evalwright.scorers.label:label",
     "language": "evalwright.scorers.language:language",
+    "language-instructions": "evalwright.scorers.instructions.scorer:language_instructions",
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
@@ -106,16 +107,19 @@ def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function
 
 
 def checked(
-    check: Callable[[Mapping[str, Any]], None], *, able: Sequence[Ability] = ()
+    check: Callable[[Mapping[str, Any]], None],
+    *,
+    able: Sequence[Ability] = (),
+    refuse: Callable[[Sample, Mapping[str, Any]], None] | None = None,
 ) -> Callable[[Function], Function]:
     """Have a scorer's options checked when it is bound, before anything is asked.
 
     check: is given all options, defaults among them, and raises UsageError. able: what the models that the scorer asks must
-    be able to do, one of these.
+    be able to do, one of these. refuse: is given a sample and all options, and raises where it could not be scored.
     """
 
     def mark(function: Function) -> Function:
-        vars(function).update(check_options=check, able=frozenset(able))
+        vars(function).update(check_options=check, able=frozenset(able), refuse=refuse)
         return function
 
     return mark
@@ -133,8 +137,10 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     registry.check_options(kind, given)
     function = registry.get(kind)
     known = registry.options(kind)
+    full = {name: given.get(name, parameter.default) for name, parameter in known.items()}
     if (check := getattr(function, "check_options", None)) is not None:
-        check({name: given.get(name, parameter.default) for name, parameter in known.items()})
+        check(full)
+    refuse = getattr(function, "refuse", None)
     roles = _roles(known, given)
     able: frozenset[Ability] = getattr(function, "able", frozenset())
     if not roles:
@@ -149,7 +155,14 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         asks=inspect.iscoroutinefunction(function),
         roles=roles,
         able=able,
+        refuse=refuse and partial(_refused, refuse, full),
     )
+
+
+def _refused(
+    refuse: Callable[[Sample, Mapping[str, Any]], None], options: Mapping[str, Any], sample: Sample
+) -> None:
+    refuse(sample, options)
 
 
 LONG = 20_000
@@ -215,6 +228,7 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
         asks=True,
         roles=tuple(dict.fromkeys((*first.roles, *second.roles))),
         able=first.able | second.able,
+        refuse=first.refuse,
     )
 
 

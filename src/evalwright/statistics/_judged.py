@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.intervals import Range
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, Range, at_ends, cluster_ids, kept_codes
 
 Scheme = Literal["random", "stratified"]
 
@@ -61,12 +60,11 @@ def judged_sample(
         raise ValueError(
             f"human must have one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
         )
-    ids = None if clusters is None else cluster_ids(clusters, n)
     groups = None if strata is None else cluster_ids(strata, n)
     there = ~np.isnan(verdicts)
     verdicts, labels = verdicts[there], labels[there]
     labelled = ~np.isnan(labels)
-    codes, n_clusters = cluster_codes(None if ids is None else ids[there])
+    codes, n_clusters = kept_codes(clusters, there)
     weights = np.ones(len(labels))
     if groups is not None:
         groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)
@@ -80,26 +78,6 @@ def vector(values: npt.ArrayLike, name: str) -> F64:
     if array.ndim != 1 or np.isinf(array).any():
         raise ValueError(f"{name} must be a vector of finite numbers, nan where one is missing")
     return array
-
-
-def check_range(sample: JudgedSample, value_range: Range | None) -> None:
-    """Raise ValueError where a verdict or label lies outside `value_range`."""
-    if value_range is None or len(sample.judge) == 0:
-        return
-    bottom, top = value_range
-    slack = 1e-9 * (top - bottom)
-    seen = np.concatenate([sample.judge, sample.human[sample.labelled]])
-    least, most = float(seen.min()), float(seen.max())
-    if not bottom < top or least < bottom - slack or most > top + slack:
-        raise ValueError(
-            f"verdicts and labels from {least:g} to {most:g} are not all within value_range {value_range}; "
-            "give the range that these scores can have, or None"
-        )
-
-
-def at_ends(values: F64, value_range: Range) -> bool:
-    """Whether every value is one of the two ends of the range."""
-    return bool(((values == value_range[0]) | (values == value_range[1])).all())
 
 
 def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:

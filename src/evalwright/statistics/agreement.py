@@ -24,29 +24,21 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import DRAWS, resampled_interval
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, KeptItems, kept_codes
 
 _MOST_LABELS = 50
 _UNSEEN = "Wilson's bound on unseen disagreement"
 
 
 @dataclass(frozen=True, slots=True)
-class Ratings:
-    """Ratings (items, raters) with nan for missing, only items that two raters saw; their clusters; what was left out."""
+class Ratings(KeptItems):
+    """Ratings (items, raters) with nan for missing, only items that two raters saw."""
 
     values: F64
     labels: F64
     """The distinct values, ascending."""
     counts: F64
     """How many raters gave each label to each item, (items, labels); empty where there are too many labels."""
-    codes: I64 | None
-    n_clusters: int | None
-    n_left_out: int
-
-    @property
-    def n(self) -> int:
-        """Items with at least two ratings."""
-        return len(self.values)
 
 
 def raw_agreement(ratings: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95) -> Estimate:
@@ -121,7 +113,7 @@ def gwet_ac1(
         return one_minus(sums[..., 0] / np.maximum(items, 1e-300), 1 - chance)
 
     if q < 2:
-        return _nothing(table, level, "no interval: a single label")
+        return table.nothing(level, "no interval: a single label")
     used = _shares(shares.sum(axis=0))
     free = 1 - float((used * (1 - used)).sum()) / (q - 1)
     return interval_of(table, parts, coefficient, level, draws, seed, free)
@@ -164,11 +156,10 @@ def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = Tr
         raise ValueError(
             f"ratings must be finite numbers in the shape (items, raters) with at least two raters, not {values.shape}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(values))
     kept = (~np.isnan(values)).sum(axis=1) >= 2
     left_out = int(len(values) - np.count_nonzero(kept))
     values = values[kept]
-    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
+    codes, n_clusters = kept_codes(clusters, kept)
     there = ~np.isnan(values)
     labels = np.unique(values[there])
     counts = np.zeros((len(values), 0))
@@ -181,7 +172,7 @@ def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = Tr
         counts = np.stack(
             [(values == label).sum(axis=1) for label in labels] or [np.zeros(len(values))], axis=1
         )
-    return Ratings(values, labels, counts.astype(np.float64), codes, n_clusters, left_out)
+    return Ratings(len(values), left_out, codes, n_clusters, values, labels, counts.astype(np.float64))
 
 
 def interval_of(
@@ -196,16 +187,16 @@ def interval_of(
     """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree."""
     check_level(level)
     if table.n == 0:
-        return _nothing(table, level, "no interval: no item has two ratings")
+        return table.nothing(level, "no interval: no item has two ratings")
     value = float(coefficient(parts.sum(axis=0)))
     if math.isnan(value):
-        return _nothing(table, level, "no interval: every rating is the same")
+        return table.nothing(level, "no interval: every rating is the same")
     units = parts
     if table.codes is not None:
         units = np.zeros((table.n_clusters or 1, parts.shape[1]))
         np.add.at(units, table.codes, parts)
     if len(units) < 2:
-        return _made(table, value, -1.0, 1.0, level, None, "one unit: the whole range")
+        return table.estimate(value, -1.0, 1.0, level, None, "one unit: the whole range")
     # A resample in which every rating is the same shows no chance agreement to beat; it counts as no better than chance.
     drawn = resampled_interval(
         units,
@@ -217,10 +208,10 @@ def interval_of(
     )
     if value >= 1.0 - 1e-12:
         expected = _by_chance(table) if expected is None else expected
-        return _made(table, value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
+        return table.estimate(value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
     if not drawn.low < drawn.high:
-        return _made(table, value, -1.0, 1.0, level, None, "no spread between units: the whole range")
-    return _made(table, value, drawn.low, drawn.high, level, drawn.standard_error, drawn.method)
+        return table.estimate(value, -1.0, 1.0, level, None, "no spread between units: the whole range")
+    return table.estimate(value, drawn.low, drawn.high, level, drawn.standard_error or None, drawn.method)
 
 
 def _unseen(units: int, expected: float, level: float) -> float:
@@ -234,19 +225,6 @@ def _unseen(units: int, expected: float, level: float) -> float:
 def _by_chance(table: Ratings) -> float:
     """The share of disagreements among two ratings drawn at random; 1 where labels are not counted."""
     return 1 - float((_shares(table.counts.sum(axis=0)) ** 2).sum()) if table.counts.size else 1.0
-
-
-def _made(
-    table: Ratings, value: float, low: float, high: float, level: float, error: float | None, method: str
-) -> Estimate:
-    low, high = min(low, value), max(high, value)
-    return Estimate(
-        value, low, high, level, table.n, table.n_left_out, table.n_clusters, error or None, method
-    )
-
-
-def _nothing(table: Ratings, level: float, method: str) -> Estimate:
-    return _made(table, math.nan, math.nan, math.nan, level, None, method)
 
 
 def one_minus(observed: F64, expected: F64) -> F64:

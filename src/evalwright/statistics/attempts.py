@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.estimate import Estimate, bounds_around
-from evalwright.statistics.intervals import mean_interval, unlike_share
+from evalwright.statistics.estimate import NOTHING_SCORED, Estimate, bounds_around
+from evalwright.statistics.intervals import logit_interval, mean_interval, unlike_share
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids, cluster_spread
 
 
@@ -106,8 +106,7 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
     """sum(top) / sum(bottom), between 0 and 1, with its interval; one row an item."""
     n = len(top)
     if not n:
-        nan = math.nan
-        return Estimate(nan, nan, nan, level, 0, failed, None, None, "no interval: nothing was scored")
+        return Estimate.none(NOTHING_SCORED, failed, level=level)
     codes, n_clusters = cluster_codes(ids)
     total = float(bottom.sum())
     value = float(top.sum()) / total
@@ -135,7 +134,5 @@ def _ratio(top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is
         return estimate(
             value * (1 - down), value + (1 - value) * up, None, f"rule of three ({size:,} {what} alike)"
         )
-    reach = t_quantile(0.5 + level / 2, max(freedom, 1.0)) * error / (value * (1 - value))
-    centre = math.log(value / (1 - value))
-    low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
+    low, high = logit_interval(value, error, t_quantile(0.5 + level / 2, max(freedom, 1.0)))
     return estimate(low, high, error, f"linearised ratio over {what}, logit t")

@@ -16,31 +16,18 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import alike_interval, mean_interval
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, KeptItems, kept_codes
 
 _DRAWS = 1000
 _SCALES = 61
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """Confidence and right (1) or wrong (0) of the items that have both, and their clusters."""
+class Answers(KeptItems):
+    """Confidence and right (1) or wrong (0) of the items that have both."""
 
     confidence: F64
     right: F64
-    codes: I64 | None
-    n_clusters: int | None
-    n_left_out: int
-
-    @property
-    def n(self) -> int:
-        """Items with a confidence and a mark."""
-        return len(self.right)
-
-    @property
-    def size(self) -> int:
-        """Independent units: clusters where there are any, else items."""
-        return self.n if self.n_clusters is None else self.n_clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +83,6 @@ def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clus
         raise ValueError(
             f"confidence and right must be vectors of one length, not {sure.shape} and {mark.shape}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(sure))
     kept = ~(np.isnan(sure) | np.isnan(mark))
     n_left_out = int(len(kept) - np.count_nonzero(kept))
     sure, mark = sure[kept], mark[kept]
@@ -104,8 +90,8 @@ def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clus
         raise ValueError("confidence must be between 0 and 1; divide percentages by 100")
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
-    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
-    return Answers(sure, mark, codes, n_clusters, n_left_out)
+    codes, n_clusters = kept_codes(clusters, kept)
+    return Answers(len(mark), n_left_out, codes, n_clusters, sure, mark)
 
 
 def brier_score(

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.intervals import Range
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Range
 
 _CELLS = 401
 _FEWEST_CELLS = 120

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
-from evalwright.statistics.intervals import Range, filled
+from evalwright.statistics.intervals import filled
 from evalwright.statistics.paired import PairedComparison, compare_paired
-from evalwright.statistics.units import F64, Clusters, cluster_ids, cluster_spread
+from evalwright.statistics.units import Clusters, Range, cluster_ids, cluster_spread, row_means, score_matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _joint(
         (control_original, control_perturbed, control_clusters, -1.0),
     )
     for first, second, group, sign in sides:
-        gaps = _means(first) - _means(second)
+        gaps = row_means(score_matrix(first)) - row_means(score_matrix(second))
         there = ~np.isnan(gaps)
         gaps = gaps[there]
         pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
@@ -187,14 +187,3 @@ def _joint(
     n = np.float64(len(whole))
     error, freedom, _ = cluster_spread(sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2)
     return float(error), max(float(freedom), 1.0), f"clustered t (G={len(sums)}, some on both sides)"
-
-
-def _means(scores: npt.ArrayLike) -> F64:
-    values = np.asarray(scores, dtype=np.float64)
-    values = values.reshape(len(values), -1)
-    there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    means: F64 = np.where(
-        counts > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan
-    )
-    return means

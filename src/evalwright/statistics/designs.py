@@ -26,7 +26,7 @@ from evalwright.statistics.pairwise import AllPairs
 from evalwright.statistics.power import Limits
 from evalwright.statistics.score_test import ADDED
 from evalwright.statistics.task_sample import sampled_spread
-from evalwright.statistics.units import F64, Clusters, Spread, cluster_codes, cluster_ids, standard_error
+from evalwright.statistics.units import F64, Clusters, Spread, kept_codes, standard_error
 
 _NONE = Limits(math.nan, math.nan, math.nan)
 MOST_ITEMS = 1e9
@@ -83,8 +83,7 @@ def variance_parts(
     every = [np.count_nonzero(one, axis=2).min(axis=1) > 0 for one in has]
     whole = every[0] & every[1]
     scores = [one[whole] for one in scores]
-    ids = None if clusters is None else cluster_ids(clusters, len(whole))[whole]
-    codes, n_clusters = cluster_codes(ids)
+    codes, n_clusters = kept_codes(clusters, whole)
     n, prompts = scores[0].shape[:2]
     if n < 2:
         return VarianceParts(_NONE, _NONE, _NONE, _NONE, n, 1.0, prompts, 0.0, 0.0, 1.0)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import paired
-from evalwright.statistics.units import Clusters
+from evalwright.statistics.units import Clusters, Range
 
 
 @dataclass(frozen=True, slots=True)

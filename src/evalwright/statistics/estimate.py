@@ -8,6 +8,8 @@ from typing import Any
 
 from evalwright.core.plain import Plain, plain_fields
 
+NOTHING_SCORED = "no interval: nothing was scored"
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Plain):
@@ -36,6 +38,14 @@ class Estimate(Plain):
     n_undecided: int = 0
     degrees_of_freedom: float | None = None
     effective_clusters: float | None = None
+
+    @classmethod
+    def none(
+        cls, method: str, n_failed: int = 0, *, level: float = 0.95, n: int = 0, n_clusters: int | None = None
+    ) -> Estimate:
+        """No number. method: why."""
+        nan = math.nan
+        return cls(nan, nan, nan, level, n, n_failed, n_clusters, None, method)
 
     @property
     def n_missing(self) -> int:

@@ -11,12 +11,6 @@
 Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it says (Bowyer,
 Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same trouble, at n = 20 items with four
 draws and 95% right the t interval covers 80-88%, the effective-n Wilson interval 97%.
-
-That interval speaks of items like these. For the score on a fixed benchmark of N items, of which n were drawn at random
-without replacement, the items not drawn are the only unknown: the variance gets the factor 1 - n/N (Cochran 1977,
-chapter 2). What random draws of the model add does not shrink with it: with item means of K draws, variance s_b^2 and
-draw variance sigma^2, Var = ((1 - f) s_b^2 + f sigma^2 / K) / n with f = n/N (two-stage sampling, Cochran 1977, chapter
-10). At n = N this is the noise of the draws alone.
 """
 
 from __future__ import annotations
@@ -32,17 +26,18 @@ from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.units import (
     F64,
     Clusters,
+    Range,
     Spread,
     Units,
+    at_ends,
+    check_range,
     item_units,
     score_matrix,
     standard_error,
-    variance_components,
 )
 
 __all__ = ["Estimate", "mean_interval", "wilson"]
 
-Range = tuple[float, float]
 _NAN = (math.nan, math.nan)
 
 
@@ -53,7 +48,6 @@ def mean_interval(
     n_failed: int = 0,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
-    population: int | None = None,
 ) -> Estimate:
     """The mean of scores with the interval that suits them (the table at the top of this module).
 
@@ -62,15 +56,10 @@ def mean_interval(
     independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
     there are no bounds, and no interval where the scores show no spread (nan).
 
-    The estimand is the mean over items like these. `population`: the number N of items from which these were drawn at
-    random without replacement; then it is the mean over exactly those N, whose interval is narrower by about
-    sqrt(1 - n/N), and `method` says so. Clusters then are taken to have been drawn whole.
-
     `bounds` hold the mean whatever the failed items would have scored: from the low end of the interval if all of them were at
     the bottom of the range to the high end if all were at the top.
 
-    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_failed`, a level outside (0, 1), or
-    a population smaller than the scored items.
+    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_failed`, or a level outside (0, 1).
     """
     check_level(level)
     if n_failed < 0:
@@ -78,7 +67,7 @@ def mean_interval(
     units = item_units(values, clusters)
     value = float(units.means.mean()) if units.n else math.nan
     if value_range is not None:
-        _check_range(units, value_range)
+        check_range(units.scores, value_range)
         value = min(max(value, value_range[0]), value_range[1]) if units.n else value
     spread = standard_error(units.means, units.codes, units.n_clusters)
     low, high, error, method = _interval(units, value, spread, value_range, level)
@@ -97,20 +86,11 @@ def mean_interval(
         degrees_of_freedom=spread.freedom if clustered else None,
         effective_clusters=spread.units if clustered else None,
     )
-    if population is not None:
-        _check_population(population, units.n)
-        estimate = _within_population(estimate, units, population, value_range)
     if not failed or value_range is None:
         return estimate
     values, clusters = _with_failed(values, clusters, n_failed)
     worst, best = (
-        mean_interval(
-            filled(values, end),
-            clusters=clusters,
-            value_range=value_range,
-            level=level,
-            population=None if population is None else max(population, len(values)),
-        )
+        mean_interval(filled(values, end), clusters=clusters, value_range=value_range, level=level)
         for end in value_range
     )
     ends = [one for one in (estimate, worst, best) if not math.isnan(one.low)]
@@ -171,6 +151,13 @@ def effective_score_interval(
     return bottom + span * low, bottom + span * high
 
 
+def logit_interval(value: float, error: float, critical: float) -> Range:
+    """value +- critical x error on the logit scale, which keeps it inside (0, 1)."""
+    centre, reach = math.log(value / (1 - value)), critical * error / (value * (1 - value))
+    low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
+    return low, high
+
+
 def unlike_share(size: float, level: float) -> float:
     """The greatest share of unlike units in the population that `size` alike ones do not exclude (about 3 / size).
 
@@ -203,14 +190,14 @@ def _interval(
         return *value_range, None, f"{what}: the whole range"
     error = spread.error
     shown = error if error > 0 else None
-    if value_range is not None and _at_ends(units.means, value_range) and units.codes is None:
+    if value_range is not None and at_ends(units.means, value_range) and units.codes is None:
         bottom, span = value_range[0], value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
         low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
         return bottom + span * low, bottom + span * high, shown, "Wilson"
     critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "
-    if value_range is not None and _at_ends(units.scores, value_range):
+    if value_range is not None and at_ends(units.scores, value_range):
         low, high = effective_score_interval(
             value,
             error,
@@ -242,96 +229,5 @@ def _alike_method(units: Units, value_range: Range | None) -> str:
     return f"no interval: {what}, range not known" if value_range is None else f"rule of three ({what})"
 
 
-def _check_range(units: Units, value_range: Range) -> None:
-    bottom, top = value_range
-    if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
-        raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
-    if units.n == 0:
-        return
-    slack = 1e-9 * (top - bottom)  # a score put together from floats may miss 1.0 by a last bit
-    least, most = float(np.nanmin(units.scores)), float(np.nanmax(units.scores))
-    if least < bottom - slack or most > top + slack:
-        raise ValueError(
-            f"scores from {least:g} to {most:g} are outside value_range {value_range}; "
-            "give the range that these scores can have, or None"
-        )
-
-
-def _at_ends(scores: npt.NDArray[np.float64], value_range: Range) -> bool:
-    return bool(((scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)).all())
-
-
 def _at_end(value: float, value_range: Range) -> bool:
     return value <= value_range[0] or value >= value_range[1]
-
-
-def _check_population(population: int, n: int) -> None:
-    """Raise ValueError unless `population` is a whole number of items that can hold the n that were scored."""
-    if isinstance(population, bool) or not isinstance(population, (int, np.integer)):
-        raise ValueError(f"population must be a whole number of items, but is {population!r}")
-    if population < max(n, 1):
-        raise ValueError(
-            f"population must be at least the {n} items that were scored, but is {population}; "
-            "it is the number of items from which they were drawn"
-        )
-
-
-def _within_population(
-    estimate: Estimate, units: Units, population: int, value_range: Range | None
-) -> Estimate:
-    """`estimate` of the mean over items like these as one over exactly these `population` items.
-
-    Both ends come nearer by the same factor, which for a t interval is exact. Where one unit alone was scored its whole
-    range stays, unless it is the whole population. With one draw an item the scores seen also limit the mean: the
-    items not scored can do no more than get the least or the greatest score. And a count of right answers moves in
-    steps of one, so its interval is wider by half a step at both ends (a continuity correction: without it coverage
-    falls to 88% at n = 50 of N = 100, with it it is 94% and more).
-    """
-    if units.n == 0:
-        return estimate
-    factor = _factor(units, population)
-    if units.size == 1 and units.n < population:
-        factor = 1.0
-    error = estimate.standard_error
-    if units.n == population and units.n == units.n_draws:
-        error = 0.0  # nothing is left to draw, so this certainty is real
-    elif error is not None:
-        error *= factor
-    low = estimate.value - factor * (estimate.value - estimate.low)
-    high = estimate.value + factor * (estimate.high - estimate.value)
-    if value_range is not None and units.scores.shape[1] == 1:
-        bottom, top = value_range
-        step = (top - bottom) / population if np.isin(units.scores[:, 0], value_range).all() else 0.0
-        share = units.n / population
-        low = max(low - step / 2, share * estimate.value + (1 - share) * bottom)
-        high = min(high + step / 2, share * estimate.value + (1 - share) * top)
-    return replace(
-        estimate,
-        low=min(low, estimate.value),
-        high=max(high, estimate.value),
-        standard_error=error,
-        method=f"{estimate.method}; mean over exactly these {population:,} items, {units.n:,} scored",
-    )
-
-
-def _factor(units: Units, population: int) -> float:
-    """The ratio of the standard errors: exactly these items to items like these."""
-    share = units.n / population
-    return math.sqrt(max(0.0, 1.0 - share + share * _draw_share(units)))
-
-
-def _draw_share(units: Units) -> float:
-    """The part of the squared standard error that is noise of the draws, 0..1; 0 where no item has two draws.
-
-    Draws are independent even where items of a cluster are not, so in clusters their part is smaller.
-    """
-    if units.n_draws == units.n:
-        return 0.0
-    within = variance_components(units.scores).within
-    error = standard_error(units.means, units.codes, units.n_clusters).error
-    if math.isnan(error):  # one cluster: its items alone say how they vary
-        error = standard_error(units.means, None, None).error
-    if not error > 0 or math.isnan(within):
-        return 1.0 if within > 0 or not units.n > 1 else 0.0
-    counts = np.count_nonzero(~np.isnan(units.scores), axis=1)
-    return min(1.0, within * float((1.0 / counts).mean()) / units.n / error**2)

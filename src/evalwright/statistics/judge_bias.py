@@ -18,7 +18,7 @@ from evalwright.statistics._quantiles import check_level, t_quantile, t_two_side
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.paired import PairedComparison, compare_paired
-from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, score_matrix
+from evalwright.statistics.units import F64, Bools, Clusters, cluster_ids, kept_codes, score_matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def swap_consistency(
     """
     forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
     both, ids = _common(forth, back, clusters)
-    there = _complete(both)
+    there: Bools = np.isnan(both).sum(axis=1) == 0
     forth, back = both[there, 0], both[there, 1]
     codes = None if ids is None else ids[there]
     n_failed = int(len(there) - np.count_nonzero(there))
@@ -140,10 +140,9 @@ def length_bias(
     if lengths.shape != outcome.shape:
         raise ValueError(f"every column needs one number for each of the {len(outcome)} verdicts")
     names = ("intercept", "log length difference")
-    kept = ~np.isnan(np.column_stack([outcome, lengths])).any(axis=1)
+    kept: Bools = np.isnan(np.column_stack([outcome, lengths])).sum(axis=1) == 0
     design = np.column_stack([np.ones(len(outcome)), lengths])[kept]
-    ids = None if clusters is None else cluster_ids(clusters, len(outcome))[kept]
-    codes, n_clusters = cluster_codes(ids)
+    codes, n_clusters = kept_codes(clusters, kept)
     n = len(design)
     if n < design.shape[1] + 10:
         raise ValueError(f"{n} verdicts are too few for a regression")
@@ -166,7 +165,7 @@ def acquiescence_bias(
 ) -> AcquiescenceProbe:
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
     both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
-    there = _complete(both)
+    there: Bools = np.isnan(both).sum(axis=1) == 0
     said, truth = both[there, 0], both[there, 1]
     codes = None if ids is None else ids[there]
 
@@ -221,8 +220,3 @@ def _common(left: F64, right: F64, clusters: Clusters) -> tuple[F64, npt.NDArray
     if len(left) != len(right):
         raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
     return np.column_stack([left, right]), None if clusters is None else cluster_ids(clusters, len(left))
-
-
-def _complete(both: F64) -> npt.NDArray[np.bool_]:
-    complete: npt.NDArray[np.bool_] = np.isnan(both).sum(axis=1) == 0
-    return complete

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
+from evalwright.statistics._judged import JudgedSample, judged_sample, vector
 from evalwright.statistics._quantiles import check_level, greatest_failing, t_quantile, t_two_sided
-from evalwright.statistics.intervals import Range, effective_score_interval
-from evalwright.statistics.units import F64, Clusters
+from evalwright.statistics.intervals import effective_score_interval
+from evalwright.statistics.units import F64, Clusters, Range, at_ends, check_range
 
 _DOUBT = 0.5
 """Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
@@ -82,11 +82,7 @@ def corrected_mean(
 
     Raises ValueError for other shapes or values.
     """
-    check_level(level)
-    if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
-        raise ValueError(f"judge_weight must be between 0 and 1, but is {judge_weight!r}")
     sample = judged_sample(judge, human, clusters, strata)
-    check_range(sample, value_range)
     return _corrected(sample, judge_weight, value_range, level, difference=False)
 
 
@@ -107,9 +103,6 @@ def corrected_difference(
     Arguments as for `corrected_mean`, all (N,); an item counts as labelled where people looked at both answers.
     `value_range` is that of one score. The result's means are differences, and its `p_value` tests for none.
     """
-    check_level(level)
-    if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
-        raise ValueError(f"judge_weight must be between 0 and 1, but is {judge_weight!r}")
     verdicts = [vector(judge_a, "judge_a"), vector(judge_b, "judge_b")]
     labels = [vector(human_a, "human_a"), vector(human_b, "human_b")]
     if len({len(array) for array in verdicts + labels}) > 1:
@@ -119,13 +112,16 @@ def corrected_difference(
     span = None if value_range is None else value_range[1] - value_range[0]
     reach = None if span is None else (-span, span)
     sample = judged_sample(verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata)
-    check_range(sample, reach)
     return _corrected(sample, judge_weight, reach, level, difference=True)
 
 
 def _corrected(
     sample: JudgedSample, weight: float | None, value_range: Range | None, level: float, *, difference: bool
 ) -> JudgeCorrection:
+    check_level(level)
+    if weight is not None and not 0.0 <= weight <= 1.0:
+        raise ValueError(f"judge_weight must be between 0 and 1, but is {weight!r}")
+    check_range(np.concatenate([sample.judge, sample.human]), value_range)
     n, total = int(np.count_nonzero(sample.labelled)), len(sample.judge)
     judge_mean = float(sample.judge.mean()) if total else math.nan
     units = sample.labelled_units
@@ -280,11 +276,8 @@ def _stratified_variance(
 
 def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, float]:
     """Influences summed by cluster; G counts the clusters with a label, for theirs is the spread that decides."""
-    sums = (
-        np.bincount(sample.codes, weights=_influence(sample, trust))
-        if sample.codes is not None
-        else np.zeros(1)
-    )
+    assert sample.codes is not None
+    sums = np.bincount(sample.codes, weights=_influence(sample, trust))
     size = sample.labelled_units
     return float(np.dot(sums, sums)) * size / (size - 1), max(1.0, size - 1.0)
 

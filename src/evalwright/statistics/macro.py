@@ -19,7 +19,7 @@ import numpy as np
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range, score_interval
+from evalwright.statistics.intervals import score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
 from evalwright.statistics.shared_units import (
     Sharing,
@@ -29,7 +29,7 @@ from evalwright.statistics.shared_units import (
     errors_of_intervals,
     sharing,
 )
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Range
 
 TasksAre = Literal["fixed", "sample"]
 """Whether an average over tasks is about these tasks, or about tasks like these."""
@@ -129,27 +129,21 @@ def macro_difference(
     if len(parts) == 1:
         return _alone(parts[0])
     scored = mean([Filling(p.difference, p.scored_low, p.scored_high, p.degrees_of_freedom) for p in parts])
-    low, high = scored_low, scored_high = scored.interval(limits)
-    p_value = scored.p_value
-    visible = (
-        _multiple(scored.freedom, level) + _multiple(scored.freedom, 2 * parts[0].power - 1)
-    ) * scored.error
+    critical = _multiple(scored.freedom, level) + _multiple(scored.freedom, 2 * parts[0].power - 1)
     n_missing = sum(part.n_missing for part in parts)
+    every = [scored]
+    if n_missing:
+        own = [Filling(p.difference, p.low, p.high, p.degrees_of_freedom) for p in parts]
+        for side in (0, 1):
+            pairs = zip(parts, own, strict=True)
+            every.append(mean([part.fillings[side] if part.fillings else one for part, one in pairs]))
+    ends = [one.interval(limits) for one in every]
+    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+    agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
+    p_value = max(one.p_value for one in every) if agree else 1.0
+    visible = critical * scored.error + max(abs(one.value - scored.value) for one in every)
     if any(part.n_missing and part.fillings is None for part in parts):
         low = high = p_value = visible = math.nan  # what failed cannot be bounded
-    elif n_missing:
-        own = [Filling(p.difference, p.low, p.high, p.degrees_of_freedom) for p in parts]
-        sides = [
-            mean(
-                [part.fillings[side] if part.fillings else one for part, one in zip(parts, own, strict=True)]
-            )
-            for side in (0, 1)
-        ]
-        ends = [one.interval(limits) for one in (scored, *sides)]
-        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        agree = len({(one.value > 0) - (one.value < 0) for one in (scored, *sides)}) == 1
-        p_value = max(one.p_value for one in (scored, *sides)) if agree else 1.0
-        visible += max(abs(one.value - scored.value) for one in sides)
     return MacroDifference(
         difference=scored.value,
         low=low,
@@ -161,8 +155,8 @@ def macro_difference(
         n=sum(part.n for part in parts),
         n_tasks=len(parts),
         n_missing=n_missing,
-        scored_low=scored_low,
-        scored_high=scored_high,
+        scored_low=ends[0][0],
+        scored_high=ends[0][1],
     )
 
 

@@ -23,12 +23,13 @@ import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import AllPairs, checked_missing, common_differences
 from evalwright.statistics.units import (
     F64,
     I64,
     Clusters,
+    Range,
+    check_range,
     cluster_codes,
     cluster_ids,
     row_means,
@@ -232,26 +233,13 @@ def paired_differences(
     asked = (lost | ~np.isnan(means)).all(axis=0)
     if not asked.all():
         means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
-    _check_range(means, value_range)
+    check_range(means, value_range)
     codes = cluster_codes(ids)[0]
     if not lost.any():
         return common_differences(means, codes, value_range), means, codes
     found = common_differences(means, codes, value_range, lost)
     both = ~lost.any(axis=0)
     return found, means[:, both], cluster_codes(None if ids is None else ids[both])[0]
-
-
-def _check_range(means: F64, value_range: Range | None) -> None:
-    if value_range is None or np.isnan(means).all():
-        return
-    bottom, top = value_range
-    slack = 1e-9 * (top - bottom)
-    least, most = float(np.nanmin(means)), float(np.nanmax(means))
-    if not bottom < top or least < bottom - slack or most > top + slack:
-        raise ValueError(
-            f"scores from {least:g} to {most:g} are not all within value_range {value_range}; "
-            "give the range that these scores can have, or None"
-        )
 
 
 def _mean(values: F64) -> float:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.score_test import Counts, effective_counts
-from evalwright.statistics.units import F64, I64, cluster_spread
+from evalwright.statistics.units import F64, I64, Range, cluster_spread
 
 Bools = npt.NDArray[np.bool_]
 Starts = npt.NDArray[np.intp]

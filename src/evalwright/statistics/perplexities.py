@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, cluster_spread
+from evalwright.statistics.estimate import NOTHING_SCORED, Estimate
+from evalwright.statistics.units import F64, Clusters, cluster_spread, kept_codes
 
 _BITS = 1.0 / math.log(2.0)
 
@@ -75,18 +75,16 @@ def _ratio(
             "log-likelihoods and counts must be two arrays of the same length, "
             f"not of the shapes {likelihoods.shape} and {lengths.shape}"
         )
-    ids = None if clusters is None else cluster_ids(clusters, len(likelihoods))
     there = ~np.isnan(likelihoods)
-    likelihoods, lengths, ids = likelihoods[there], lengths[there], None if ids is None else ids[there]
+    likelihoods, lengths = likelihoods[there], lengths[there]
     if not (lengths >= 0).all() or np.isinf(lengths).any():
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
         raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
     failed = n_failed + int(len(there) - len(lengths))
     if not len(lengths):
-        nan = math.nan
-        return Estimate(nan, nan, nan, level, 0, failed, None, None, "no interval: nothing was scored")
-    codes, n_clusters = cluster_codes(ids)
+        return Estimate.none(NOTHING_SCORED, failed, level=level)
+    codes, n_clusters = kept_codes(clusters, there)
     losses, totals = -likelihoods, lengths
     if codes is not None:
         losses, totals = (np.bincount(codes, weights=part).astype(np.float64) for part in (losses, totals))

@@ -8,8 +8,6 @@ share, Wilson's interval of effective n or the rule of three takes its place (`b
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -106,8 +104,8 @@ def _pooled(
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
-        nan, none = math.nan, "no number: there is nothing to share"
-        return Estimate(nan, nan, nan, level, len(parts), n_failed, n_clusters, None, none)
+        none = "no number: there is nothing to share"
+        return Estimate.none(none, n_failed, level=level, n=len(parts), n_clusters=n_clusters)
     value = float(statistic(sums))
     low, high, error, method = share_interval(
         holding,

@@ -35,8 +35,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
-from evalwright.statistics.intervals import Range, mean_interval, unlike_share
-from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, item_units, standard_error
+from evalwright.statistics.intervals import mean_interval, unlike_share
+from evalwright.statistics.units import (
+    F64,
+    Clusters,
+    Range,
+    at_ends,
+    cluster_codes,
+    cluster_ids,
+    item_units,
+    standard_error,
+)
 
 _COUNTABLE = 2.0**53
 
@@ -152,7 +161,7 @@ def score_variance(
     most = span * span / 4
     if units.size < 2:
         return Limits(math.nan, 0.0, most if value_range is not None else math.nan)
-    if value_range is not None and bool(((means == value_range[0]) | (means == value_range[1])).all()):
+    if value_range is not None and at_ends(means, value_range):
         estimate = mean_interval(means, clusters=units.codes, value_range=value_range, level=level)
         shares = [(x - value_range[0]) / span for x in (estimate.value, estimate.low, estimate.high)]
         p, low, high = (min(max(share, 0.0), 1.0) for share in shares)

@@ -15,7 +15,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.calibration import Answers, read_answers
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import mean_interval, wilson
+from evalwright.statistics.intervals import logit_interval, mean_interval, wilson
 from evalwright.statistics.units import F64, I64, Clusters, cluster_spread
 
 
@@ -59,9 +59,7 @@ def auroc(
     good, bad = answers.right == 1.0, answers.right == 0.0
     n_good, n_bad = int(np.count_nonzero(good)), int(np.count_nonzero(bad))
     if n_good == 0 or n_bad == 0:
-        return _estimate(
-            answers, math.nan, math.nan, math.nan, level, None, "no interval: all right or all wrong"
-        )
+        return answers.nothing(level, "no interval: all right or all wrong")
     high_good, high_bad = np.sort(answers.confidence[good]), np.sort(answers.confidence[bad])
     placed = np.empty(answers.n)
     placed[good] = _below(high_bad, answers.confidence[good]) / n_bad
@@ -70,8 +68,8 @@ def auroc(
     influence = np.where(good, (placed - value) / n_good, (placed - value) / n_bad)
     if answers.codes is None:
         if n_good < 2 or n_bad < 2:
-            return _estimate(
-                answers, value, 0.0, 1.0, level, None, "one right or wrong answer: the whole range"
+            return answers.estimate(
+                value, 0.0, 1.0, level, None, "one right or wrong answer: the whole range"
             )
         variance = float((influence[good] ** 2).sum()) * n_good / (n_good - 1)
         variance += float((influence[bad] ** 2).sum()) * n_bad / (n_bad - 1)
@@ -82,13 +80,13 @@ def auroc(
         name = f"DeLong by clusters (G={answers.size})"
     error = math.sqrt(variance) if variance > 1e-24 else 0.0
     if answers.size < 2:
-        return _estimate(answers, value, 0.0, 1.0, level, None, "one cluster: the whole range")
+        return answers.estimate(value, 0.0, 1.0, level, None, "one cluster: the whole range")
     if error == 0.0 or not 0.0 < value < 1.0:
         least = min(n_good, n_bad, answers.size)
         low, high = wilson(round(value * least), least, level)
-        return _estimate(answers, value, low, high, level, None, f"Wilson on the rarer kind ({least})")
-    low, high = _logit_interval(value, error, t_quantile(0.5 + level / 2, df))
-    return _estimate(answers, value, low, high, level, error, f"{name}, logit t")
+        return answers.estimate(value, low, high, level, None, f"Wilson on the rarer kind ({least})")
+    low, high = logit_interval(value, error, t_quantile(0.5 + level / 2, df))
+    return answers.estimate(value, low, high, level, error, f"{name}, logit t")
 
 
 def risk_coverage(
@@ -102,9 +100,7 @@ def risk_coverage(
     check_level(level)
     answers = read_answers(confidence, right, clusters)
     if answers.n == 0:
-        nothing = _estimate(
-            answers, math.nan, math.nan, math.nan, level, None, "no interval: nothing was scored"
-        )
+        nothing = answers.nothing(level, "no interval: nothing was scored")
         return RiskCoverage((), (), (), nothing, math.nan, math.nan)
     order = np.argsort(-answers.confidence, kind="stable")
     sure, wrong = answers.confidence[order], 1 - answers.right[order]
@@ -188,24 +184,11 @@ def _clustered(influence: F64, answers: Answers) -> float:
 
 def _area_estimate(answers: Answers, area: float, influence: F64, level: float) -> Estimate:
     if answers.size < 2:
-        return _estimate(answers, area, 0.0, 1.0, level, None, "one unit: the whole range")
+        return answers.estimate(area, 0.0, 1.0, level, None, "one unit: the whole range")
     error = math.sqrt(_clustered(influence, answers))
     if error <= 1e-12 or not 0.0 < area < 1.0:
         low, high = wilson(round(area * answers.size), answers.size, level)
-        return _estimate(answers, area, low, high, level, None, "Wilson: all right or all wrong")
-    low, high = _logit_interval(area, error, t_quantile(0.5 + level / 2, answers.size - 1))
+        return answers.estimate(area, low, high, level, None, "Wilson: all right or all wrong")
+    low, high = logit_interval(area, error, t_quantile(0.5 + level / 2, answers.size - 1))
     what = "items" if answers.codes is None else "clusters"
-    return _estimate(answers, area, low, high, level, error, f"jackknife over {what}, logit t")
-
-
-def _logit_interval(value: float, error: float, critical: float) -> tuple[float, float]:
-    centre, reach = math.log(value / (1 - value)), critical * error / (value * (1 - value))
-    low, high = (0.5 * (1 + math.tanh((centre + side * reach) / 2)) for side in (-1, 1))
-    return low, high
-
-
-def _estimate(
-    answers: Answers, value: float, low: float, high: float, level: float, error: float | None, method: str
-) -> Estimate:
-    low, high = min(low, value), max(high, value)
-    return Estimate(value, low, high, level, answers.n, answers.n_left_out, answers.n_clusters, error, method)
+    return answers.estimate(area, low, high, level, error, f"jackknife over {what}, logit t")

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.multiplicity import holm
 from evalwright.statistics.pairwise import (
     AllPairs,
@@ -37,7 +37,7 @@ from evalwright.statistics.pairwise import (
     common_differences,
     common_influences,
 )
-from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, Range, check_range, cluster_codes, cluster_ids
 
 DRAWS = 2000
 GROUPS = 1024
@@ -357,13 +357,7 @@ def checked_scores(
         )
     if np.isinf(rows).any():
         raise ValueError("scores must be finite numbers, or nan where a score is missing")
-    if value_range is not None and not np.isnan(rows).all():
-        bottom, top = value_range
-        slack = 1e-9 * (top - bottom)
-        if not bottom < top or np.nanmin(rows) < bottom - slack or np.nanmax(rows) > top + slack:
-            raise ValueError(
-                f"scores are outside value_range {value_range}; give the range that these scores can have, or None"
-            )
+    check_range(rows, value_range)
     ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
     return rows, cluster_codes(ids)[0]
 

@@ -12,12 +12,12 @@ had spoken for it alone: pairs without any spread then count as nearly independe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import (
     AllPairs,
     Pairs,
@@ -44,7 +44,7 @@ from evalwright.statistics.simultaneous import (
     middle_filled,
     multiplied,
 )
-from evalwright.statistics.units import F64, I64
+from evalwright.statistics.units import F64, I64, Range
 
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
 """Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the same in every task: items with
@@ -102,16 +102,15 @@ def _mean_of(
     """The mean over tasks of all differences, and of their fillings where something is missing. tasks: the scores, units: their codes."""
     error, freedom = _spread_of_pairs(tasks, units, found, share, level)
     filled = any(one.worst is not None for one in found)
+    names = ("n", "units", "worth", "n_missing")
+    sums: dict[str, Any] = {name: np.sum([getattr(one, name) for one in found], axis=0) for name in names}
     return AllPairs(
         difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
         error=error,
         freedom=freedom,
-        n=np.sum([one.n for one in found], axis=0),
-        units=np.sum([one.units for one in found], axis=0),
-        worth=np.sum([one.worth for one in found], axis=0),
         counts=None,
         span=found[0].span,
-        n_missing=np.sum([one.n_missing for one in found], axis=0),
+        **sums,
         worst=_mean_of([one.worst or one for one in found], tasks, units, share, level) if filled else None,
     )
 

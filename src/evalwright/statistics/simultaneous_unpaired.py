@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import Bools, checked_missing
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, simultaneous_differences
-from evalwright.statistics.units import F64, I64, Clusters
+from evalwright.statistics.units import F64, I64, Clusters, Range
 from evalwright.statistics.unpaired import compare_unpaired
 
 
@@ -97,18 +96,16 @@ def _fill(
     found = compare_unpaired(
         *sides, clusters_a=groups[0], clusters_b=groups[1], level=level, value_range=value_range
     )
+    both = {
+        "n_missing": found.n_failed_a + found.n_failed_b,
+        "p_value": found.p_value,
+        "p_adjusted": min(1.0, pairs * found.p_value),
+        "standard_error": np.nan if found.standard_error is None else found.standard_error,
+    }
+    limits, scored = (found.low, found.high), (found.scored_low, found.scored_high)
     for one, other, sign in ((a, b, 1.0), (b, a, -1.0)):
-        filled["n_missing"][one, other] = found.n_failed_a + found.n_failed_b
-        filled["difference"][one, other] = sign * found.difference
-        filled["p_value"][one, other] = found.p_value
-        filled["p_adjusted"][one, other] = min(1.0, pairs * found.p_value)
-        filled["standard_error"][one, other] = (
-            np.nan if found.standard_error is None else found.standard_error
-        )
-        limits, scored = (found.low, found.high), (found.scored_low, found.scored_high)
-        for low, high, ends in (
-            ("low", "high", limits),
-            ("own_low", "own_high", limits),
-            ("scored_low", "scored_high", scored),
-        ):
-            filled[low][one, other], filled[high][one, other] = ends if sign > 0 else (-ends[1], -ends[0])
+        for name, value in {**both, "difference": sign * found.difference}.items():
+            filled[name][one, other] = value
+        for kind, ends in (("", limits), ("own_", limits), ("scored_", scored)):
+            low, high = ends if sign > 0 else (-ends[1], -ends[0])
+            filled[f"{kind}low"][one, other], filled[f"{kind}high"][one, other] = low, high

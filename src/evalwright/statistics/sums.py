@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import Statistic, resampled_interval, share_interval
-from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.estimate import NOTHING_SCORED, Estimate
 from evalwright.statistics.intervals import alike_interval
 from evalwright.statistics.units import Clusters, cluster_codes, cluster_ids
 
@@ -38,7 +38,7 @@ def of_sums(
         raise ValueError("parts must be a table of finite numbers (items, parts)")
     n, nan = len(table), math.nan
     if not n:
-        return Estimate(nan, nan, nan, level, 0, n_failed, None, None, "no interval: nothing was scored")
+        return Estimate.none(NOTHING_SCORED, n_failed, level=level)
     codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, n))
     totals = table
     if codes is not None and n_clusters is not None:

@@ -14,19 +14,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
 from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
-from evalwright.statistics.units import F64, I64, Spread
+from evalwright.statistics.units import F64, I64, Range, Spread
 
 FEWEST = 3
 """Tasks that a sample of tasks needs: with two, the quantile is 12.7 and nothing can be concluded."""
@@ -180,36 +180,19 @@ def simultaneous_sampled(
     rng = np.random.default_rng(seed)
     method = f"max-|t| of the mean over {count} tasks as a sample of tasks, {draws} Gaussian multiplier draws over tasks"
     found = assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
-    low, high, own_low, own_high = (
-        function(getattr(found, name), getattr(fixed, name))
-        for name, function in (
-            ("low", np.fmin),
-            ("high", np.fmax),
-            ("own_low", np.fmin),
-            ("own_high", np.fmax),
-        )
-    )
     span = math.inf if value_range is None else value_range[1] - value_range[0]
-    scored_low = np.fmin(found.low, fixed.scored_low)
-    scored_high = np.fmax(found.high, fixed.scored_high)
     # What failures add to the intervals of the fixed tasks they add to these.
     below = np.nan_to_num(fixed.scored_low - fixed.low)
     above = np.nan_to_num(fixed.high - fixed.scored_high)
-    low, high = np.fmin(low, found.low - below), np.fmax(high, found.high + above)
-    own_low, own_high = np.fmin(own_low, found.own_low - below), np.fmax(own_high, found.own_high + above)
-    return replace(
-        found,
-        n_missing=fixed.n_missing,
-        scored_low=np.maximum(scored_low, -span),
-        scored_high=np.minimum(scored_high, span),
-        low=np.maximum(low, -span),
-        high=np.minimum(high, span),
-        own_low=np.maximum(own_low, -span),
-        own_high=np.minimum(own_high, span),
-        p_value=np.fmax(found.p_value, fixed.p_value),
-        p_adjusted=np.fmax(found.p_adjusted, fixed.p_adjusted),
-        standard_error=np.fmax(found.standard_error, fixed.standard_error),
-    )
+    wider: dict[str, Any] = {"n_missing": fixed.n_missing}
+    for name in ("p_value", "p_adjusted", "standard_error"):
+        wider[name] = np.fmax(getattr(found, name), getattr(fixed, name))
+    for kind in ("", "own_", "scored_"):
+        more = (0.0, 0.0) if kind == "scored_" else (below, above)
+        ends = [(getattr(found, f"{kind}{end}"), getattr(fixed, f"{kind}{end}")) for end in ("low", "high")]
+        wider[f"{kind}low"] = np.maximum(np.fmin(ends[0][0] - more[0], ends[0][1]), -span)
+        wider[f"{kind}high"] = np.minimum(np.fmax(ends[1][0] + more[1], ends[1][1]), span)
+    return replace(found, **wider)
 
 
 def _pair_covariances(

@@ -14,9 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.statistics.estimate import Estimate
+
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Floats = F64 | np.float64
+Bools = npt.NDArray[np.bool_]
+Range = tuple[float, float]
+"""The least and the greatest score that an item can have."""
 Clusters = npt.ArrayLike | None
 """An integer for each item: those that share one are not independent. None: every item stands alone."""
 
@@ -96,6 +101,29 @@ def score_matrix(values: npt.ArrayLike) -> F64:
     return scores
 
 
+def check_range(scores: F64, value_range: Range | None) -> None:
+    """Raise ValueError for scores (nan = missing) outside of a range, and for a range that is none. None: nothing is known."""
+    if value_range is None:
+        return
+    bottom, top = value_range
+    if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
+        raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
+    if np.isnan(scores).all():
+        return
+    slack = 1e-9 * (top - bottom)  # a score put together from floats may miss 1.0 by a last bit
+    least, most = float(np.nanmin(scores)), float(np.nanmax(scores))
+    if least < bottom - slack or most > top + slack:
+        raise ValueError(
+            f"scores from {least:g} to {most:g} are outside value_range {value_range}; "
+            "give the range that these scores can have, or None"
+        )
+
+
+def at_ends(scores: F64, value_range: Range) -> bool:
+    """Whether every score that there is stands at one of the two ends of the range."""
+    return bool(((scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)).all())
+
+
 def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     """Cluster ids as an integer array of length n. Raises ValueError for other shapes or types."""
     ids = np.asarray(clusters)
@@ -125,6 +153,37 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     if n_clusters == len(ids):
         return None, None
     return codes.astype(np.int64, copy=False), n_clusters
+
+
+def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
+    """The codes of the items that are `kept` (n,), and how many clusters they are in, as `cluster_codes`."""
+    return cluster_codes(None if clusters is None else cluster_ids(clusters, len(kept))[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItems:
+    """The n items that say something, how many others were left out, and the clusters of the former."""
+
+    n: int
+    n_left_out: int
+    codes: I64 | None
+    n_clusters: int | None
+
+    @property
+    def size(self) -> int:
+        """Independent units: clusters where there are any, else items."""
+        return self.n if self.n_clusters is None else self.n_clusters
+
+    def estimate(
+        self, value: float, low: float, high: float, level: float, error: float | None, method: str
+    ) -> Estimate:
+        """A number of these items, which its interval never leaves out."""
+        low, high = min(low, value), max(high, value)
+        return Estimate(value, low, high, level, self.n, self.n_left_out, self.n_clusters, error, method)
+
+    def nothing(self, level: float, method: str) -> Estimate:
+        """No number, and why."""
+        return self.estimate(math.nan, math.nan, math.nan, level, None, method)
 
 
 class Spread(NamedTuple):

@@ -29,8 +29,8 @@ from evalwright.statistics._quantiles import (
     t_two_sided,
 )
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import Range, filled, mean_interval
-from evalwright.statistics.units import Clusters
+from evalwright.statistics.intervals import filled, mean_interval
+from evalwright.statistics.units import Clusters, Range
 
 
 @dataclass(frozen=True, slots=True)

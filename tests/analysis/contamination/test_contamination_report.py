@@ -175,18 +175,10 @@ def test_the_command_shows_it_and_writes_it(
 @pytest.mark.parametrize(
     ("text", "side"),
     [
-        ("2024-06-30", "before"),
-        ("2024-06", "before"),
-        ("2024", "across"),
-        (2023, "before"),
-        ("2024-07", "after"),
-        ("2024-07-01T09:00:00Z", "after"),
-        ("2024-13", "undated"),
-        ("soon", "undated"),
-        ("0000", "undated"),
-        (None, "undated"),
-        (True, "undated"),
+        ("2024-06-30", "before"), ("2024-06", "before"), ("2024", "across"), (2023, "before"),
+        ("2024-07", "after"), ("2024-07-01T09:00:00Z", "after"), ("2024-13", "undated"), ("soon", "undated"),
+        ("0000", "undated"), (None, "undated"), (True, "undated"),
     ],
-)
+)  # fmt: skip
 def test_dates_lie_before_after_or_across(text: object, side: str) -> None:
     assert side_of(text, read_cut_off("2024-06")) == side

@@ -20,9 +20,9 @@ from evalwright import (
     plan,
     scorer,
 )
-from evalwright.analysis.power import Price
 from evalwright.analysis.power.prompts import MOST_READ
 from evalwright.core.errors import Overloaded
+from evalwright.models.remote.prices import Price
 from support.openai_server import OpenAIServer, serving
 
 

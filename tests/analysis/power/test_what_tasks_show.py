@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 from evalwright import Run, ScriptedModel, Task, evaluate, plan
 from evalwright.analysis.comparison import compare_runs
-from evalwright.analysis.power import Forecast, TaskForecast
+from evalwright.analysis.power.forecasts import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.statistics import (
     wilson,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright import evaluate
-from evalwright.analysis.submission import files, make_submission, read_submission, verify_submission
+from evalwright.analysis.submission import files
+from evalwright.analysis.submission.files import make_submission, read_submission
+from evalwright.analysis.submission.verifying import verify_submission
 from evalwright.core.errors import Rejected, RunError
 from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
@@ -25,10 +28,21 @@ TASK = "factual-closed-book"
 Data = dict[str, Any]
 
 
+FINISHED: list[Path] = []
+"""The folder of a run of a few answers, some right."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _finished(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("finished")
+    (run,) = evaluate(TASK, "oracle/gold", limit=6, name="mine", out=str(folder), home=str(folder / "home"))
+    FINISHED[:] = [run.folder]
+
+
 def submission(path: str = "s.json") -> Data:
-    """A submission of a few answers, some right; its content."""
+    """A submission of that run; its content."""
     if not Path("runs/mine").exists():
-        evaluate(TASK, "oracle/gold", limit=6, name="mine")
+        shutil.copytree(FINISHED[0], "runs/mine")
     make_submission(open_run("runs/mine"), Path(path))
     data: Data = json.loads(Path(path).read_text())
     return data

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from evalwright import scorer
-from evalwright.analysis.task_checks import check_constants, check_task, preview
+from evalwright.analysis.task_checks.examining import examine
+from evalwright.analysis.task_checks.material import preview
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
@@ -22,7 +23,7 @@ def a_task(targets: list[str] | None = None, **more: Any) -> Task:
 
 
 def faults(task: Task) -> list[str]:
-    return [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok]
+    return [finding.text for part in examine([task]) for finding in part.findings if not finding.ok]
 
 
 def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
@@ -45,8 +46,9 @@ def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
 
     task = a_task(scorers=["test-asks"])
     reason = "test-asks uses a model or runs programs, so it cannot be checked here"
-    assert reason in [finding.text for finding in check_task(task) if finding.verdict == "skipped"]
-    assert [finding.text for finding in check_constants([task])] == [f"t: {reason}"]
+    own, constants = examine([task])
+    assert reason in [finding.text for finding in own.findings if finding.verdict == "skipped"]
+    assert [finding.text for finding in constants.findings] == [f"t: {reason}"]
     assert faults(a_task(answer={"mode": "perplexity"})) == []
 
 

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from evalwright import scorer
-from evalwright.analysis.task_checks import Finding, check_constants, check_task
+from evalwright.analysis.task_checks.examining import examine
+from evalwright.analysis.task_checks.findings import Finding
 from evalwright.analysis.task_checks.ignorance import place_test
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
@@ -23,7 +24,7 @@ def a_task(rows: Rows, **more: Any) -> Task:
 
 
 def found(task: Task, verdict: str = "fault") -> list[Finding]:
-    return [one for one in (*check_task(task), *check_constants([task])) if one.verdict == verdict]
+    return [one for part in examine([task]) for one in part.findings if one.verdict == verdict]
 
 
 def texts(task: Task, verdict: str = "fault") -> str:

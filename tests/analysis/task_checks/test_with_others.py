@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.task_checks import Finding, examine
+from evalwright.analysis.task_checks.examining import examine
+from evalwright.analysis.task_checks.findings import Finding
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task

@@ -39,17 +39,12 @@ def test_by_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("words", "label", "kind"),
     [
-        (0, "empty", None),
-        (2, "too short", None),
-        (5, "too short", None),
-        (6, "failed", "request failed or thinking never closed"),
-        (7, "refused", None),
-        (8, "failed", "bad reply"),
-        (9, "not told", None),
-        (22, "failed", "not asked"),
+        (0, "empty", None), (2, "too short", None), (5, "too short", None),
+        (6, "failed", "request failed or thinking never closed"), (7, "refused", None),
+        (8, "failed", "bad reply"), (9, "not told", None), (22, "failed", "not asked"),
         (24_000, "truncated", None),
     ],
-)
+)  # fmt: skip
 def test_by_the_number_of_words(words: int, label: str, kind: str | None) -> None:
     found = row_outcome(False, words, None)
     assert (found.label, found.failure and found.failure.kind) == (label, kind)

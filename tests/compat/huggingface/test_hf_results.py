@@ -43,13 +43,8 @@ def test_shape_and_numbers(tmp_path: Path) -> None:
     assert file == tmp_path / "out" / "acme" / "nova-pro-v1__0" / "results_2026-01-02T00-00-00.json"
     data = _read(file)
     parts = [
-        "config",
-        "results",
-        "model_annotations",
-        "category_results",
-        "text_complexity_results",
-        "evalwright",
-    ]
+        "config", "results", "model_annotations", "category_results", "text_complexity_results", "evalwright",
+    ]  # fmt: skip
     assert list(data) == parts
     assert all(
         set(part) == {"hallucination_rate", "answer_rate", "average_summary_length"}

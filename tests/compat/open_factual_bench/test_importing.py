@@ -171,28 +171,14 @@ def test_a_question_that_is_no_literal_is_refused() -> None:
 @pytest.mark.parametrize(
     ("answer", "reference", "expected"),
     [
-        ("Paris", "paris", True),
-        ("It is not Paris, it is Lyon", "Paris", True),
-        ("because", "Au", True),
-        ("Indianapolis", "India", True),
-        ("10", "1", True),
-        ("No one knows", "1", True),
-        ("1,024", "1024", True),
-        ("1,024 bytes", "1024", False),
-        ("twenty-one", "21", False),
-        ("eight", "8", True),
-        ("0.005", "0", True),
-        ("1945.005", "1945", True),
-        ("1945.2", "1944.9", False),
-        ("Everest", "Mount Everest", False),
-        ("H₂O", "H2O", True),
-        ("the\n Nile.", "Nile", True),
-        ("", "Nile", False),
-        ("x", "[unfilled]", None),
-        ("x", "y" * 81, None),
-        ("x", "y" * 80, False),
+        ("Paris", "paris", True), ("It is not Paris, it is Lyon", "Paris", True), ("because", "Au", True),
+        ("Indianapolis", "India", True), ("10", "1", True), ("No one knows", "1", True),
+        ("1,024", "1024", True), ("1,024 bytes", "1024", False), ("twenty-one", "21", False),
+        ("eight", "8", True), ("0.005", "0", True), ("1945.005", "1945", True), ("1945.2", "1944.9", False),
+        ("Everest", "Mount Everest", False), ("H₂O", "H2O", True), ("the\n Nile.", "Nile", True),
+        ("", "Nile", False), ("x", "[unfilled]", None), ("x", "y" * 81, None), ("x", "y" * 80, False),
     ],
-)
+)  # fmt: skip
 def test_published_arithmetic(answer: str, reference: str, expected: bool | None) -> None:
     assert published_correct(answer, reference) is expected
 

@@ -16,12 +16,12 @@ from evalwright.core.errors import (
     ConfigurationError,
     RateLimited,
     Rejected,
-    RequestError,
     UnknownName,
 )
 from evalwright.core.requests import Classify, Embed
 from evalwright.models.judges.vectara import VectaraModel, clean_text
 from evalwright.models.registry import open_model
+from support.openai_asking import answered
 
 KEY = "zut-0123456789"
 SCHEMA = {
@@ -62,23 +62,13 @@ def asked(
         status, data, headers = reply or (200, {"score": 0.75}, {})
         return web.json_response(data, status=status, headers=headers)
 
-    async def whole() -> Any:
-        app = web.Application()
-        app.router.add_post("/v2/evaluate_factual_consistency", handle)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        model = VectaraModel("hhem_v2.3", base_url=f"http://{host}:{port}{path}", **arguments)
-        try:
-            return await model.answer(pair)
-        except RequestError as error:
-            return error
-        finally:
-            await model.close()
-            await runner.cleanup()
-
-    return asyncio.run(whole()), seen
+    found = answered(
+        handle,
+        ["/v2/evaluate_factual_consistency"],
+        lambda url: VectaraModel("hhem_v2.3", base_url=f"{url}{path}", **arguments),
+        pair,
+    )
+    return found, seen
 
 
 @pytest.fixture(autouse=True)
@@ -175,13 +165,9 @@ def test_arguments_are_checked() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("  a\t b\n\nc ", "a b c."),
-        ("a , b !", "a, b!"),
-        ("ends )", "ends )"),
-        ("a ; b", "a ; b."),
-        ("", "."),
-        ("今日。", "今日。."),
+        ("  a\t b\n\nc ", "a b c."), ("a , b !", "a, b!"), ("ends )", "ends )"), ("a ; b", "a ; b."),
+        ("", "."), ("今日。", "今日。."),
     ],
-)
+)  # fmt: skip
 def test_cleaning(text: str, wanted: str) -> None:
     assert clean_text(text) == wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ from evalwright.core.errors import (
     Overloaded,
     RateLimited,
     Rejected,
-    RequestError,
 )
 from evalwright.core.requests import Embed, Message, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.models.registry import open_model
+from support.openai_asking import answered
 
 MESSAGES = {
     "type": "array",
@@ -77,7 +76,6 @@ REPLIES: dict[str, Any] = {
 }
 CHAT = (Message("user", "What is two and two?"),)
 REQUEST = Reward(CHAT, "Four.")
-REQUEST = Reward(CHAT, "Four.")
 
 
 def asked(
@@ -99,24 +97,10 @@ def asked(
             return web.json_response({"error": faults}, status=400)
         return web.json_response(REPLIES[given.path] if reply is None else reply, status=status)
 
-    async def whole() -> Any:
-        app = web.Application()
-        for path in SCHEMAS:
-            app.router.add_post(path, handle)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        model: Any = open_model(f"reward-server/http://{host}:{port}{url}#my-model", arguments)
-        try:
-            return await model.answer(request)
-        except RequestError as error:
-            return error
-        finally:
-            await model.close()
-            await runner.cleanup()
-
-    return asyncio.run(whole()), seen
+    found = answered(
+        handle, SCHEMAS, lambda at: open_model(f"reward-server/{at}{url}#my-model", arguments), request
+    )
+    return found, seen
 
 
 @pytest.fixture(autouse=True)

@@ -29,12 +29,8 @@ def test_rows_of_several_files_in_any_order(tmp_path: Path) -> None:
     rows = kept(Rows([file_source(tmp_path / name) for name in ("a", "empty", "b", "c")]))
     assert [rows[index]["n"] for index in (4, 0, 2, 1, 3)] == [5, 1, 3, 2, 4]
     assert [rows.where(index).split("/")[-1] for index in range(5)] == [
-        "a, row 1",
-        "a, row 2",
-        "b, row 1",
-        "c, row 1",
-        "c, row 2",
-    ]
+        "a, row 1", "a, row 2", "b, row 1", "c, row 1", "c, row 2",
+    ]  # fmt: skip
     assert rows.total == 5
     assert rows.label.endswith("a and 3 more")
 

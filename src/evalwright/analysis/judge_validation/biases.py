@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.panels import RecordedJudge, judges_of
-from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, Records
+from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, Records, log_lengths
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
@@ -124,9 +124,6 @@ def _table(judge: RecordedJudge, records: Records) -> _Table:
     values = records.column(judge.scorer, judge.part)
     ratio, lengths = part(LENGTH_RATIO), records.lengths
     pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
-    logs = np.full(len(lengths), np.nan)
-    known = lengths[lengths > 0]
-    np.log(lengths / (np.median(known) if len(known) else 1.0), out=logs, where=lengths > 0)
     verdicts = values if pairs else np.where(np.isnan(values), np.nan, values >= judge.threshold)
     return _Table(
         judge.run.model == judge.name,
@@ -135,7 +132,7 @@ def _table(judge: RecordedJudge, records: Records) -> _Table:
         records.ints("clusters"),
         values,
         verdicts,
-        ratio if pairs else logs,
+        ratio if pairs else log_lengths(lengths),
         part(ANSWER_FIRST),
         part(ANSWER_SECOND),
     )

@@ -23,6 +23,7 @@ from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdict
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run
+from evalwright.statistics.units import row_means
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
 WORDS: Mapping[str, float] = {
@@ -294,10 +295,7 @@ def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> E
     people = np.full((size, len(labellers)), np.nan)
     for label in given:
         people[drawn.rows[label.number], codes[label.labeller]] = label.value
-    looked = ~np.isnan(people)
-    counts = looked.sum(axis=1)
-    sums = np.where(looked, people, 0.0).sum(axis=1)
-    human = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    human = row_means(people)
     judge = verdicts.values.copy()
     judge[list(drawn.left_out)] = np.nan
     chances = np.array(drawn.probabilities)
@@ -310,5 +308,5 @@ def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> E
         strata=None if drawn.strata is None else np.array(drawn.strata, dtype=np.int64),
         labellers=labellers,
         equal_chances=bool(chances.max() <= EQUAL_CHANCES * chances.min()),
-        n_unlabelled=len(drawn.rows) - int(np.count_nonzero(counts)),
+        n_unlabelled=len(drawn.rows) - int(np.count_nonzero(~np.isnan(human))),
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.labels import Evidence
-from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE
+from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE, log_lengths
 from evalwright.core.plain import Plain
 from evalwright.statistics import (
     AcquiescenceProbe,
@@ -204,12 +204,9 @@ def _single_labels(
 def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     """The logarithm of an answer's length over the middle one's."""
     lengths = evidence.verdicts.lengths
-    known = lengths[lengths > 0]
-    if len(np.unique(known)) < 2:
+    if len(np.unique(lengths[lengths > 0])) < 2:
         raise ValueError("all answers have the same length")
-    found = np.full(len(lengths), np.nan)
-    np.log(lengths / np.median(known), out=found, where=lengths > 0)
-    return found
+    return log_lengths(lengths)
 
 
 def _probabilities(

@@ -90,6 +90,13 @@ def shown_answer(row: Mapping[str, Any]) -> str | None:
     return str(choices[choice]) if not text and choice is not None and choice < len(choices) else text
 
 
+def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithms of answers' lengths over the middle one's, nan for an empty answer or none."""
+    known = lengths[lengths > 0]
+    out = np.full(len(lengths), np.nan)
+    return np.log(lengths / (np.median(known) if len(known) else 1.0), out=out, where=lengths > 0)
+
+
 class Records:
     """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores, those to keep.
 

@@ -5,13 +5,3 @@ prompts     what would be sent, and how many tokens     spending   requests, tok
 draws       what repeated draws are worth               opening    runs, the pilot, models with their tasks
 making      all of it in order                          forecasts  the records that it gives
 """
-
-from evalwright.analysis.power.forecasts import Amount, DrawsForecast, Forecast, ModelForecast, TaskForecast
-from evalwright.analysis.power.making import plan
-from evalwright.analysis.power.settings import read_assumptions, read_prices
-from evalwright.models.remote.prices import Price
-
-__all__ = [
-    "Amount", "DrawsForecast", "Forecast", "ModelForecast", "Price", "TaskForecast", "plan", "read_assumptions",
-    "read_prices",
-]  # fmt: skip

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,24 +111,19 @@ def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
 
 
 def _prompt(source: MeasuredRun, task: str) -> str:
-    record = _record(source, task)
-    return json.dumps([task, record["definition"].get("prompt")], sort_keys=True, default=str)
-
-
-def _record(source: MeasuredRun, task: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in source.run.data["tasks"] if one["name"] == task)
-    return found
+    prompt = source.run.record(task)["definition"].get("prompt")
+    return json.dumps([task, prompt], sort_keys=True, default=str)
 
 
 def _variants(task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]) -> dict[str, Measured]:
     """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
-    data = _record(model, task)["content_hash"]
+    data = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
     out = {_prompt(model, task): model.tasks[task]}
     for source in sources:
         if source.run.label == model.run.label:
             for name, measured in source.tasks.items():
-                if measured.metric == scorer and _record(source, name)["content_hash"] == data:
+                if measured.metric == scorer and source.run.record(name)["content_hash"] == data:
                     out.setdefault(_prompt(source, name), measured)
     return out
 

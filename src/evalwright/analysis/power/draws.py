@@ -42,19 +42,14 @@ def draws_of(
             None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
         )
         return DrawsForecast(task.draws, unknown, unknown)
+    n_total = len(task.samples)
     if pair is not None and "within" not in aim.assumed:
-        return DrawsForecast(
-            task.draws,
-            _best(spread, sources, models, aim.assumed),
-            _needed_of(pair, len(task.samples), aim, basis),
-        )
-    noise = [variance / count for variance, count in zip(within, draws, strict=True)]
-    between = (spread.paired.value or 0.0) - (sum(noise) if len(noise) > 1 else 2 * noise[0])
-    return DrawsForecast(
-        task.draws,
-        _best(spread, sources, models, aim.assumed),
-        _needed(len(task.samples), max(0.0, between), within, spread, aim, basis),
-    )
+        needed = _needed_of(pair, n_total, aim, basis)
+    else:
+        noise = [variance / count for variance, count in zip(within, draws, strict=True)]
+        between = (spread.paired.value or 0.0) - (sum(noise) if len(noise) > 1 else 2 * noise[0])
+        needed = _needed(n_total, max(0.0, between), within, spread, aim, basis)
+    return DrawsForecast(task.draws, _best(spread, sources, models, aim.assumed), needed)
 
 
 def drawn_at_random(task: Task) -> bool:
@@ -69,7 +64,11 @@ def _needed_of(pair: MeasuredPair, n_total: int, aim: Aim, basis: str) -> Amount
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)
-    limit = pair.design.visible(n_total, math.inf)
+    return _too_few(pair.design.visible(n_total, math.inf), aim)
+
+
+def _too_few(limit: float, aim: Aim) -> Amount:
+    """Why no number of draws that is proposed shows the difference. limit: what draws without end would show."""
     if limit > aim.difference:
         return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")
@@ -139,7 +138,4 @@ def _needed(
     enough = np.flatnonzero(seen(variance) <= aim.difference)
     if len(enough):
         return Amount(int(draws[enough[0]]), basis=basis)
-    limit = float(seen(between))
-    if limit > aim.difference:
-        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
-    return Amount(None, basis=f"more than {MOST_DRAWS} draws")
+    return _too_few(float(seen(between)), aim)

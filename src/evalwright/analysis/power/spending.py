@@ -90,11 +90,16 @@ def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Am
 
     n_all: the answers there are, of which these were drawn; the more of them are known, the closer the limits.
     """
-    population = None if n_all is None else max(n_all, len(values))
-    estimate = mean_interval(values, value_range=None, level=level, population=population)
-    if math.isnan(estimate.low) or estimate.low == estimate.high:
-        return Amount(estimate.value, basis=basis)
-    return Amount(estimate.value, max(0.0, estimate.low), estimate.high, basis)
+    found = mean_interval(values, value_range=None, level=level)
+    # Of N, n of which were drawn without replacement, only the others are unknown: the variance gets 1 - n / N (Cochran 1977, chapter 2).
+    factor = 1.0 if n_all is None else math.sqrt(max(0.0, 1.0 - found.n / max(n_all, len(values), 1)))
+    low, high = (
+        found.value - factor * (found.value - found.low),
+        found.value + factor * (found.high - found.value),
+    )
+    if math.isnan(low) or low == high:
+        return Amount(found.value, basis=basis)
+    return Amount(found.value, max(0.0, low), high, basis)
 
 
 def _requests(known: ModelBasis, n_all: int, level: float) -> Amount:

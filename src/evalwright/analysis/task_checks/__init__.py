@@ -6,11 +6,3 @@ gold, ignorance, texts, labels, shots, prompts, metadata      a subject each, fr
 extraction  with a run: could answers be read
 examining   all of it in order
 """
-
-from evalwright.analysis.task_checks.examining import Examined, check_constants, check_task, examine
-from evalwright.analysis.task_checks.findings import Finding
-from evalwright.analysis.task_checks.material import PLACEHOLDER, preview
-
-__all__ = [
-    "PLACEHOLDER", "Examined", "Finding", "check_constants", "check_task", "examine", "preview",
-]  # fmt: skip

@@ -60,16 +60,6 @@ def examine(
     yield Examined(title, f"{title}: answers that ignore the question", tuple(check_ignorance(materials)))
 
 
-def check_task(task: Task) -> Iterator[Finding]:
-    """Verdicts on one task, whose rows were already read and validated by loading it."""
-    return _all(material_of(task), None, None)
-
-
-def check_constants(tasks: Sequence[Task]) -> Iterator[Finding]:
-    """Verdicts on tasks that are asked together: answers that ignore the question must not do better than chance."""
-    return check_ignorance([material_of(task) for task in tasks])
-
-
 def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
     yield ok("samples", f"{len(material.samples)} samples read, ids unique{_spread(material)}")
     for check in _CHECKS:

@@ -176,8 +176,9 @@ def separator_of(task: SeaTask) -> str:
 class Samples:
     """The rows that are asked (`core.tasks.SampleSource`). What needs the data is read when it is first needed."""
 
-    def __init__(self, task: SeaTask, shots: int, tokenizer: str) -> None:
-        self.task, self._count, self._tokenizer = task, shots, tokenizer
+    def __init__(self, task: SeaTask, shots: int, tokenizer: str, slices: Sequence[str] = ()) -> None:
+        """slices: keys of a row's metadata that metrics go by."""
+        self.task, self._count, self._tokenizer, self.slices = task, shots, tokenizer, slices
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -237,8 +238,9 @@ class Samples:
             gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
+        sliced = {key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices}
         asked = str(conversation(task, kept)[-1]["content"])
-        facts, cluster = {**about, "row": kept}, cluster_of(task, row)
+        facts, cluster = {**about, "row": kept, **sliced}, cluster_of(task, row)
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
@@ -313,12 +315,12 @@ def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
     """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored."""
-    from evalwright.compat.sea_helm.scoring import scoring_of
+    from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
     failure = published_failure(task, tree, shots)
-    samples = Samples(task, shots or 0, options.tokenizer)
+    samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
     scorers, metrics = scoring_of(task, samples.rows)
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
@@ -349,6 +351,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         source=str(tree.files[name]),
         order="file" if options.published else "shuffled",
         score_as_empty=NO_ANSWER if options.published else (),
+        slices=("language", *samples.slices),
     )
 
 

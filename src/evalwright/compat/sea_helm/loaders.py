@@ -171,7 +171,7 @@ def lettered(options: Sequence[Any] | None, form: str, between: str = "\n", most
 def _literal(text: Any) -> Any:
     """A list that is written as Python."""
     if not isinstance(text, str) or len(text) > _LONGEST_LITERAL:
-        raise ValueError("a column is no text of a list, or too long")
+        raise ValueError("a column is not the text of a list, or too long")
     try:
         return ast.literal_eval(text)
     except (MemoryError, RecursionError):

@@ -175,7 +175,7 @@ def local_file(task: SeaTask, name: str) -> Path:
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
     if not path.is_file():
-        raise DatasetError(f"{where}, which does not exist in '{folder}' or is no file.")
+        raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     return copy_of_file(path, "json", None) if start.startswith(b"[") else path

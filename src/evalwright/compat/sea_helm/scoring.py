@@ -49,7 +49,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:
     """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
-    of = {"SuperGPQAMetric": ("difficulty", "field")}
+    of = {"PairwiseLLMJudgeMetric": ("category",), "SuperGPQAMetric": ("difficulty", "field")}
     return of.get(task.scored_by[1], (_PHENOMENON,) if "/lindsea/" in task.scored_by[0] else ())
 
 

@@ -7,13 +7,7 @@ from collections.abc import Iterator, Sequence
 from evalwright.analysis.judge_validation.biases import JudgeBias
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-
-_UNBIASED = {
-    "length": "1 without an effect of length; an effect may be right, if longer answers are better",
-    "position": "50 without position bias",
-    "self_preference": "0 without self-preference",
-}
-_NAMES = {"length": "length", "position": "position", "self_preference": "self-preference"}
+from evalwright.reports.documents.judges import length_row, position_rows
 
 
 def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
@@ -31,28 +25,16 @@ def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
 
 def _rows(one: JudgeBias) -> Iterator[Sequence[doc.Content]]:
     if one.length is not None:
-        effect = one.length.effects[1]
-        odds, low, high = (f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high))
-        said = f"for an answer twice as long (p {numbers.p_value(effect.p_value)}); {_UNBIASED['length']}"
-        yield "length", f"odds x {odds} [{low}, {high}]", said
+        justified = "; 1 without an effect of length, which may be right, if longer answers are better"
+        yield length_row("length", one.length, justified)
     if one.position is not None:
-        p = numbers.p_value(one.position.p_value)
-        yield (
-            "position",
-            numbers.score(one.position.first_rate, "points"),
-            f"chooses the answer shown first; {_UNBIASED['position']} (p {p})",
-        )
-        yield (
-            "same verdict in both orders",
-            numbers.score(one.position.consistency, "points"),
-            f"of {one.position.consistency.n} pairs",
-        )
+        yield from position_rows(one.position)
     if one.self_preference is not None:
         excess = one.self_preference.excess
-        shown = numbers.difference(excess.value, excess.low, excess.high, bounded=True)
-        said = f"points more than other judges give its own model's answers; {_UNBIASED['self_preference']}"
+        said = "points more than other judges give its own model's answers"
         if one.self_preference.others is not None:
-            said = f"points more on its own model's answers than on others', beside the other judges; {_UNBIASED['self_preference']}"
-        yield "self-preference", shown, said
+            said = "points more on its own model's answers than on others', beside the other judges"
+        shown = numbers.gap(excess.value, excess)
+        yield "self-preference", shown, f"{said}; 0 without self-preference"
     for name, reason in one.unknown.items():
-        yield _NAMES[name], "not known", reason
+        yield name.replace("_", "-"), "not known", reason

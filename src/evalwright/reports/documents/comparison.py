@@ -64,7 +64,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             name,
             _mean(part.mean_a, True),
             _mean(part.mean_b, True),
-            numbers.difference(part.difference, part.low, part.high, bounded=True),
+            numbers.gap(part.difference, part),
             numbers.p_value(part.p_value),
             numbers.items(part.n, part.n_missing, part.n_clusters, failed="unscored"),
         )
@@ -126,7 +126,7 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
         for other in task.others:
             found = other.result
             a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
-            gap = numbers.difference(found.difference, found.low, found.high, bounded=other.bounded)
+            gap = numbers.gap(found.difference, found, bounded=other.bounded)
             said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
             said += found.test.replace("none", ", no test", 1) if found.test.startswith("none") else ""
             yield doc.Note(f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet")
@@ -142,7 +142,7 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         name,
         "",
         "",
-        numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+        numbers.gap(whole.difference, whole),
         numbers.p_value(whole.p_value),
         "t, tasks as a sample" if whole.tasks_are == "sample" else "t" if whole.n_tasks > 1 else "",
         visible(whole.smallest_visible_difference, True),
@@ -161,7 +161,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
     significant = result.p_value < 1 - result.level and (result.low > 0 or result.high < 0)
-    difference = numbers.difference(result.difference, result.low, result.high, bounded=task.bounded)
+    difference = numbers.gap(result.difference, result, bounded=task.bounded)
     return (
         f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
@@ -175,7 +175,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
 
 
 def _mean(mean: float, bounded: bool) -> str:
-    return numbers.number(mean, "points", 1) if bounded else numbers.number(mean, "plain", 3)
+    return numbers.points(mean) if bounded else numbers.number(mean, "plain", 3)
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
@@ -204,7 +204,7 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
     rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
         paired = part.paired
-        difference = numbers.difference(paired.difference, paired.low, paired.high, bounded=task.bounded)
+        difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
         rows.append(
             (
                 part.value,

@@ -21,21 +21,21 @@ def _task(one: TaskConfidence) -> Iterator[Block]:
         ("Brier score", numbers.score(one.brier.score, "plain"), "0 is best; a constant 0.5 has 0.25"),
         (
             f"calibration error, {error.bins} bins of equal size",
-            f"{_points(error.value)} [{_points(error.low)}, {_points(error.high)}]",
-            f"raw {_points(error.raw)}, where perfect calibration would give {_points(error.if_calibrated)}; "
-            f"{over}confident by {_points(abs(error.overconfidence))} on average",
+            f"{numbers.points(error.value)} [{numbers.points(error.low)}, {numbers.points(error.high)}]",
+            f"raw {numbers.points(error.raw)}, where perfect calibration would give {numbers.points(error.if_calibrated)}; "
+            f"{over}confident by {numbers.points(abs(error.overconfidence))} on average",
         ),
         ("AUROC", numbers.score(one.auroc, "points"), "50 is chance"),
         (
             "area under risk-coverage",
             numbers.score(curve.area, "points"),
-            f"best possible {_points(curve.best_area)}, by chance {_points(curve.area_by_chance)}",
+            f"best possible {numbers.points(curve.best_area)}, by chance {numbers.points(curve.area_by_chance)}",
         ),
         *(
             (
                 f"accuracy, the {100 * part.coverage:.0f}% with most confidence",
                 numbers.score(part.accuracy, "points"),
-                f"confidence from {_points(part.threshold)}",
+                f"confidence from {numbers.points(part.threshold)}",
             )
             for part in one.at_coverage
         ),
@@ -47,7 +47,3 @@ def _task(one: TaskConfidence) -> Iterator[Block]:
     columns = (Column("", key=True, folds=True), Column(""), Column("", folds=True))
     yield Table(columns, rows, f"Confidence on {one.task}")
     yield Note(error.method, "quiet")
-
-
-def _points(x: float) -> str:
-    return numbers.number(x, "points", 1)

@@ -58,7 +58,7 @@ def _cut_off(one: CutOff) -> tuple[str, ...]:
     found = one.difference
     if found is None:
         return one.task, one.key, *sides, numbers.NOTHING, numbers.NOTHING
-    return one.task, one.key, *sides, _points(found.difference, found), numbers.p_value(found.p_value)
+    return one.task, one.key, *sides, numbers.gap(found.difference, found), numbers.p_value(found.p_value)
 
 
 def _drop(one: Drop) -> tuple[str, ...]:
@@ -67,13 +67,13 @@ def _drop(one: Drop) -> tuple[str, ...]:
     if check is not None:
         other = check.control_drop
         control = (
-            _points(other.difference, other),
+            numbers.gap(other.difference, other),
             numbers.count(other.n),
-            _points(check.excess, check),
+            numbers.gap(check.excess, check),
             numbers.p_value(check.p_value),
         )
-    means = (numbers.number(mean, "points", 1) for mean in (drop.mean_a, drop.mean_b))
-    return (one.task, one.kind, *means, _points(drop.difference, drop), numbers.count(drop.n), *control)
+    means = map(numbers.points, (drop.mean_a, drop.mean_b))
+    return (one.task, one.kind, *means, numbers.gap(drop.difference, drop), numbers.count(drop.n), *control)
 
 
 def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:
@@ -82,13 +82,9 @@ def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:
             n = numbers.count(found.n + found.n_failed)
             yield one.task, _CLASSES[name], n, numbers.score(found, "points")
     if one.difference is not None:
-        size = _points(one.difference.difference, one.difference)
+        size = numbers.gap(one.difference.difference, one.difference)
         p = numbers.p_value(one.difference.p_value)
         yield one.task, "some or most, minus none", "", f"{size}, p = {p}"
-
-
-def _points(value: float, found: PairedComparison | UnpairedComparison | ContaminationCheck) -> str:
-    return numbers.difference(value, found.low, found.high, bounded=True)
 
 
 # -- sentences ------------------------------------------------------------------------------------------------------------
@@ -177,4 +173,4 @@ def _drop_sentence(one: Drop) -> str:
 
 
 def _size(value: float, found: PairedComparison | UnpairedComparison | ContaminationCheck) -> str:
-    return f"{_points(value, found)} points, {100 * found.level:g}% interval"
+    return f"{numbers.gap(value, found)} points, {100 * found.level:g}% interval"

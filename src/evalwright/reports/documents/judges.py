@@ -11,7 +11,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.panel import coefficient
 from evalwright.reports.numbers import counted
-from evalwright.statistics import Estimate, JudgeCorrection
+from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapProbe
 
 Cells = tuple[str, ...]
 
@@ -49,9 +49,8 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
 def difference_document(found: JudgeDifference) -> doc.Document:
     """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
     judge = found.judge
-    difference = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
     rows: list[Cells] = [
-        ("the judge alone", difference, numbers.count(judge.n), judge.test),
+        ("the judge alone", numbers.gap(judge.difference, judge), numbers.count(judge.n), judge.test),
         *_corrections(found, _signed),
         ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
     ]
@@ -94,12 +93,12 @@ def _corrections(
 
 
 def _interval(found: Any) -> str:
-    value, low, high = (numbers.number(end, "points", 1) for end in (found.value, found.low, found.high))
+    value, low, high = map(numbers.points, (found.value, found.low, found.high))
     return f"{value} [{low}, {high}]"
 
 
 def _signed(found: Excess | JudgeCorrection) -> str:
-    return numbers.difference(found.value, found.low, found.high, bounded=True)
+    return numbers.gap(found.value, found)
 
 
 def _agreement(found: Any) -> list[doc.Block]:
@@ -154,21 +153,20 @@ _NAMES = {
 def _acquiescence(found: Any) -> Iterator[Cells]:
     yield "yes where people say no", numbers.score(found.false_yes, "points"), _of(found.false_yes)
     yield "no where people say yes", numbers.score(found.false_no, "points"), _of(found.false_no)
-    gap = numbers.difference(found.excess.difference, found.excess.low, found.excess.high, bounded=True)
+    gap = numbers.gap(found.excess.difference, found.excess)
     yield _NAMES["acquiescence"], gap, f"{found.excess.test}, p {numbers.p_value(found.excess.p_value)}"
 
 
-def _length(name: str, more: str = "") -> Callable[[Any], Iterator[Cells]]:
-    def rows(found: Any) -> Iterator[Cells]:
-        effect = found.effects[1]
-        odds, low, high = (f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high))
-        what = f"for an answer twice as long{more} (p {numbers.p_value(effect.p_value)})"
-        yield _NAMES[name], f"odds x {odds} [{low}, {high}]", what
-
-    return rows
+def length_row(name: str, found: LengthProbe, more: str = "") -> Cells:
+    """What an answer of twice the length does to the odds of a verdict. more: what to know of it."""
+    effect = found.effects[1]
+    odds, low, high = (f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high))
+    said = f"for an answer twice as long (p {numbers.p_value(effect.p_value)}){more}"
+    return name, f"odds x {odds} [{low}, {high}]", said
 
 
-def _position(found: Any) -> Iterator[Cells]:
+def position_rows(found: SwapProbe) -> Iterator[Cells]:
+    """How a judge's verdicts go with the order that two answers are shown in."""
     yield "same verdict in both orders", numbers.score(found.consistency, "points"), _of(found.consistency)
     unbiased = f"50 without position bias (p {numbers.p_value(found.p_value)})"
     yield "chooses the answer shown first", numbers.score(found.first_rate, "points"), unbiased
@@ -189,9 +187,9 @@ _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
         lambda one: f"sensitivity {one.sensitivity:.2f}, specificity {one.specificity:.2f}",
     ),
     "acquiescence": _acquiescence,
-    "length": _length("length", "; may be justified: compare with people"),
-    "length_of_people": _length("length_of_people"),
-    "position": _position,
+    "length": lambda one: [length_row(_NAMES["length"], one, "; may be justified: compare with people")],
+    "length_of_people": lambda one: [length_row(_NAMES["length_of_people"], one)],
+    "position": position_rows,
     "repeats": _one(
         "repeats",
         lambda one: numbers.score(one.flip_rate, "points"),
@@ -217,16 +215,16 @@ def _conclusion(found: JudgeCalibration) -> Iterator[str]:
     corrected, excess = found.corrected, found.excess
     level = f"{100 * corrected.level:g}% interval"
     yield (
-        f"People would give {found.model} {_points(corrected.value)} of 100 points ({level} {_points(corrected.low)} to "
-        f"{_points(corrected.high)}; {counted(corrected.n_labels, 'label')}, {counted(found.counts.verdicts, 'verdict')})."
+        f"People would give {found.model} {numbers.points(corrected.value)} of 100 points ({level} {numbers.points(corrected.low)} to "
+        f"{numbers.points(corrected.high)}; {counted(corrected.n_labels, 'label')}, {counted(found.counts.verdicts, 'verdict')})."
     )
     if math.isnan(excess.low):
         yield "The labels do not show whether the judge is biased."
     elif excess.seen:
         side = "higher" if excess.value > 0 else "lower"
         yield (
-            f"On the same answers the judge scores {_points(abs(excess.value))} points {side} than people do "
-            f"({_signed(excess)}): do not quote its own score of {_points(corrected.judge_mean)}."
+            f"On the same answers the judge scores {numbers.points(abs(excess.value))} points {side} than people do "
+            f"({_signed(excess)}): do not quote its own score of {numbers.points(corrected.judge_mean)}."
         )
     else:
         yield (
@@ -279,7 +277,7 @@ def _difference_conclusion(found: JudgeDifference) -> str:
         f"{100 * corrected.level:g}% interval; {counted(corrected.n_labels, 'item')} labelled for both, "
         f"{counted(corrected.n_judged, 'item')} judged"
     )
-    alone = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
+    alone = numbers.gap(judge.difference, judge)
     if corrected.p_value < 1 - corrected.level and (corrected.low > 0 or corrected.high < 0):
         side = "higher" if corrected.value > 0 else "lower"
         first = f"By people's standards {a} scores {side} than {b}, by {_signed(corrected)} points ({facts})."
@@ -303,7 +301,3 @@ def _difference_notes(found: JudgeDifference) -> Iterator[str]:
         yield f"{items} few: treat the interval as a warning and label more."
     if found.scorer_b != found.scorer:
         yield f"The runs were judged by different scorers, '{found.scorer}' and '{found.scorer_b}'."
-
-
-def _points(value: float) -> str:
-    return numbers.number(value, "points", 1)

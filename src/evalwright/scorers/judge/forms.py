@@ -139,7 +139,7 @@ def shown(value: Any) -> str:
 
 def marked_object(text: str, mark: str, fields: Iterable[str]) -> dict[str, Any]:
     """The object whose "check" is the mark. Raises BadVerdict where there is none, several that differ, or one that lacks a field."""
-    found = list(_objects(text))
+    found = list(json_objects(text))
     ours = [one for one in found if one.get(_CHECK) == mark]
     if not ours:
         if not found:
@@ -156,7 +156,7 @@ def _check_fields(given: Mapping[str, Any], fields: Iterable[str], where: str = 
         raise BadVerdict(f"the verdict has no '{missing[0]}'{where}")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text, outermost ones only. One with a key twice is none: it says two things at once."""
     decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
     broken, end = 0, 0

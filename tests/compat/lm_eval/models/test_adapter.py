@@ -51,13 +51,9 @@ class Three(LM):
 
 
 MIXED: list[Request] = [
-    Generate("a", max_tokens=5, stop=("\n",)),
-    LogLikelihood("a", " b"),
-    RollingLogLikelihood("abc"),
-    Generate("b", temperature=0.5, top_p=0.9, seed=7, draw=2),
-    LogLikelihood("", "c"),
-    Embed("x"),
-]
+    Generate("a", max_tokens=5, stop=("\n",)), LogLikelihood("a", " b"), RollingLogLikelihood("abc"),
+    Generate("b", temperature=0.5, top_p=0.9, seed=7, draw=2), LogLikelihood("", "c"), Embed("x"),
+]  # fmt: skip
 
 
 def answers(made: type, requests: list[Request], **arguments: Any) -> dict[int, Response | Failure]:

@@ -21,22 +21,11 @@ from .conftest import Load, Write
 sacrebleu = pytest.importorskip("sacrebleu")
 pytest.importorskip("datasets")
 
-COUNT = 60
+COUNT = 30
 WORDS = (
-    "river",
-    "bends",
-    "near",
-    "an",
-    "old",
-    "stone",
-    "bridge",
-    "where",
-    "boats",
-    "wait",
-    "for",
-    "evening",
+    "river", "bends", "near", "an", "old", "stone", "bridge", "where", "boats", "wait", "for", "evening",
     "rain",
-)
+)  # fmt: skip
 TASK = """
     task: say
     dataset_path: json

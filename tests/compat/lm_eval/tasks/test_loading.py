@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.task_checks import preview
+from evalwright.analysis.task_checks.material import preview
 from evalwright.compat.lm_eval.tasks.loading import Library, load_named, options_of
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results

@@ -182,13 +182,9 @@ def test_a_mixed_batch_is_answered_once_each_and_nothing_is_written_over_the_run
 ) -> None:
     model = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=4)
     requests: list[Request] = [
-        Generate("a"),
-        LogLikelihood("a", " b"),
-        Embed("a"),
-        Generate((Message("user", "x"),)),
-        Generate("\ud800"),
-        LogLikelihood("long " * 400, " b"),
-    ]
+        Generate("a"), LogLikelihood("a", " b"), Embed("a"), Generate((Message("user", "x"),)),
+        Generate("\ud800"), LogLikelihood("long " * 400, " b"),
+    ]  # fmt: skip
     found = dict(model.answer_batch(requests))
     assert sorted(found) == list(range(6))
     assert isinstance(found[0], Response)

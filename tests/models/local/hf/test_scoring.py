@@ -18,16 +18,10 @@ KINDS = ["llama", "gpt2", "qwen2"]
 
 CONTEXT = "Question: What is the capital of France? Answer:"
 PAIRS = [
-    (CONTEXT, " Paris"),
-    (CONTEXT, " A"),
-    (CONTEXT, " B"),
-    (CONTEXT, " The river rises in the hills above the town"),
-    ("Iron melts at ", "1538 degrees"),
-    ("", "Light takes about eight minutes"),
-    ("naïve ", "Übermut 東京"),
-    ("x", "y"),
-    (CONTEXT, " Paris"),
-]
+    (CONTEXT, " Paris"), (CONTEXT, " A"), (CONTEXT, " B"),
+    (CONTEXT, " The river rises in the hills above the town"), ("Iron melts at ", "1538 degrees"),
+    ("", "Light takes about eight minutes"), ("naïve ", "Übermut 東京"), ("x", "y"), (CONTEXT, " Paris"),
+]  # fmt: skip
 BOOK = "A baker gets up at three o'clock, when the street is dark, lights the oven and weighs flour. " * 8
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,7 +64,7 @@ def words(rng: random.Random, least: int, most: int) -> str:
     return "".join(f" {rng.choice(WORDS)}" for _ in range(rng.randint(least, most)))
 
 
-def benchmark_requests(seed: int = 0, questions: int = 12) -> list[Request]:
+def benchmark_requests(questions: int, seed: int = 0) -> list[Request]:
     """Shots that all questions share; letters, full texts, repeats, and other kinds of requests among them."""
     rng = random.Random(seed)
     shots = words(rng, 60, 60)
@@ -80,25 +81,27 @@ def benchmark_requests(seed: int = 0, questions: int = 12) -> list[Request]:
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-@pytest.mark.parametrize("cascading", [True, False])
 def test_a_benchmark_scores_as_the_plain_way_does(
-    kind: str, cascading: bool, wide: dict[str, Path], caplog: pytest.LogCaptureFixture
+    kind: str, wide: dict[str, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    requests = benchmark_requests()
+    requests = benchmark_requests(questions=8)
     expected = answers(model_of(wide[kind], scoring="plain"), requests)
-    model = model_of(wide[kind], scoring="tree")
-    forward = _forward(model)
-    forward.cascading = cascading and forward.cascading
-    agree(answers(model, requests), expected)
-    told = model.describe()["scoring"]
-    assert told["path"] == "tree"
-    # Gemma 2 bends its attention scores, so it attends by its own code.
-    assert told["attention"] == ("cascade" if cascading and kind != "gemma2" else "portable")
-    assert told["tokens_computed"] < 0.2 * told["tokens_given"]
-    # Its window of 400 tokens is shorter than one of the inputs.
-    assert ["1 of 110 inputs" in record.getMessage() for record in caplog.records] == [True] * (
-        kind == "gemma2"
-    )
+    for cascading in (True, False):
+        caplog.clear()
+        model = model_of(wide[kind], scoring="tree")
+        forward = _forward(model)
+        forward.cascading = cascading and forward.cascading
+        agree(answers(model, requests), expected)
+        told = model.describe()["scoring"]
+        assert told["path"] == "tree"
+        # Gemma 2 bends its attention scores, so it attends by its own code.
+        assert told["attention"] == ("cascade" if cascading and kind != "gemma2" else "portable")
+        assert told["tokens_computed"] < 0.3 * told["tokens_given"]
+        # Its window of 400 tokens is shorter than one of the inputs.
+        said = [record.getMessage() for record in caplog.records]
+        assert [re.search(r"\b1 of \d+ inputs", each) is not None for each in said] == [True] * (
+            kind == "gemma2"
+        )
 
 
 def _forward(model: TransformersModel) -> TreeForward:
@@ -202,7 +205,7 @@ class Cramped:
 def test_memory_that_runs_out_costs_no_finished_work(
     scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs()
+    both, pairs = scorers["llama"], shared_pairs(questions=12)
     expected = dict(both.plain.score(pairs))
     tree = both.tree(cascading=cascading)
     assert dict(tree.score(pairs)).keys() == expected.keys()
@@ -255,7 +258,7 @@ def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch
 
 
 def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:
-    both, pairs = scorers["llama"], shared_pairs(prefixes=6)
+    both, pairs = scorers["llama"], shared_pairs(prefixes=6, questions=12)
     tree = both.tree(tokens=256)
     passes = 0
     inner = tree.forward.run

@@ -75,21 +75,11 @@ BOOK = {
 @pytest.mark.parametrize(
     ("model", "found"),
     [
-        ("big", 1),
-        ("BIG", 1),
-        ("big-2024-05-13", 3),
-        ("big-2025-01-01", 1),
-        ("big-20250101", 1),
-        ("big@20250101", 1),
-        ("big-latest", 1),
-        ("big-0709", None),
-        ("bigger", None),
-        ("small-x", 0.1),
-        ("small-tail", 0.1),
-        ("other-tail", 9),
-        ("small", None),
+        ("big", 1), ("BIG", 1), ("big-2024-05-13", 3), ("big-2025-01-01", 1), ("big-20250101", 1),
+        ("big@20250101", 1), ("big-latest", 1), ("big-0709", None), ("bigger", None), ("small-x", 0.1),
+        ("small-tail", 0.1), ("other-tail", 9), ("small", None),
     ],
-)
+)  # fmt: skip
 def test_how_a_model_is_found(model: str, found: float | None) -> None:
     price = read_book(BOOK, "here").find(model)
     assert (price.input if price else None) == found

@@ -141,17 +141,16 @@ def test_fault(name: str, case: dict[str, Any]) -> None:
 # ---- bodies fit what is documented
 
 
-def switches() -> Iterator[tuple[str, str, Any]]:
-    """(provider, model, level) for every switch of thinking that a row's rules have, and without one."""
-    for name, row in ROWS.items():
-        for model in models_of(row):
-            yield name, model, None
-            found = quirks(row, model).thinking
-            effort = found.get("effort", "")
-            effort = effort.get(row.wires[0]) if isinstance(effort, Mapping) else effort
-            levels = {*found, *(found.get("efforts", ()) if effort else ())} - {"effort", "efforts"}
-            for level in sorted(levels):
-                yield name, model, 2048 if level == "budget" else level
+def switches(row: Provider) -> Iterator[tuple[str, Any]]:
+    """(model, level) for every switch of thinking that the row's rules have, and without one."""
+    for model in models_of(row):
+        yield model, None
+        found = quirks(row, model).thinking
+        effort = found.get("effort", "")
+        effort = effort.get(row.wires[0]) if isinstance(effort, Mapping) else effort
+        levels = {*found, *(found.get("efforts", ()) if effort else ())} - {"effort", "efforts"}
+        for level in sorted(levels):
+            yield model, 2048 if level == "budget" else level
 
 
 def models_of(row: Provider) -> list[str]:
@@ -179,7 +178,7 @@ def test_every_row_and_switch_makes_a_body_that_is_taken(
         Generate(prompt, max_tokens=100, temperature=0.0, top_p=0.95, stop=("END",), seed=1),
         Generate("hello", temperature=1.0, top_p=1.0, draw=3),
     ]
-    for _, model, level in (each for each in switches() if each[0] == provider):
+    for model, level in switches(row):
         made = open_model(f"{provider}/{model}", {"thinking": level})
         assert isinstance(made, ApiModel)
         for request in requests:

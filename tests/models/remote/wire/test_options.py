@@ -318,15 +318,9 @@ def _with_logprobs(name: str) -> Any:
 
 
 READ = (
-    "openai-chat",
-    "mistral",
-    "huggingface",
-    "openai-completions",
-    "openai-responses",
-    "cohere",
-    "gemini",
+    "openai-chat", "mistral", "huggingface", "openai-completions", "openai-responses", "cohere", "gemini",
     "vertex",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READ)
