@@ -50,7 +50,7 @@ IMPORTER = Importer(
         option(
             "--task-root",
             metavar="DIR",
-            help="SEA-HELM's own folder: its rows then stand in the run, which is paired with runs of ours and can be scored again.",
+            help="SEA-HELM's own folder: the run then has its rows, is paired with runs of ours and can be scored again.",
         ),
     ),
 )
