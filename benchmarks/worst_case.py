@@ -122,7 +122,9 @@ _PREMISE = Sample(
     "1", "Why did Ada invent it?", ("She did not.",),
     metadata={"premise": "Ada invented it", "corrections": ["Babbage"], "fabrications": ["1840"]},
 )  # fmt: skip
-_INSTRUCTED = Sample("1", metadata={"kinds": sorted(ENGLISH), "settings": [_SETTINGS] * len(ENGLISH)})
+_INSTRUCTED = Sample("1", metadata={"kinds": list(ENGLISH), "settings": [
+    {name: value for name, value in _SETTINGS.items() if name in names} for _, names in ENGLISH.values()
+]})  # fmt: skip
 
 _TRANSLATION = Sample("1", "Translate it.", ("Ada Lovelace wrote the first program in London.",))
 _JAPANESE = Sample("1", "訳して", ("エイダが最初のプログラムを書いた。",), metadata={"language": "ja"})
@@ -178,8 +180,9 @@ def scored(case: str, text: str) -> Scored | str:
         from evalwright.scorers.code.unit_tests import assembled
 
         return assembled(text, str(sample.metadata["before"]), str(sample.metadata["entry_point"]))
-    registry.LONG = 1 << 60  # here, and not in a process of its own
+    usual, registry.LONG = registry.LONG, 1 << 60  # here, and not in a process of its own
     scorer = bind(kind, options)
+    registry.LONG = usual
     answer = Answer(text, responses=(Response(text=text),))
     made: Any = (
         scorer.function(sample, answer, _judge(text)) if scorer.asks else scorer.function(sample, answer)

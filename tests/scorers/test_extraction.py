@@ -1,7 +1,9 @@
-"""What is read out of answers in 24 languages, against a careful reader: three tables that rules were made with.
+"""What is read out of answers in 24 languages, against a careful reader.
 
 `development.jsonl` was written and labelled before it was first run; rules were mended by it. `second.jsonl` and `held_out.jsonl` are two halves
-of a table by somebody who had not read the rules, hard on purpose; both have been used since to see which rules help. A verdict agrees where it is the reader's.
+of a table by somebody who had not read the rules, hard on purpose; both have been used since to see which rules help. `third.jsonl` and
+`unseen.jsonl` are random halves of 810 answers as models usually write them, in 21 languages, labelled by another author before anything was run:
+rules were mended by the first, and **no row of `unseen.jsonl` was looked at; do not mend rules by it**. A verdict agrees where it is the reader's.
 """
 
 from __future__ import annotations
@@ -78,8 +80,8 @@ def test_the_half_that_the_rules_were_made_with() -> None:
     assert right >= 0.99
 
 
-@pytest.mark.parametrize("name", ["second", "held_out"])
-def test_hard_answers_by_another_author(name: str) -> None:
+@pytest.mark.parametrize("name", ["second", "held_out", "third", "unseen"])
+def test_answers_by_other_authors(name: str) -> None:
     found = [
         (
             {"unclear": UNDECIDED}.get(row["verdict"], row["verdict"]),
@@ -96,12 +98,14 @@ def test_hard_answers_by_another_author(name: str) -> None:
         for row in rows(f"extraction/{name}.jsonl")
     ]
     agreed, decided, right = counts(found)
-    assert agreed >= HARD[name][0]
-    assert decided >= HARD[name][1]
-    assert right >= HARD[name][2]
+    assert agreed >= STATED[name][0]
+    assert decided >= STATED[name][1]
+    assert right >= STATED[name][2]
 
 
-HARD = {"second": (0.53, 0.49, 0.97), "held_out": (0.52, 0.49, 0.94)}
+STATED = {
+    "second": (0.53, 0.49, 0.97), "held_out": (0.52, 0.49, 0.94), "third": (0.79, 0.8, 0.99), "unseen": (0.8, 0.81, 0.98),
+}  # fmt: skip
 """The stated shares (docs/scorers.md): agreement of all, decided, right of what is decided; rounded down."""
 
 

@@ -28,6 +28,10 @@ _CUT = re.compile(
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
+_NEXT = re.compile(
+    r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
+)
+"""A short first line, and after it another question with its options."""
 _ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 _NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 _TAG = re.compile(rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]", re.IGNORECASE)
@@ -217,8 +221,9 @@ def own_part(reply: str, question: str = "") -> str:
         if question and label is not None and not _same_question(text[asked.end() : label.start()], question):
             return ""
         text = text[label.end() :].strip() if label is not None and not question else text
-    cut = _CUT.search(text, 1)
-    text = text[: cut.start()].rstrip() if cut and text[: cut.start()].strip() else text
+    cut = _CUT.search(text, 1) or _NEXT.match(text)
+    end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
+    text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
 
 

@@ -73,6 +73,7 @@ _SIGNED = re.compile(
 """What makes a number a part of a formula."""
 _SHAPE = re.compile(r"\\pm|\\le|\\ge|\\cup|\\in|[<>,;\[{](?![^{}]{0,9}\})")
 """What makes an answer several numbers, an interval or a set."""
+_UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 _ABOUT = re.compile(r"\\approx|≈|\\simeq|~")
 
 
@@ -112,13 +113,17 @@ def judge_formula(
     """Whether a reply gives a target formula, or surely another. form: whether one in another form than the question asks for is open."""
     targets = tuple(last_box(target) or target for target in targets)
     number = all(_plain_number(one, language) and not _SIGNED.search(one) for one in targets)
-    verdict = _judge(said, targets, question if form else "", language, number)
-    if verdict.label != "undecided" or not number:
-        return verdict
-    second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(said)
     raw = said.raw or said.text
-    formula = _SIGNED.search(raw) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
-    return verdict if second.label == "undecided" or (formula and second.label == "incorrect") else second
+    if _UNFINISHED.search(raw):
+        return undecided("the reply breaks off")
+    if number:
+        second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(
+            said
+        )
+        formula = _SIGNED.search(raw) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
+        if second.label != "undecided" and not (formula and second.label == "incorrect"):
+            return second
+    return _judge(said, targets, question if form else "", language, number)
 
 
 def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
