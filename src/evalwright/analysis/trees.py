@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.metrics.tree import Node, coverage
-from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
+from evalwright.runs.measures import Matrix, Measure, paired_of, pooled, shared_range
 from evalwright.runs.reader import Run
 from evalwright.runs.results import trees_of
 from evalwright.statistics import (
@@ -59,7 +59,7 @@ class Average:
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
             units.append(unit_sums(a - b, one.units[both]))
-        parts, span = self.parts(rows, level), self.samples[0].measure.value_range
+        parts, span = self.parts(rows, level), shared_range(self.samples)
         made = macro_difference(parts, weights=self.weights, units=units, value_range=span)
         if self.tasks_are == "fixed":
             return made
@@ -67,7 +67,7 @@ class Average:
 
     def mean(self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None) -> Estimate:
         """A run's average over the items that it was asked. own: the estimates of the samples, if they are known."""
-        span = self.samples[0].measure.value_range
+        span = shared_range(self.samples)
         parts, units = list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
@@ -113,12 +113,19 @@ def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
 
 
 def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
-    """The node that stands for everything: the root of the only tree, if it was declared or has all of the tasks."""
+    """The node that stands for everything: the root of the declared tree, else the last of the trees that have all of the tasks."""
     trees = common_trees(runs)
-    if len(trees) != 1:
-        return None
-    declared = all(run.data["configuration"].get("tree") for run in runs)
-    return trees[0] if declared or {*tasks} <= {*trees[0].tasks} else None
+    if len(trees) == 1 and all(run.data["configuration"].get("tree") for run in runs):
+        return trees[0]
+    return next((one for one in reversed(trees) if {*tasks} <= {*one.tasks}), None)
+
+
+def outer_first(trees: Sequence[Node]) -> Iterator[Node]:
+    """The nodes of trees, level by level: a reader finds totals before their parts."""
+    level = list(trees)
+    while level:
+        yield from level
+        level = [part for one in level for part in one.parts if isinstance(part, Node)]
 
 
 def average_of(

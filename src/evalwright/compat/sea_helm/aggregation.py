@@ -30,8 +30,8 @@ _LINDSEA = ("mp-r", "mp-r-logprobs", "pragmatics", "pragmatics-logprobs")
 _PROBABILITIES = "average_cumulative_probabilities"
 
 Tasks = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and by language what the set names that
-does not exist (`missing`) or was left out (`skipped`)."""
+"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and what the set names
+that does not exist (`left_out`)."""
 Results = dict[str, Any]
 """language -> competency -> task -> the numbers of its result."""
 
@@ -271,25 +271,22 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
         if found:
             own = _estimate(totals.get(path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
-            absent = [
-                name
-                for name in (*_asked(tasks, "missing", path), *_asked(tasks, "skipped", path))
-                if len(path) == 1
-            ]
-            label += f" (not in the run: {', '.join(absent)})" if absent else ""
+            absent = _left_out(tasks, path)
+            label += f" (not in the folder: {', '.join(absent)})" if absent else ""
             out.append(Group(node.name, label, (Averaged("score", node, found, own),)))
     return out
 
 
-def _asked(tasks: Tasks, key: str, path: tuple[str, ...]) -> list[str]:
-    """The names that the set of the run has for a language and that are not asked."""
-    return sorted(
-        {
-            name
-            for task in tasks
-            for name in (task["definition"].get(key) or {}).get(path[0] if path else "", ())
-        }
-    )
+def _left_out(tasks: Tasks, path: tuple[str, ...]) -> list[str]:
+    """What the set of the run names and the folder does not have, of a language or one of its competencies; of all, each with its language."""
+    named = {
+        (own["language"], own.get("competency", ""), own["task"])
+        for task in tasks
+        for own in task["definition"].get("left_out", ())
+    }
+    if path in ((), ("SEA",)):
+        return sorted(f"{task}/{language}" for language, _, task in named if not path or language in SEA)
+    return sorted(task for *place, task in named if tuple(place)[: len(path)] == path[:2])
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
