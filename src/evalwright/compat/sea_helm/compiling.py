@@ -55,8 +55,8 @@ TRANSLATED = (
 """Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 """What the tree of numbers needs of a task's configuration."""
-_NOT_KEPT = ("images", "image_files", "prompt_templates")
-"""Of a row in the record: bytes, and what nothing reads."""
+_NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
+"""Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
