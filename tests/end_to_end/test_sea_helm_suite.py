@@ -284,12 +284,13 @@ def _is_one_report(folder: Path, run: Run) -> None:
     languages = [groups[f"sea-helm:{name}"].metrics[0].estimate.value for name in WORDS]
     assert sea.value == every.value == pytest.approx(sum(languages) / 7)
     assert (sea.n, sea.n_failed) == (ROWS * len(run.tasks) - 1, 1)
-    labels = [group.label for group in groups.values() if ABSENT in group.label]
-    assert [label.partition(" (")[0] for label in labels] == ["vi nlr", "vi", "SEA", "all languages"]
+    lacking = [name for name, group in groups.items() if f"sea-helm:{ABSENT}/vi" in group.missing]
+    assert lacking == [f"sea-helm:{name}" for name in ("vi/nlr", "vi", "SEA", "all")]
     shown = typed("runs", "show", "killed", folder=folder, extra={"COLUMNS": "80"})
     assert shown.code == 0, shown.text
     assert max(map(len, shown.out.splitlines())) <= 80
-    assert f"Group all languages (not in the folder: {ABSENT}/vi)" in shown.out
+    missing = f"32 of 33 tasks; missing: sea-helm:{ABSENT}/vi"
+    assert missing in " ".join(shown.out.split())
     assert "The verdict of 'judge-2' cannot be read" in shown.out
     done = typed("leaderboard", "killed", "calm", "--json", folder=folder)
     assert done.code == 0, done.text
@@ -297,4 +298,5 @@ def _is_one_report(folder: Path, run: Run) -> None:
     # Totals stand before their parts, and the overall score is that of all languages.
     assert board["groups"][:3] == ["sea-helm:SEA", "sea-helm:id", "sea-helm:vi"]
     assert board["rows"][0]["overall"]["value"] == pytest.approx(every.value)
+    assert any(missing in note for note in board["notes"])
     assert not any("has no interval" in note and "setting" in note for note in board["notes"])

@@ -104,7 +104,7 @@ def _record(
     group: Group, sizes: Mapping[str, int], matrix: Callable[[str, MetricResult], Matrix]
 ) -> dict[str, Any]:
     metrics, node = [], group.averages[0].node
-    missing: dict[str, None] = {}
+    missing: dict[str, None] = dict.fromkeys(group.absent)
     for average in group.averages:
         results = {
             task: one
@@ -129,7 +129,7 @@ def _record(
         average=node.average,
         parts=tuple(part if isinstance(part, str) else part.name for part in node.parts),
         missing=tuple(missing),
-        n_tasks=len(node.tasks),
+        n_tasks=len(node.tasks) + len(group.absent),
         ignores_missing=node.ignores_missing,
     ).as_dict()
 

@@ -70,11 +70,15 @@ class Averaged:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of tasks with its averages, the first of which is the one that the group stands for. label: the name shown."""
+    """A group of tasks with its averages, the first of which is the one that the group stands for. label: the name shown.
+
+    absent: what was asked for as a part of it and is no task of the folder, so that the averages are without it.
+    """
 
     name: str
     label: str
     averages: tuple[Averaged, ...]
+    absent: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):

@@ -90,7 +90,7 @@ def task(
     }  # fmt: skip
     definition = {
         "dialect": "sea-helm", "task": name, "language": language, "scoring": "published" if published else "corrected",
-        "config": {"competency": competency, "metric": "normalized_accuracy", **config}, "left_out": [{"task": "gone", "language": "vi", "competency": "nlu"}],
+        "config": {"competency": competency, "metric": "normalized_accuracy", **config}, "left_out": [{"name": "sea-helm:gone/vi", "language": "vi", "competency": "nlu"}],
     }  # fmt: skip
     return {
         "name": f"sea-helm:{name}/{language}",
@@ -123,24 +123,23 @@ def test_the_tree() -> None:
         "id safety safeguard",
         "id safety",
         "id",
-        "vi nlu (not in the folder: gone)",
-        "vi (not in the folder: gone)",
-        "SEA (not in the folder: gone/vi)",
-        "all languages (not in the folder: gone/vi)",
+        "vi nlu",
+        "vi",
+        "SEA",
+        "all languages",
     ]
+    lacking = [label for label, group in found.items() if group.absent == ("sea-helm:gone/vi",)]
+    assert lacking == ["vi nlu", "vi", "SEA", "all languages"]
     sizes = {record["name"]: 10 for record in records}
-    weights = {
-        one.tasks[0]: one.weight
-        for one in found["all languages (not in the folder: gone/vi)"].averages[0].node.samples(sizes)
-    }
+    weights = {one.tasks[0]: one.weight for one in found["all languages"].averages[0].node.samples(sizes)}
     assert weights["sea-helm:sentiment/vi"] == pytest.approx(1 / 2)
     assert weights["sea-helm:sentiment/id"] == pytest.approx(1 / 8)
     assert weights["sea-helm:toxicity/id"] == pytest.approx(1 / 8) and weights[
         "sea-helm:prompt/id"
     ] == pytest.approx(1 / 16)
     # Five of the seven languages have no task: no SEA average, and the record says which are missing.
-    assert found["SEA (not in the folder: gone/vi)"].averages[0].node.samples(sizes) == ()
-    assert len(found["SEA (not in the folder: gone/vi)"].averages[0].node.missing(list(sizes))) == 5
+    assert found["SEA"].averages[0].node.samples(sizes) == ()
+    assert len(found["SEA"].averages[0].node.missing(list(sizes))) == 5
 
 
 def test_a_task_without_a_number_is_missing_and_not_zero() -> None:
@@ -159,13 +158,11 @@ def test_published_totals() -> None:
     found = by_label(dialect_groups(records))
     published = {label: group.averages[0].published for label, group in found.items()}
     assert {label: one and one.value for label, one in published.items()} == pytest.approx({
-        "id nlu": 10, "id safety": 90, "id": 50, "vi nlu (not in the folder: gone)": 50, "vi (not in the folder: gone)": 50,
-        "SEA (not in the folder: gone/vi)": 50, "all languages (not in the folder: gone/vi)": 50,
+        "id nlu": 10, "id safety": 90, "id": 50, "vi nlu": 50, "vi": 50,
+        "SEA": 50, "all languages": 50,
     })  # fmt: skip
     broken = [*records, task("mp-r", "id", 0.3, "linguistic-diagnostics", published=True)]
-    estimate = (
-        by_label(dialect_groups(broken))["all languages (not in the folder: gone/vi)"].averages[0].published
-    )
+    estimate = by_label(dialect_groups(broken))["all languages"].averages[0].published
     assert (
         estimate is not None
         and math.isnan(estimate.value)

@@ -271,22 +271,21 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
         if found:
             own = _estimate(totals.get(path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
-            absent = _left_out(tasks, path)
-            label += f" (not in the folder: {', '.join(absent)})" if absent else ""
-            out.append(Group(node.name, label, (Averaged("score", node, found, own),)))
+            out.append(
+                Group(node.name, label, (Averaged("score", node, found, own),), _left_out(tasks, path))
+            )
     return out
 
 
-def _left_out(tasks: Tasks, path: tuple[str, ...]) -> list[str]:
-    """What the set of the run names and the folder does not have, of a language or one of its competencies; of all, each with its language."""
-    named = {
-        (own["language"], own.get("competency", ""), own["task"])
-        for task in tasks
-        for own in task["definition"].get("left_out", ())
+def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
+    """What the set of the run names below a node and the folder does not have."""
+    every = [one for task in tasks for one in task["definition"].get("left_out", ())]
+    places = {
+        one["name"]: (one["language"], one.get("competency"), one.get("aggregation_group")) for one in every
     }
-    if path in ((), ("SEA",)):
-        return sorted(f"{task}/{language}" for language, _, task in named if not path or language in SEA)
-    return sorted(task for *place, task in named if tuple(place)[: len(path)] == path[:2])
+    if path == ("SEA",):
+        return tuple(sorted(name for name, place in places.items() if place[0] in SEA))
+    return tuple(sorted(name for name, place in places.items() if place[: len(path)] == path))
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
