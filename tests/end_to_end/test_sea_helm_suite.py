@@ -41,8 +41,8 @@ VERDICT = "<classification>CLASS_{}</classification>"
 PAIR = {"system_prompt": "Say {A_wins}, {B_wins} or {Tie}.", "prompt_template": "Q: {question_1}\nA: {answer_a_1}\nB: {answer_b_1}"}  # fmt: skip
 
 TASKS: Mapping[str, dict[str, Any]] = {
-    "sentiment": {"competency": "nlu", "by": LABELS, "in": tuple(WORDS)},
-    "sentiment-logprobs": {"competency": "nlu", "by": PROBABILITIES, "use_logprobs": True, "in": ("id", "th", "ta")},
+    "sentiment": {"competency": "nlu", "by": LABELS, "in": ("id", "vi", "tl", "ms")},
+    "sentiment-logprobs": {"competency": "nlu", "by": PROBABILITIES, "use_logprobs": True, "in": ("id", "th", "ta", "my")},
     "qa": {"competency": "nlu", "by": ("src/metrics/question_answering.py", "QuestionAnsweringMetric", "normalized_f1"), "in": ("id", "vi")},
     "nli-logprobs": {"competency": "nlr", "by": PROBABILITIES, "use_logprobs": True, "in": ("id", "vi", "tl", "my")},
     "toxicity-logprobs": {"competency": "safety", "by": PROBABILITIES, "use_logprobs": True, "in": ("vi", "ms")},
@@ -194,13 +194,12 @@ def said(log: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def stored(home: Path) -> dict[str, set[str]]:
-    """The last messages of the stored requests of each judge: the first alone is asked about pairs."""
+    """The last messages of the stored requests of generated text, by the model's fingerprint."""
     found: dict[str, set[str]] = {}
     for model, request in stored_requests(home):
-        messages = json.loads(request).get("generate")
-        if isinstance(messages, list) and messages[0][0] == "system":
+        if isinstance(messages := json.loads(request).get("generate"), list):
             found.setdefault(model, set()).add(messages[-1][1])
-    return {"judge" if any("\nA: " in one for one in own) else "judge-2": own for own in found.values()}
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -235,21 +234,25 @@ def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
             "metricx.score_token=5",
         ]
         killed = [*command, "--name", "killed"]
-        once = {}
-        for server, enough in ((first, 6), (flaky, 4)):
+        deaths = []
+        for server, enough in ((first, 8), (flaky, 6)):
             process = start(killed, folder)
             wait_until(lambda: sum(server.completed.values()) >= enough, process)  # noqa: B023
             process.kill()
             process.communicate()
-            once = {judge: len(one.log or ()) for judge, one in judges.items()}
-        known, before = stored(folder / ".evalwright"), len(stored_requests(folder / ".evalwright"))
+            deaths.append(
+                (stored(folder / ".evalwright"), {role: len(one.log or ()) for role, one in judges.items()})
+            )
+        before = len(stored_requests(folder / ".evalwright"))
         done = typed(*killed, folder=folder)
         assert done.code == 1, done.text  # one row of the flaky judge has no verdict
-        for role, server in judges.items():
-            again = set(said((server.log or [])[once[role] :]))
-            assert again and not again & known[role], role
-        assert flaky.refused + sum(flaky.received.values()) > sum(flaky.completed.values())
         run = open_run(folder / "runs" / "killed")
+        for known, seen in deaths:
+            assert known
+            for role, server in judges.items():
+                again = set(said((server.log or [])[seen[role] :]))
+                assert not again & known.get(run.data["roles"][role]["fingerprint"], set()), role
+        assert flaky.refused + sum(flaky.received.values()) > sum(flaky.completed.values())
         assert run.data["usage"]["stored"] >= before
         # The same suite without a fault and without a death has the same numbers.
         with serving(mumbling) as calm:
@@ -289,7 +292,7 @@ def _is_one_report(folder: Path, run: Run) -> None:
     shown = typed("runs", "show", "killed", folder=folder, extra={"COLUMNS": "80"})
     assert shown.code == 0, shown.text
     assert max(map(len, shown.out.splitlines())) <= 80
-    missing = f"32 of 33 tasks; missing: sea-helm:{ABSENT}/vi"
+    missing = f"30 of 31 tasks; missing: sea-helm:{ABSENT}/vi"
     assert missing in " ".join(shown.out.split())
     assert "The verdict of 'judge-2' cannot be read" in shown.out
     done = typed("leaderboard", "killed", "calm", "--json", folder=folder)

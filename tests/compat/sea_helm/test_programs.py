@@ -46,7 +46,15 @@ def judged(given: Mapping[str, Any], text: str, published: bool) -> Score:
     (scorer,), specs = scoring_of(task, [given])
     assert [one.label for one in specs] == ["pass@1"]
     answer = Answer(text, responses=(Response(text),))
-    score = asyncio.run(scorer.function(Sample("q", metadata={"index": 0}), answer, None))  # type: ignore[arg-type]
+
+    async def ask(role: str, request: Any) -> Response:
+        raise AssertionError("no model is asked")
+
+    async def scored() -> Any:
+        found: Any = scorer.function(Sample("q", metadata={"index": 0}), answer, ask)
+        return await found
+
+    score = asyncio.run(scored())
     assert isinstance(score, Score)
     return score
 
