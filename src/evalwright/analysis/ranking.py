@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evalwright.analysis.trees import shared_range
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix, common_counts, common_units, shared_range
+from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
     SimultaneousDifferences,
     all_differences,

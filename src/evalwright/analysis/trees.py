@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
+from evalwright.metrics.registry import IN_UNIT
 from evalwright.metrics.tree import Node, coverage
-from evalwright.runs.measures import Matrix, Measure, paired_of, pooled, shared_range
+from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
 from evalwright.runs.results import trees_of
 from evalwright.statistics import (
@@ -101,6 +102,11 @@ class GroupDifference(Plain):
         return coverage(self.n_tasks, self.missing)
 
 
+def shared_range(found: Sequence[Matrix]) -> tuple[float, float] | None:
+    """The range of an item's score on all of some tasks; None where it is not known, or scores can lie outside of that of the first."""
+    return found[0].measure.value_range if all(one.measure.kind in IN_UNIT for one in found) else None
+
+
 def can_average(measures: Sequence[Measure]) -> bool:
     """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
     return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
@@ -120,9 +126,8 @@ def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
     return next((one for one in reversed(trees) if {*tasks} <= {*one.tasks}), None)
 
 
-def outer_first(trees: Sequence[Node]) -> Iterator[Node]:
+def outer_first(level: Sequence[Node]) -> Iterator[Node]:
     """The nodes of trees, level by level: a reader finds totals before their parts."""
-    level = list(trees)
     while level:
         yield from level
         level = [part for one in level for part in one.parts if isinstance(part, Node)]

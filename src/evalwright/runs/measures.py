@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import RunError
-from evalwright.metrics.registry import BOUNDED, IN_UNIT, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import Grouped, Record, records_of
 from evalwright.runs.reader import Run
@@ -153,11 +153,6 @@ class Matrix:
     def counted(self, row: int) -> Matrix:
         """The matrix of the items that count for one run: those that have a value, or should have one."""
         return self.part((self.values[row] == self.values[row]) | self.missing[row])
-
-
-def shared_range(found: Sequence[Matrix]) -> tuple[float, float] | None:
-    """The range of an item's score on all of some tasks; None where it is not known, or scores can lie outside of that of the first."""
-    return found[0].measure.value_range if all(one.measure.kind in IN_UNIT for one in found) else None
 
 
 def pooled(found: Sequence[Matrix], name: str) -> Matrix:

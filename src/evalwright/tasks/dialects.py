@@ -70,10 +70,7 @@ class Averaged:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of tasks with its averages, the first of which is the one that the group stands for. label: the name shown.
-
-    absent: what was asked for as a part of it and is no task of the folder, so that the averages are without it.
-    """
+    """A group of tasks with its averages, of which it stands for the first. label: the name shown; absent: asked for, and no task."""
 
     name: str
     label: str
