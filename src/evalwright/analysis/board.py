@@ -22,11 +22,11 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
-from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
+from evalwright.analysis.trees import Average, average_of, common_trees, outer_first, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, IN_UNIT
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called
 from evalwright.runs.results import MetricResult, unscored
@@ -178,11 +178,7 @@ def _board(
     if len(complete) > 1 and whole:
         made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
     together = _together(whole)
-    inner = (
-        {}
-        if metric
-        else {one.name: one for tree in common_trees(runs) for one in tree.nodes() if one != node}
-    )
+    inner = {} if metric else {one.name: one for one in outer_first(common_trees(runs)) if one != node}
     factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):
@@ -336,7 +332,7 @@ def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
     if not found.estimates:
         return estimate
     low, high = estimate.low, estimate.high
-    if found.measure.bounded:
+    if found.measure.kind in IN_UNIT:
         low, high = max(0.0, low), min(1.0, high)
     return replace(estimate, n=found.estimates[row].n, low=low, high=high)
 

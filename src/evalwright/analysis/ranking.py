@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evalwright.analysis.trees import shared_range
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
@@ -137,7 +138,7 @@ def rank(
 
     All matrices must have the same runs and direction.
     """
-    span = found[0].measure.value_range
+    span = shared_range(found)
     if len(found) == 1:
         one = found[0]
         differences = all_differences(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
+from evalwright.metrics.registry import IN_UNIT
 from evalwright.metrics.tree import Node, coverage
 from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
@@ -59,7 +60,7 @@ class Average:
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
             units.append(unit_sums(a - b, one.units[both]))
-        parts, span = self.parts(rows, level), self.samples[0].measure.value_range
+        parts, span = self.parts(rows, level), shared_range(self.samples)
         made = macro_difference(parts, weights=self.weights, units=units, value_range=span)
         if self.tasks_are == "fixed":
             return made
@@ -67,7 +68,7 @@ class Average:
 
     def mean(self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None) -> Estimate:
         """A run's average over the items that it was asked. own: the estimates of the samples, if they are known."""
-        span = self.samples[0].measure.value_range
+        span = shared_range(self.samples)
         parts, units = list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
@@ -101,6 +102,11 @@ class GroupDifference(Plain):
         return coverage(self.n_tasks, self.missing)
 
 
+def shared_range(found: Sequence[Matrix]) -> tuple[float, float] | None:
+    """The range of an item's score on all of some tasks; None where it is not known, or scores can lie outside of that of the first."""
+    return found[0].measure.value_range if all(one.measure.kind in IN_UNIT for one in found) else None
+
+
 def can_average(measures: Sequence[Measure]) -> bool:
     """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
     return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
@@ -113,12 +119,18 @@ def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
 
 
 def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
-    """The node that stands for everything: the root of the only tree, if it was declared or has all of the tasks."""
+    """The node that stands for everything: the root of the declared tree, else the last of the trees that have all of the tasks."""
     trees = common_trees(runs)
-    if len(trees) != 1:
-        return None
-    declared = all(run.data["configuration"].get("tree") for run in runs)
-    return trees[0] if declared or {*tasks} <= {*trees[0].tasks} else None
+    if len(trees) == 1 and all(run.data["configuration"].get("tree") for run in runs):
+        return trees[0]
+    return next((one for one in reversed(trees) if {*tasks} <= {*one.tasks}), None)
+
+
+def outer_first(level: Sequence[Node]) -> Iterator[Node]:
+    """The nodes of trees, level by level: a reader finds totals before their parts."""
+    while level:
+        yield from level
+        level = [part for one in level for part in one.parts if isinstance(part, Node)]
 
 
 def average_of(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, IN_UNIT
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
@@ -104,7 +104,7 @@ def _record(
     group: Group, sizes: Mapping[str, int], matrix: Callable[[str, MetricResult], Matrix]
 ) -> dict[str, Any]:
     metrics, node = [], group.averages[0].node
-    missing: dict[str, None] = {}
+    missing: dict[str, None] = dict.fromkeys(group.absent)
     for average in group.averages:
         results = {
             task: one
@@ -115,7 +115,8 @@ def _record(
         made = average.published or _estimate(average.node, results, sizes, matrix)
         parts = list(results.values()) or [MetricResult.from_dict(one) for one in average.found.values()]
         kinds = {part.kind for part in parts}
-        kind, scorer = (parts[0].kind if len(kinds) == 1 else "mean"), (parts[0].scorer if parts else "")
+        mixed = "macro" if kinds <= BOUNDED else "mean"
+        kind, scorer = (parts[0].kind if len(kinds) == 1 else mixed), (parts[0].scorer if parts else "")
         less = bool(parts) and parts[0].less_is_better
         metrics.append(MetricResult(average.label, kind if parts else "mean", scorer, made, less))
     there = any(not math.isnan(metric.estimate.value) for metric in metrics)
@@ -128,7 +129,7 @@ def _record(
         average=node.average,
         parts=tuple(part if isinstance(part, str) else part.name for part in node.parts),
         missing=tuple(missing),
-        n_tasks=len(node.tasks),
+        n_tasks=len(node.tasks) + len(group.absent),
         ignores_missing=node.ignores_missing,
     ).as_dict()
 
@@ -173,4 +174,9 @@ def _estimate(
         if node.average == "macro" and len({one.weight for one in samples}) == 1
         else [one.weight for one in samples]
     )
-    return macro_average(parts, weights=weights, units=units, value_range=UNIT_RANGE if bounded else None)
+    return macro_average(
+        parts,
+        weights=weights,
+        units=units,
+        value_range=UNIT_RANGE if all(one.kind in IN_UNIT for one in used) else None,
+    )

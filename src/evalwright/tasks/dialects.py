@@ -70,11 +70,12 @@ class Averaged:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of tasks with its averages, the first of which is the one that the group stands for. label: the name shown."""
+    """A group of tasks with its averages, of which it stands for the first. label: the name shown; absent: asked for, and no task."""
 
     name: str
     label: str
     averages: tuple[Averaged, ...]
+    absent: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):

@@ -30,8 +30,8 @@ _LINDSEA = ("mp-r", "mp-r-logprobs", "pragmatics", "pragmatics-logprobs")
 _PROBABILITIES = "average_cumulative_probabilities"
 
 Tasks = Sequence[Mapping[str, Any]]
-"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and by language what the set names that
-does not exist (`missing`) or was left out (`skipped`)."""
+"""Tasks as in `run.json`; their definitions have `task`, `language`, `scoring`, the task's `config`, and what the set names
+that does not exist (`left_out`)."""
 Results = dict[str, Any]
 """language -> competency -> task -> the numbers of its result."""
 
@@ -271,25 +271,21 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
         if found:
             own = _estimate(totals.get(path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
-            absent = [
-                name
-                for name in (*_asked(tasks, "missing", path), *_asked(tasks, "skipped", path))
-                if len(path) == 1
-            ]
-            label += f" (not in the run: {', '.join(absent)})" if absent else ""
-            out.append(Group(node.name, label, (Averaged("score", node, found, own),)))
+            out.append(
+                Group(node.name, label, (Averaged("score", node, found, own),), _left_out(tasks, path))
+            )
     return out
 
 
-def _asked(tasks: Tasks, key: str, path: tuple[str, ...]) -> list[str]:
-    """The names that the set of the run has for a language and that are not asked."""
-    return sorted(
-        {
-            name
-            for task in tasks
-            for name in (task["definition"].get(key) or {}).get(path[0] if path else "", ())
-        }
-    )
+def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
+    """What the set of the run names below a node and the folder does not have."""
+    every = [one for task in tasks for one in task["definition"].get("left_out", ())]
+    places = {
+        one["name"]: (one["language"], one.get("competency"), one.get("aggregation_group")) for one in every
+    }
+    if path == ("SEA",):
+        return tuple(sorted(name for name, place in places.items() if place[0] in SEA))
+    return tuple(sorted(name for name, place in places.items() if place[: len(path)] == path))
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:

@@ -55,8 +55,8 @@ TRANSLATED = (
 """Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 """What the tree of numbers needs of a task's configuration."""
-_NOT_KEPT = ("images", "image_files", "prompt_templates")
-"""Of a row in the record: bytes, and what nothing reads."""
+_NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
+"""Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
@@ -362,7 +362,7 @@ def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
         {"name": f"{PREFIX}{name}/{language}", "task": name, "language": language}
         | {key: str(facts[key]) for key in ("competency", "aggregation_group") if facts.get(key)}
         for name, languages in found.missing.items()
-        if (facts := siblings[name])
+        for facts in (siblings[name] or {},)
         for language in languages
     ]
 
@@ -375,6 +375,7 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     definition = task["definition"]
     kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
     given = {"task_root": (configuration.get("dialect") or {}).get("task_root", ()), **settings}
+    given.pop("bootstrap", None)  # how often another framework resamples; nothing is resampled here
     options = options_of({**{key: definition[key] for key in kept if key in definition}, **given})
     tree = read_tree(root_of([Path(one) for one in options.task_root]))
     pair = str(definition["task"]), str(definition["language"])

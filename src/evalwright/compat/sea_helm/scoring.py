@@ -299,6 +299,7 @@ def _by(own: Callable[..., Published], corrected: Make) -> Make:
 
 _PHENOMENON = "linguistic_phenomenon"
 _JUDGING = "evalwright.compat.sea_helm.judging:judging_of"
+_PROGRAMS = "evalwright.compat.sea_helm.programs:programs_of"
 _ONERULER = "evalwright.compat.sea_helm.oneruler:oneruler_scoring"
 
 
@@ -313,6 +314,7 @@ _OWN: Mapping[str, Make | str] = {
     "src/metrics/question_answering.py:QuestionAnsweringMetric": _by(published_texts.Answers, _answers),
     "src/metrics/llm_judges/criteria_judge_metric.py:CriteriaJudgeMetric": _JUDGING,
     "src/metrics/llm_judges/pairwise_llm_judge_metric.py:PairwiseLLMJudgeMetric": _JUDGING,
+    "code_generation/livecodebench/livecodebench_metric.py:LiveCodeBenchMetric": _PROGRAMS,
     "english_evals/bbh/bbh.py:BBHExactMatch": _by(published_texts.Lines, _lines),
     "english_evals/ifeval/ifeval.py:IFEvalMetric": _JUDGING,
     "english_evals/supergpqa/supergpqa_metric.py:SuperGPQAMetric": _by(published.SuperGPQA, _labels),

@@ -88,7 +88,8 @@ def _of_set(tree: Tree, name: str, language: str, skip: Collection[str]) -> Chos
 
 def _say(tree: Tree, found: Chosen) -> None:
     for task, languages in found.missing.items():
-        near = get_close_matches(task, list(tree.tasks), 2)
+        twin = [one for one in (task.removesuffix("-logprobs"),) if one in tree.tasks]
+        near = [*twin, *get_close_matches(task, list(tree.tasks), 2 - len(twin))]
         log.warning(
             "%s%s names '%s' (%s), which the folder does not have%s. The rest is run, and totals are without it.",
             PREFIX,

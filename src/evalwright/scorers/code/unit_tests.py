@@ -64,7 +64,7 @@ async def unit_tests(
             program, tests, before=before, entry_point=entry_point, seconds=seconds, megabytes=megabytes
         )
 
-    async with _turns():
+    async with turns():
         outcome = await asyncio.to_thread(judged)
     return Score(
         float(outcome.label == "passed"), outcome.label, outcome.why or "it came to the end of its tests"
@@ -159,6 +159,6 @@ def _blocks(text: str) -> list[str]:
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-def _turns() -> asyncio.Semaphore:
-    """One semaphore for each event loop."""
+def turns() -> asyncio.Semaphore:
+    """How many programs run at once: one semaphore for each event loop."""
     return _semaphores.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE))
