@@ -47,6 +47,12 @@ class Average:
         """Whether two runs have common items in every sample."""
         return all(one.common().any() for one in self.samples)
 
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The range of the scores of all samples; None where one has no range, or they differ."""
+        found = {one.measure.value_range for one in self.samples}
+        return found.pop() if len(found) == 1 else None
+
     def parts(self, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> list[PairedComparison]:
         """The paired comparison of two runs on each sample."""
         return [paired_of(one, rows=rows, level=level) for one in self.samples]
@@ -59,7 +65,7 @@ class Average:
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
             units.append(unit_sums(a - b, one.units[both]))
-        parts, span = self.parts(rows, level), self.samples[0].measure.value_range
+        parts, span = self.parts(rows, level), self.value_range
         made = macro_difference(parts, weights=self.weights, units=units, value_range=span)
         if self.tasks_are == "fixed":
             return made
@@ -67,11 +73,13 @@ class Average:
 
     def mean(self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None) -> Estimate:
         """A run's average over the items that it was asked. own: the estimates of the samples, if they are known."""
-        span = self.samples[0].measure.value_range
+        span = self.value_range
         parts, units = list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
-            made = mean_interval(asked.values[row], clusters=asked.clusters, level=level, value_range=span)
+            made = mean_interval(
+                asked.values[row], clusters=asked.clusters, level=level, value_range=one.measure.value_range
+            )
             # Of a metric that is no mean over items its own number.
             parts.append(one.estimates[row] if one.estimates and level == 0.95 else made)
             units.append(unit_sums(one.values[row], one.units))

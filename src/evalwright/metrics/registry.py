@@ -28,7 +28,7 @@ BOUNDED = frozenset({
     "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
     "macro", "macro-f1", "maj@k", "null-weighted-f1", "outcome-share", "part-mean", "pass@k", "pass^k", "stress-share",
 })  # fmt: skip
-"""Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
+"""Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks. Less than 0 is a chance-normalised one below chance."""
 
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
 """Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
@@ -260,6 +260,15 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
+
+
+def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
+    """The least and the greatest value of a metric of `BOUNDED`."""
+    if kind != "chance-normalised":
+        return 0.0, 1.0
+    chance, greatest = float(options["chance"]), float(options.get("greatest", 1.0))
+    least = 0.0 if options.get("clip") else -chance / (greatest - chance)
+    return least, (1.0 - chance) / (greatest - chance)
 
 
 def usual_metric(scorer: str, options: Mapping[str, Any]) -> str:
