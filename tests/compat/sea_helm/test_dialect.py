@@ -24,6 +24,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
+from evalwright.reports.endings import failure_notes, unscored_sentences
 from evalwright.tasks.dialects import dialect
 from evalwright.tasks.loading import load_tasks
 
@@ -183,6 +184,9 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     run = evaluate(task, ScriptedModel("A"))[0]
     assert run.n_failed == 4
     assert run.data["tasks"][0]["metrics"][0]["value"] == 0.0
+    said = unscored_sentences([run])
+    assert "--scoring corrected" in said and "same command" not in said
+    assert all("--scoring corrected" in note.advice for note in failure_notes(run))
     corrected = _loaded(root, "colours/id", base_model=True)[0]
     assert corrected.definition["num_fewshot"] == 0
     _asked(corrected, [Response(text="x")])

@@ -279,7 +279,7 @@ class Turns:
         """All requests of a sample. Raises RequestFailed where SEA-HELM's own code fails on the task, and that is reproduced."""
         if self._failure:
             why = f"{self._failure}. The published number is 0."
-            raise RequestFailed(Failure("SEA-HELM's own code raised", "task", why))
+            raise RequestFailed(Failure("published failure", "task", why))
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
         replies: list[str] = []
