@@ -28,7 +28,7 @@ ROWS = [
     *((DAY, form, INCORRECT) for form in ("9 October 2023", "19 October 2024", "9 November 2024")),
     (DAY, "I don't know", NOT_ATTEMPTED),
     (("14 June", "14 June 2025"), "14 June", CORRECT),
-    (("14 June", "14 June 2025"), "14 June 2024", INCORRECT),
+
     ("March 2024", "12 March 2024", CORRECT),
     ("1648", "24 October 1648", CORRECT),
     ("1648", "1649", INCORRECT),

@@ -22,12 +22,14 @@ IMPORTERS = {
         "evalwright.compat.open_factual_bench.command:IMPORTER",
         "Recorded runs of open-factual-bench.",
     ),
+    "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
 }
 EXPORTERS = {
     "lm-eval": (
         "evalwright.compat.lm_eval.command:EXPORTER",
         "Results as lm-evaluation-harness writes them.",
     ),
+    "sea-helm": ("evalwright.compat.sea_helm.command:EXPORTER", "Result folders as SEA-HELM writes them."),
     "hf-results": (
         "evalwright.compat.huggingface.command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",
@@ -37,6 +39,10 @@ EXPORTERS = {
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
+CHECKERS = (
+    ("evalwright.compat.sea_helm.files:is_results", "evalwright.compat.sea_helm.checking:check_folder"),
+)
+"""Result folders that `runs check` takes: whether a folder is one, and what checks it."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
 """Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
 
@@ -48,7 +54,7 @@ class _Importers(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an importer."""
-        return import_command(cmd_name, _loaded(IMPORTERS[cmd_name][0])) if cmd_name in IMPORTERS else None
+        return import_command(cmd_name, loaded(IMPORTERS[cmd_name][0])) if cmd_name in IMPORTERS else None
 
 
 class _Exporters(LazyGroup):
@@ -56,7 +62,7 @@ class _Exporters(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an exporter."""
-        return export_command(cmd_name, _loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
+        return export_command(cmd_name, loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
 
 
 @click.group("import", cls=_Importers)
@@ -76,7 +82,7 @@ def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a program of a foreign system and return its exit code. arguments: those of this process by default."""
-    return run_command(_loaded(PROGRAMS[name]), arguments, name, obj=_evalwright)
+    return run_command(loaded(PROGRAMS[name]), arguments, name, obj=_evalwright)
 
 
 def _evalwright(arguments: Sequence[str]) -> int:
@@ -84,7 +90,8 @@ def _evalwright(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _loaded(target: str) -> Any:
+def loaded(target: str) -> Any:
+    """What a line of a table names."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
+from evalwright.cli.foreign import CHECKERS, loaded
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
 from evalwright.cli.output import echo, print_json, print_result
 
 
 @click.group()
 def runs() -> None:
-    """List and show runs."""
+    """List, show and check runs."""
 
 
 @runs.command("list")
@@ -87,6 +89,34 @@ def index(runs_folder: str, check: bool) -> int:
     for one in found["damaged"]:
         echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", error=True)
     return 0
+
+
+@runs.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
+@RUNS_FOLDER
+@several(
+    "--task-root",
+    metavar="DIR",
+    help="Where another framework's tasks are now, in place of the recorded folder.",
+)
+@AS_JSON
+def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
+    """Check that runs are whole: damage, missing samples and tasks, failures, tasks that have changed. FOLDER: of runs, or another program's."""
+    from evalwright.analysis.run_checks import check_run, runs_in
+    from evalwright.reports.documents.checks import checks_document
+
+    settings = {"task_root": list(task_root)} if task_root else {}
+    found = []
+    for name in names:
+        place = Path(name)
+        inside: Sequence[str | Path] = runs_in(place) if not (place / "run.json").exists() else []
+        foreign = [] if inside or not place.is_dir() else [one for one in CHECKERS if loaded(one[0])(place)]
+        if foreign:
+            found += loaded(foreign[0][1])(place, settings)
+        else:
+            found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
+    print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
+    return 1 if any(one.problems for one in found) else 0
 
 
 def _is(path: Path, text: str) -> bool:

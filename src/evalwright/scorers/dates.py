@@ -56,13 +56,10 @@ _FORMS = tuple(
     )
 )
 """y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
-_BASIC = re.compile(r"\s*(?P<y>[12]\d{3})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])[\s.]*")
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
 _SPELLED = re.compile(
     "[〇零一二三四五六七八九十]{1,4}(?=[年月日号])|(?<![가-힣])[영공일이삼사오육칠팔구십백천]{1,9}(?= ?[년월일])"
 )
-_ROMANS = ("", *word_list("II III IV V VI VII VIII IX X XI XII"))
-_ROMAN = re.compile(r"(\d\.?\s?)(II|III|IV|V|VI|VII|VIII|IX|XI|XII)(\.?\s?[12]\d{3})(?!\d)")
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _BUDDHIST = range(2300, 2700)
 """Years of the Thai era, which count from 543 BC."""
@@ -106,14 +103,9 @@ class Found:
 def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
     text = _SPELLED.sub(lambda run: f"{characters(run.group()):>{len(run.group())}}", found_words.text)
-    text = _ROMAN.sub(
-        lambda found: f"{found[1]}{_ROMANS.index(found[2]) + 1:>{len(found[2])}}{found[3]}", text
-    )
     text = _ARABIC_ERA.sub(" ", text)
     if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
-    if years and (basic := _BASIC.fullmatch(text)) is not None:
-        return [Found(_readings(basic), *basic.span())]
     found: list[Found] = []
     hinted = (
         not text.isascii()
@@ -203,7 +195,6 @@ _ERA = re.compile(
     re.IGNORECASE,
 )
 """Years that count from elsewhere."""
-_SEVERAL = re.compile(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$")
 
 
 def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
@@ -220,17 +211,11 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
         return undecided("several dates")
     shown = f"'{text[date.start : date.end]}'"
     around = text[max(0, date.start - 24) : date.start].casefold()
-    if _SEVERAL.search(around):
-        return undecided(f"{shown} is one of several days")
     if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or _BOUND.search(around):
         return undecided(f"{shown} is denied, a bound or a question")
-    if len(found) > 1 and cues(language).offers(fold(text.casefold()).split(), text):
-        return undecided("several dates")
-    if any(
-        reading.covers(one) and not _narrowed(reading, one, targets)
-        for reading in date.readings
-        for one in targets
-    ):
+    if cues(language).offers(fold(around).split(), around):
+        return undecided(f"{shown} is one of several days")
+    if any(reading.covers(one) for reading in date.readings for one in targets):
         return correct(f"{shown} is the target date")
     if any(
         not reading.conflicts(one) and not reading.covers(one) for reading in date.readings for one in targets
@@ -284,11 +269,6 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
         ):
             return correct("the target date in words")
     return undecided("no date that can be read")
-
-
-def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
-    """Whether an alias says more than a target, and the reading is not as it says ("14 June 2024" for "14 June", "14 June 2025")."""
-    return any(other.covers(target) and reading.conflicts(other) for other in targets)
 
 
 def asks_for_date(question: str, language: str) -> bool:

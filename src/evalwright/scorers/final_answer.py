@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import Said, last_box, said
+from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
 
 _KINDS = ("choice", "math", "number", "text")
@@ -95,9 +95,7 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 def _formula(sample: Sample, found: Said, language: str) -> Score | Undecided:
     if not any(map(str.isalnum, plain(found.raw))):
         return Score(0.0, "not_extracted", f"{found.rule}: nothing there")
-    targets = tuple(last_box(target) or target for target in sample.targets)
-    verdict = mathematics.judge_formula(found, targets, "", language)
-    return verdict.outcome()
+    return mathematics.judge_formula(found, sample.targets, sample.input, language, form=False).outcome()
 
 
 def _words(text: str) -> str:

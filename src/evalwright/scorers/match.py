@@ -95,10 +95,9 @@ def _reading(text: str) -> Reading:
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
-        _numeral(token, word, place)
-        for place, (token, word) in enumerate(zip(found.folded_tokens, found.cased, strict=True))
+        _PARTICLE.sub("", token) or token if "가" <= token[-1:] <= "힣" else token
+        for token in found.folded_tokens
     ]
-    tokens = [_PARTICLE.sub("", token) or token if "가" <= token[-1:] <= "힣" else token for token in tokens]
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
@@ -109,33 +108,9 @@ _kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
 _MOST_KEPT = 1000
 
 
-def without_preface(text: str) -> str:
-    """A text without "I think that" and its kind at the beginning."""
-    return _PREFACE.sub("", text)
-
-
 def without_tag(text: str) -> str:
     """A text without "isn't it?" and its kind at the end."""
     return _TAG.sub("", text) if "?" in text else text
-
-
-_NUMERALS = {
-    word: str(value)
-    for row in (
-        "one two three four five six seven eight nine ten eleven twelve",
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
-        "1st 2nd 3rd 4th 5th 6th 7th 8th 9th 10th 11th 12th 13th 14th 15th 16th 17th 18th 19th 20th 21st",
-        "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx xxi",
-    )
-    for value, word in enumerate(row.split(), 1)
-}
-
-
-def _numeral(token: str, word: str, place: int) -> str:
-    """A small number in words, as an ordinal or in Roman numerals as digits; Roman ones only in capitals and not first."""
-    if token not in _NUMERALS or (set(token) <= set("ivx") and (not word.isupper() or not place)):
-        return token
-    return _NUMERALS[token]
 
 
 @dataclass(frozen=True)
@@ -407,6 +382,8 @@ def is_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
 
 def _is_near(content: Sequence[str], target: Target) -> bool:
     wanted = set(target.tokens) - FUNCTION
+    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
+        return True
     if any(map(str.isdigit, target.text)) or any(
         _resembles(token, word) for token in content for word in wanted
     ):

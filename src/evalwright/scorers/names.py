@@ -27,7 +27,6 @@ from evalwright.scorers.match import (
     mentions,
     read,
     script_of,
-    without_preface,
     without_tag,
 )
 from evalwright.scorers.text.cues import cues, last_revision, months, words
@@ -40,23 +39,16 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 _SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
 """Scripts without spaces, and how many characters a bare name has at most."""
 _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
-_HEDGES = _MAYBE | word_set("might may alternatively also")
 _SUPPOSED = word_set("might could may would")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
-_OF = word_set("of de des du von di del do da van s")
 _RENAMED = word_set(
     "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
     "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
 )
-_FORMER = word_set("until till before formerly previously bis jusqu hasta fino ate tot до")
-_RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
 _AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_DEMONYM = re.compile(
-    r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
-)
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN, _MOST_ARTICLES = 12, 60, 3, 8
+_MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -64,7 +56,7 @@ _NOTHING = "nothing that answers"
 class _Sentence(NamedTuple):
     """What one sentence says. bare: it opens with a name that stands alone. shared: how many words of the question it has.
 
-    about: those are half of them at least. named: it names a target that is neither denied nor an aside. hedged: it has a word such as perhaps.
+    about: those are half of them at least. named: it names a target that is neither denied nor an aside.
     """
 
     verdict: Verdict
@@ -72,7 +64,6 @@ class _Sentence(NamedTuple):
     shared: int
     about: bool
     named: bool
-    hedged: bool
 
     @property
     def sure(self) -> bool:
@@ -96,7 +87,6 @@ class Names:
         self.asked = frozenset(token[:5] for token in asked)
         long = (one for one in asked if len(one) > 3 or not (one.isalpha() and one.isascii()))
         self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
-        self.former = not (_FORMER | _RENAMED).isdisjoint(asked)
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
         self.longest = max(map(len, self.whole), default=0)
         self.common = any(target.text[:1].islower() for target in targets)
@@ -155,20 +145,14 @@ class Names:
         parts = lines(said.text)
         if len(parts) > _MOST_SENTENCES:
             parts = [*parts[: _MOST_SENTENCES // 2], *parts[-_MOST_SENTENCES // 2 :]]
-        items = [part.lstrip("0123456789.) ") for part in parts]
-        if len(parts) > 1 and all(map(self._is_bare, items)) and any(map(self.is_target, items)):
-            return undecided("a list")
         found = [self.sentence(part) for part in parts]
         kept = [one for one in found if one.verdict.why != _NOTHING]
         if not kept:
             declined = declining_clause(said.text)
             return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
         first, last = kept[0], found[-1]
-        if last.sure and (said.last or (len(parts) > 2 and last.about and not first.bare)):
+        if last.sure and said.last:
             clash = first.bare and first.sure and first.verdict.label != last.verdict.label
-            clash = clash or (
-                last.verdict.label == "incorrect" and not said.last and any(one.named for one in kept)
-            )
             return undecided("a beginning and an end that differ") if clash else last.verdict
         chosen = first
         if not (first.sure and first.bare):
@@ -182,8 +166,9 @@ class Names:
             chosen = (about or sure)[0]
         others = [one for one in kept if one is not chosen]
         if chosen.verdict.label == "correct":
-            unsure = any(one.hedged and one.verdict.label != "correct" for one in others)
-            unsure = unsure or self._denied_in(parts[found.index(chosen) + 1 :])
+            unsure = self._denied_in(parts[found.index(chosen) + 1 :]) or (
+                chosen is not found[0] and self._names(read(parts[0]), 0, 99) != []
+            )
         else:
             unsure = any(one.named for one in others)
         return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
@@ -241,18 +226,14 @@ class Names:
 
     def sentence(self, text: str) -> _Sentence:
         """What one sentence says."""
-        text = without_preface(text)
         if self.is_target(text):
-            return _Sentence(
-                correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True, False
-            )
+            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True)
         opening, reading = self._opening(text), self._read(text)
         tokens, found = reading.tokens, self._mentions(reading)
         verdict = self._sentence(reading, found, opening)
         bare = bool(opening) or self._is_bare(text)
-        hedged = not _HEDGES.isdisjoint(tokens)
         named = any(not self.denied(reading, one) and not self._aside(reading, one) for one in found)
-        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named, hedged)
+        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named)
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
@@ -301,33 +282,15 @@ class Names:
         start = max(
             (at + 1 for at, token in enumerate(tokens[: one.start]) if token in self.restarts), default=0
         )
-        before, after = tokens[start : one.start], tokens[one.end :]
+        after = tokens[one.end :]
         others = self._names(reading, start, one.start, found)
         if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
             others = [opening]
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
-        turn = 0 if start else self.cues.turn_in(after)
-        if turn and not _RESTATES.isdisjoint(after[turn : turn + 2]):
-            return undecided("a 'but' after the target")
-        if not self.former and not reading.gaps[one.end].strip() and not _FORMER.isdisjoint(after[:2]):
-            return undecided("what was so once")
-        clause = max((at for at in range(one.start + 1) if re.search(r"[;；]", reading.gaps[at])), default=0)
-        if self._shared(tokens[:clause]) and not self._shared(tokens[clause:]):
-            return undecided("the target is in a later clause")
-        if sum(token in _HEDGES for token in tokens) > 1:
-            return undecided("one of several guesses")
-        unknown = self._content(before)
-        if len(unknown) > (12 if script_of(reading.text) in _SPACELESS else _MOST_UNKNOWN):
-            return undecided("the sentence says more than is asked")
-        joint = max((at for at, token in enumerate(before) if token in _JOINS), default=0)
-        if self._content(before[:joint]) and not self._shared(before[joint:]):
-            return undecided("the target is in a second part")
-        related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
-        if related or after[:1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
-            return undecided("the target may only accompany the answer")
-        if self._listed(reading, one, found):
-            return undecided("another name is next to the target")
+        joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
+        if joint and self._names(reading, one.end, one.end + 3, found):
+            return undecided("another thing is joined to the target")
         if (
             one.start
             and re.search(r"[(（]", reading.gaps[one.start])
@@ -344,30 +307,6 @@ class Names:
         if not start or self._names(reading, start, one.start) or self._names(reading, one.end, end):
             return False
         return bool(self._shared(reading.tokens[start:end]) - self._shared(reading.tokens[:start]))
-
-    def _listed(self, reading: Reading, one: Mention, found: Sequence[Mention]) -> bool:
-        """Whether a name is joined to the target by "and", two by commas, or a place by one to a surname ("Lincoln, Nebraska")."""
-        tokens, gaps = reading.tokens, reading.gaps
-        runs: list[int] = []
-        for at in range(one.end, min(one.end + 8, len(tokens))):
-            joined = tokens[at] in _JOINS or tokens[at] in ARTICLES
-            if not joined and not self._names(reading, at, at + 1, found):
-                break
-            if not re.fullmatch(r"\s*[,;/、，]?\s*\(?\d?\)?\s*", gaps[at]):
-                break
-            if not joined and (not runs or gaps[at].strip() or tokens[at - 1] in _JOINS | ARTICLES):
-                runs.append(at)
-        if not runs:
-            return False
-        surname = any(target.surname == " ".join(tokens[one.start : one.end]) for target in self.targets)
-        mark, last = gaps[one.end].strip(), runs[0] + 1 == len(tokens) or gaps[runs[0] + 1].strip()
-        return (
-            len(runs) > 1
-            or tokens[one.end] in _JOINS
-            or mark in ("/", "、")
-            or (mark == ";" and bool(last))
-            or (surname and mark == ",")
-        )
 
     def denied(self, reading: Reading, one: Mention) -> bool:
         """Whether a negation stands before a mention in its clause, or right after it."""
@@ -425,15 +364,6 @@ class Names:
             ):
                 continue
             if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
-                continue
-            quoted = place and reading.gaps[place][-1:] == '"'
-            noun = (
-                self.nouns
-                and place
-                and not beside.isupper()
-                and reading.tokens[place - 1] not in self.cues.turns
-            )
-            if quoted or noun or (_DEMONYM.fullmatch(token) and beside.islower()):
                 continue
             if any(one.start <= place < one.end for one in found) or self.denied(
                 reading, Mention(place, place + 1, True)

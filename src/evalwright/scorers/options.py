@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives, ordinals
+from evalwright.scorers.text.marks import alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
@@ -34,7 +34,7 @@ _NATIVE = "|".join(
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
 _ITEM = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t)\b)"
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t|est)\b)"
     rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
@@ -56,29 +56,16 @@ _BEFORE, _CLAIMED = (
     re.compile(rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}", re.IGNORECASE)
     for tables in (("option",), ("label", "right", "choose"))
 )
-_CONCLUDED = re.compile(
-    rf"(?:(?<![^\W_])(?:{alternatives('so', True)})|{alternatives('so', False)})[,，、]?{_FILLED}",
+_BEHIND = re.compile(
+    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
+    rf"(?:(?:{_nouns(('label', 'right'), True)})(?![^\W_])|{_nouns(('label', 'right'), False)})",
     re.IGNORECASE,
-)
-_BEHIND, _BEHIND_NAMED = (
-    re.compile(
-        rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-        rf"(?:(?:{_nouns(tables, True)})(?![^\W_])|{_nouns(tables, False)})",
-        re.IGNORECASE,
-    )
-    for tables in (("label", "right"), ("option",))
 )
 _WRONG = re.compile(
     rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아니|아닙",
     re.IGNORECASE,
 )
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
-_GOES_ON = re.compile(r"[)\]]\s+[a-z]")
-_PLACE = rf"(?:{_nouns(('option', 'label'), True)}|{_nouns(('option', 'label'), False)}|one|un[ao]?)"
-_ORDINAL = re.compile(
-    rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:(?:{ordinals()})(?![^\W\d_{SPACELESS}])\s?[个個の]?{_PLACE}|{_PLACE}\s?(?:yang |na |ke-?)?(?:{ordinals()})(?![^\W\d_{SPACELESS}]))",
-    re.IGNORECASE,
-)
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
     r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
@@ -103,6 +90,7 @@ class Item(NamedTuple):
     start: int
     end: int
     how: int
+    letter: bool = True
 
 
 def spelled(text: str) -> str:
@@ -119,25 +107,25 @@ class Options:
     """The options of one sample: how many there are, and whether their texts have digits, so that a number may be the text."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
-        self.count, self.texts = len(choices), [one.strip().casefold()[:12] for one in choices]
+        self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.cues, self.question = cues(language), question
         self.latin = language.split("-")[0] not in ("ru", "uk")
 
-    def items(self, text: str) -> list[Item]:
-        """What a plain text names, in order, but what it denies."""
+    def items(self, text: str, denied: bool = False) -> list[Item]:
+        """What a plain text names, in order, but what it denies; or that alone."""
         text = text[:_MOST_CHARACTERS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        found = sorted([*self._found(text), *self._placed(text)], key=lambda one: one.start)
+        found = list(self._found(text))
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
-        denied = [self._denied(text, *row) for row in zip(found, ends, starts, strict=False)]
+        no = [self.denied(text, *row) for row in zip(found, ends, starts, strict=False)]
         pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
         for place in (*pairs, *reversed(pairs)):
-            if denied[place] or denied[place + 1]:
-                denied[place] = denied[place + 1] = True  # "A and C are wrong", "neither A nor C"
-        return [one for one, no in zip(found, denied, strict=True) if not no]
+            if no[place] or no[place + 1]:
+                no[place] = no[place + 1] = True  # "A and C are wrong", "neither A nor C"
+        return [one for one, out in zip(found, no, strict=True) if out is denied]
 
     def _found(self, text: str) -> Iterator[Item]:
         two, count = {match.start(1) for match in _TWO.finditer(text)}, 0
@@ -149,12 +137,6 @@ class Options:
             line = text.rfind("\n", 0, start) + 1
             before, behind = text[max(line, start - 40) : start], text[end : end + 40]
             how = self._how(match, before, behind, first=not count and not line)
-            if (
-                not how
-                and behind[:1] in (".", ")", ":", " ")
-                and behind.lstrip(" .):").casefold().startswith(self.texts[index] or "\0")
-            ):
-                how = NAMED
             letter = match["latin"] or (
                 match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
             )
@@ -163,13 +145,6 @@ class Options:
                 yield Item(index, start, end, how)
             if count == _MOST_ITEMS:
                 return
-
-    def _placed(self, text: str) -> Iterator[Item]:
-        """Options by their place: "the second option"."""
-        for match in _ORDINAL.finditer(text[:1000]):
-            place = next(at for at, group in enumerate(match.groups()) if group) % 6
-            if place == 5 or place < self.count:
-                yield Item(self.count - 1 if place == 5 else place, *match.span(), NAMED)
 
     def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
         """By what form a letter or number is an option."""
@@ -182,12 +157,12 @@ class Options:
             return after is not None and (not word or after["tie"].strip() != "")
 
         opens = first and _OPEN.fullmatch(before) is not None and _DELIMITED.match(behind) is not None
-        if tied(_BEHIND) or (spelt and (_CLAIMED.search(before) or _CONCLUDED.search(before)) is not None):
+        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
             how = CLAIMED
-        elif opens and not (bracketed and _GOES_ON.match(behind)):
+        elif opens:
             how = OPENS
         else:
-            named = bracketed or tied(_BEHIND_NAMED) or (spelt and _BEFORE.search(before) is not None)
+            named = bracketed or (spelt and _BEFORE.search(before) is not None)
             how = NAMED if named else LONE
         if match["number"] and (self.numeric or not how) and not bracketed:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
@@ -207,7 +182,7 @@ class Options:
             return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
         return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
 
-    def _denied(self, text: str, one: Item, last: int, following: int) -> bool:
+    def denied(self, text: str, one: Item, last: int, following: int) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause."""
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
         rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")

@@ -6,34 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
-from math import gcd
 from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.dates import find_dates
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
 from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _CONCLUDES = pattern("concludes")
-_YEAR_BEFORE = pattern("year_before")
-_LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
-_EACH = pattern("each")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
-_ONCE = pattern("once")
-"""What is no longer so, or only said to be."""
-_FORM_ASKED = pattern("asks_for_a_form")
-_LOWEST_ASKED = pattern("asks_for_lowest_terms")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
 _MOST_UNKNOWN = 3
@@ -176,16 +166,14 @@ class Numbers:
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        text = said.text if len(_LIST_ITEM.findall(said.text)) < 2 else _LIST_ITEM.sub(" ", said.text)
-        if said.marked and said.after and last_revision(said.after):
-            return undecided("a change of mind after the answer")
+        text = said.text
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
         numbers = [one for one in numbers if not self._refused(text, one)] or numbers
         start, stop = self._committed(text, said, numbers)
         numbers = [one for one in numbers if start <= one.start < stop]
-        counted = [one for one in numbers if self._counts(text, one) == 1]
+        counted = [one for one in numbers if self._counts(text, one)]
         if counted == numbers[:1] and not self._unknown(text[: counted[0].start]):
             numbers = counted  # "An octopus has three hearts: two for the gills, one for the rest."
         states = {self._state(one) for one in numbers}
@@ -203,35 +191,15 @@ class Numbers:
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
-        if self.year and (dates := find_dates(Words(text))):
-            readings = [(reading, date) for date in dates for reading in date.readings]
-            if any(reading.month for reading, _ in readings):
-                years = {reading.year: date for reading, date in readings if reading.year}
-                return [Number((Decimal(year),), date.start, date.end) for year, date in years.items()]
         numbers = [one for one in find_numbers(text, self.language) if not one.ordinal]
-        equal = text.rfind("=")
-        if sum("=" in clause for clause in _CLAUSE.split(text)) == 1 and any(
-            one.start > equal for one in numbers
-        ):
-            numbers = [one for one in numbers if one.start > equal]
         years_only = [one for one in numbers if _looks_like_year(one)]
         if self.year:
             numbers = years_only or numbers
         else:
             other = [one for one in numbers if one not in years_only]
-            near = any(1000 <= goal.value <= 2100 for goal in self.goals)
-            dated = {
-                one.start
-                for one in years_only
-                if _YEAR_BEFORE.search(text[max(0, one.start - 12) : one.start])
-            }
-            undated = [one for one in numbers if one.start not in dated]
-            numbers = undated if near or not other else other
+            numbers = numbers if any(1000 <= goal.value <= 2100 for goal in self.goals) else other or numbers
         rest = [one for one in numbers if not set(one.values) & self.asked]
         numbers = rest or (numbers if self._unknown(text) <= _MOST_UNKNOWN else [])
-        digits = [one for one in numbers if not one.word or one.value > 10]
-        if digits and all(one in digits or one.value <= 3 for one in numbers):
-            numbers = digits  # "one", "two" beside digits are articles and the like
         return [
             one
             for place, one in enumerate(numbers)
@@ -263,11 +231,11 @@ class Numbers:
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
         return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
 
-    def _counts(self, text: str, one: Number) -> int:
-        """Which word after a number is one of the question's, 1 or 2; 0 for none."""
+    def _counts(self, text: str, one: Number) -> bool:
+        """Whether the word after a number is one of the question's."""
         after = _CLAUSE.split(text[one.end : one.end + 40])[0]
-        tokens = [token for token in read(after).tokens if token not in FUNCTION][:2]
-        return next((place for place, token in enumerate(tokens, 1) if token[:5] in self.nouns), 0)
+        tokens = [token for token in read(after).tokens if token not in FUNCTION]
+        return bool(tokens) and tokens[0][:5] in self.nouns
 
     def _verdict(self, text: str, numbers: Sequence[Number], state: State) -> Verdict:
         """The verdict on one number of a text."""
@@ -279,44 +247,21 @@ class Numbers:
             return undecided(f"{shown} is a bound, a range or a question")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        others = find_numbers(text, self.language)
-        start = max([start, *(other.end for other in others if other.end <= one.start)])
-        ends = [one.end + 32, *(other.start for other in others if other.start >= one.end)]
-        beyond = text[one.end : min(ends)]
-        against = any(self._refused(text, other) for other in others if other.end <= one.start)
-        before = [] if against else read(text[max(start, one.start - 30) : one.start]).tokens
-        after = re.sub(r'"[^"]*"?', " ", re.split(r"[,;(（]", _SET_AGAINST.sub("", beyond))[0].casefold())
-        signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
-        if self.cues.denies(before, signs[0]) or self.cues.denies(read(after).tokens[:3], signs[1]):
-            alone = (
-                self.cues.denies(before[-2:], "")
-                and state == "right"
-                and len(text.split()) <= 8
-                and sum(self.cues.denies([word], "") for word in before) == 1
-            )
-            return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
-        if state == "unsure" or (state == "right" and self._other_form(_shown(text, one))):
+        near = (
+            text[max(start, one.start - 30) : one.start],
+            re.split('["(（]', text[one.end : min(stop, one.end + 12)])[0],
+        )
+        if any(self.cues.denies(read(part).tokens, part) for part in near):
+            return undecided(f"a denial beside {shown}")
+        if state == "unsure":
             return undecided(f"{shown} may be the target, rounded or in another form")
         beside = text[start:stop]
-        other = (self._counts(text, one) == 2 and one.unit is None) or _ONCE.search(beside)
-        if (
-            self._unknown(beside)
-            <= (_MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word)
-            and not other
-            and (state == "right" or not self._in_passing(text, one))
-        ):
+        if self._unknown(beside) <= (
+            _MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word
+        ) and (state == "right" or not self._in_passing(text, one)):
             if state == "right":
                 return correct(f"{shown} is the target number")
-            measure = (
-                one.unit is None
-                and any(goal.unit for goal in self.goals)
-                and self._unknown(text[one.end : stop])
-            )
-            if (
-                not measure
-                and not _EACH.search(text[one.end : one.end + 24])
-                and not re.search(r"\d\s?/\s?\d", shown)
-            ):
+            if not re.search(r"\d\s?/\s?\d", shown):
                 return incorrect(f"{shown} is another number")
         return undecided(f"{shown}, and words that may say what else it counts")
 
@@ -327,21 +272,6 @@ class Numbers:
         inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
         return (
             inside or (one.word and not alone) or bool("=" not in text and others - self.asked - {one.value})
-        )
-
-    def _other_form(self, shown: str) -> bool:
-        """Whether a right number only repeats the question, or is not in the form that it asks for."""
-        if _LOWEST_ASKED.search(self.question) and _reducible(shown):
-            return True
-        targets = [goal.written for goal in self.goals]
-        if (
-            any(mark in shown for mark in "/%.")
-            and shown in self.question
-            and not any(one in self.question for one in targets)
-        ):
-            return True
-        return _FORM_ASKED.search(self.question) is not None and all(
-            _form(shown) != _form(one) for one in targets
         )
 
     def _unknown(self, text: str) -> int:
@@ -378,14 +308,12 @@ class Numbers:
         if unit and goal.unit and unit != goal.unit:
             there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
             if there is None or back is None:
-                return (
-                    "unsure" if _may_mean(unit, goal.unit) and self.tolerance.allows(value, goal) else "wrong"
-                )
+                return "wrong"
             given, wanted = (there, back)
         if self.tolerance.allows(given, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
         ):
-            return "unsure" if unit and not goal.unit and self._contradicts(unit) else "right"
+            return "unsure" if unit and not goal.unit and unit.dimensions == PERCENT else "right"
         if (unit is None) != (goal.unit is None):
             share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
             ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]
@@ -394,15 +322,6 @@ class Numbers:
             if any(ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE for ratio in ratios):
                 return "unsure"
         return self._near(value, wanted, one, goal, converted=given != value)
-
-    def _contradicts(self, unit: Unit) -> bool:
-        """Whether a number's unit is another than what the question, which asks for none plainly, speaks of."""
-        others = [
-            found[0] for word in self.question.split() if len(word) > 2 and (found := unit_after(word, 0))
-        ]
-        return unit.dimensions == PERCENT or any(
-            other.dimensions == unit.dimensions and other.factor != unit.factor for other in others
-        )
 
     def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
         """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
@@ -444,30 +363,12 @@ class Numbers:
         return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
 
 
-def _may_mean(unit: Unit, other: Unit) -> bool:
-    """Whether one of two units may be a slip for the other: metres and square metres or metres in an hour, years and days."""
-    mine, theirs = ({name for name, _ in one.dimensions} for one in (unit, other))
-    near = ({"speed", "length"}, {"speed", "time"}, {"year", "time"})
-    return bool(mine & theirs) or mine | theirs in near
-
-
 def _off(value: Decimal, wanted: Decimal) -> Decimal:
     return abs(value - wanted) / abs(wanted) if wanted else Decimal(1)
 
 
 def _shown(text: str, one: Number) -> str:
     return text[one.start : one.end].strip()
-
-
-def _form(text: str) -> set[str]:
-    return {
-        mark for mark in ("/", "%", "×", "^") if mark in text.replace("percent", "%").replace("\\frac", "/")
-    }
-
-
-def _reducible(text: str) -> bool:
-    above, _, below = text.partition("/")
-    return above.strip().isdecimal() and below.strip().isdecimal() and gcd(int(above), int(below)) != 1
 
 
 def _looks_like_year(one: Number) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
-from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.exact_match import normalised
 from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.registry import registry

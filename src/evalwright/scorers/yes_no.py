@@ -60,7 +60,7 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
         return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
     sides = {side for part in parts if (side := _explicit(part, language))}
     restated = {_restated(clause, asked, language) for clause in _CLAUSE.split(parts[0])[:3]} - {""}
-    side = first or _explicit(parts[-1], language) or (next(iter(restated)) if len(restated) == 1 else "")
+    side = first or (next(iter(restated)) if len(restated) == 1 else "")
     if not side:
         return undecided("no explicit yes or no")
     known = {token for token in read(text).tokens if token not in ("si", "no") or language[:2] == "en"}

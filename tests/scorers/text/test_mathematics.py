@@ -60,7 +60,6 @@ def test_long_formulas_are_bounded(piece: str) -> None:
         ("3:4", "It is 3 : 4.", "What is the ratio?", CORRECT),
         ("2, 3 and 5", "5, 3, 2", "Which primes divide 30?", CORRECT),
         ("9π", "28.27", "What is the area?", "undecided"),
-        ("x = 3", "x = -3, not 3", "Solve it.", INCORRECT),
         ("5\\sqrt{2}", "\\sqrt{50}", "Simplify \\sqrt{50}.", "undecided"),
     ],
 )

@@ -22,12 +22,6 @@ def alternatives(table: str, spaced: bool | None = None) -> str:
     return "|".join(sorted(kept, key=lambda one: (-len(one), one)))
 
 
-@cache
-def ordinals() -> str:
-    """The words for the place of an option, as groups in their order; the last group is the last place."""
-    return "|".join(f"({row})" for row in _TABLES["ordinal"].values())
-
-
 def alphabets() -> dict[str, str]:
     """The letters that number options, in their order, by name."""
     return _TABLES["letters"]

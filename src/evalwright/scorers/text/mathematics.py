@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from evalwright import bounded
 from evalwright.scorers.number import Number, find_numbers
+from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
 from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said, last_box
 from evalwright.scorers.text.marks import SPACELESS, alternatives
@@ -62,9 +63,12 @@ _FORMULA = re.compile(
 _INEQUALITY = re.compile(
     r"^(?:([^<>]+?)\s*(\\le|<))?\s*[a-zA-Z]\s*(\\le|\\ge|<|>)\s*([^<>\\]+|-?\\infty|\\s?frac.*|\\sqrt.*)$"
 )
+_BUILDER = re.compile(r"\\?\{\s*[a-zA-Z]\s*(?:\\mid|\||:)\s*([^{}|]+?)\\?\}")
+"""A set by its condition: {x | x > 3}."""
+_INTERVAL = re.compile(r"([\[\](])\s*([^\[\](){},]+),\s*([^\[\](){},]+)\s*([\])\[])")
 _CLOSED, _LEAST = ("\\le", "\\ge"), "-\\infty"
 _SIGNED = re.compile(
-    r"[√π∞^±<>≤≥]|\\\\(?:sqrt|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
+    r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
 )
 """What makes a number a part of a formula."""
 _SHAPE = re.compile(r"\\pm|\\le|\\ge|\\cup|\\in|[<>,;\[{](?![^{}]{0,9}\})")
@@ -99,41 +103,37 @@ def same(one: str, other: str, language: str = "en") -> bool | None:
         return _equal(first, second)
     if not all(any(map(str.isalnum, text)) and not _RANGE.fullmatch(text) for text in (left, right)):
         return None  # "1939-1945" is no difference
-    if _has_words(one) or _has_words(other):
-        return None
     return _verified(latex(one), latex(other))
 
 
-def _has_words(text: str) -> bool:
-    """Whether a text has words that no formula has."""
-    written = re.sub(r"\\(?:begin|end)\{\w+\*?\}|_\{\w+\}|\\[a-zA-Z]+", " ", latex(text))
-    words = re.findall(r"(?<![^\W\d_])[^\W\d_]{3,}|[^\W\d_a-zA-Zα-ωΑ-Ω]", written)
-    return any(word.casefold() not in _KNOWN for word in words)
-
-
-def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
-    """Whether a reply gives a target formula, or surely another."""
+def judge_formula(
+    said: Said, targets: tuple[str, ...], question: str, language: str = "en", *, form: bool = True
+) -> Verdict:
+    """Whether a reply gives a target formula, or surely another. form: whether one in another form than the question asks for is open."""
+    targets = tuple(last_box(target) or target for target in targets)
+    number = all(_plain_number(one, language) and not _SIGNED.search(one) for one in targets)
+    verdict = _judge(said, targets, question if form else "", language, number)
+    if verdict.label != "undecided" or not number:
+        return verdict
+    second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(said)
     raw = said.raw or said.text
-    for clause in re.finditer(r"[,;(，、（]\s*", raw[:_MOST_CHARACTERS]):
-        rest = raw[clause.end() : clause.end() + 40]
-        if cues(language).denies(Words(fold(rest)).folded_tokens[:2], rest[:3]):
-            raw = raw[: clause.start()]  # "5/6, not 6/5"
-            break
+    formula = _SIGNED.search(raw) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
+    return verdict if second.label == "undecided" or (formula and second.label == "incorrect") else second
+
+
+def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
+    raw = said.raw or said.text
     if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
         return undecided("a denial beside a formula")
-    if (told := _only_number(raw, targets, language)) is not None:
-        return (
-            correct(f"'{raw.strip()[:60]}' gives the target number")
-            if told
-            else _another(raw, said, targets, alone=True)
-        )
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
     parts, alone = stated(raw)
     for part in parts if _plain_number(parts[0], language) is None else parts[:1]:
         for target in targets:
-            found.append(same(part, last_box(target) or target, language))
+            found.append(same(part, target, language))
             if found[-1]:
+                if number and not _plain_number(part, language):
+                    return undecided(f"'{part[:60]}' is not worked out")
                 if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
                     return undecided(f"'{part[:60]}' is equal to the target, in another form")
                 return correct(f"'{part[:60]}' is the target formula")
@@ -147,17 +147,6 @@ def _another(raw: str, said: Said, targets: tuple[str, ...], *, alone: bool) -> 
     if alone and alike and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
         return incorrect(f"'{raw.strip()[:60]}' is another answer")
     return undecided("a formula in another form")
-
-
-def _only_number(raw: str, targets: tuple[str, ...], language: str) -> bool | None:
-    """Whether the only number of a text, in digits or words, is a target; None where there are several, or formulas."""
-    goals = [_plain_number(last_box(target) or target, language) for target in targets]
-    text = plain(_FRACTION.sub(r"\\frac{\1}{\2}", raw))
-    found = [one for one in find_numbers(text, language) if not one.ordinal]
-    if len(found) != 1 or None in goals or found[0].bound or found[0].about or _SIGNED.search(raw):
-        return None
-    answers = [_equal(found[0], goal) for goal in goals if goal is not None]
-    return True if True in answers else None if None in answers else False
 
 
 def stated(text: str) -> tuple[list[str], bool]:
@@ -179,7 +168,7 @@ def stated(text: str) -> tuple[list[str], bool]:
         line = re.sub(r"\s+", " ", re.sub(r"\$|\\[()\[\]]", " ", text[:4000])).strip()
     line = line.strip().rstrip(".。। ")
     line = _ABOUT.split(line)[0] or line
-    rest = [piece.strip(" :,.") for piece in _PROSE.split(line)]
+    rest = [piece.strip(" :,").rstrip(".") for piece in _PROSE.split(line)]
     pieces = [piece for piece in rest if any(map(str.isalnum, piece))] or [line]
     out = [line, pieces[-1]]
     if len(_SEVERAL.split(line)) == 1:
@@ -198,6 +187,10 @@ def latex(text: str) -> str:
     )
     text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
     text = _LOWERED.sub(lambda run: f"_{{{unicodedata.normalize('NFKC', run.group())}}}", text)
+    text = _BUILDER.sub(r"\1", text).replace(";", ",")
+    text = _INTERVAL.sub(
+        lambda one: f"{'[' if one[1] == '[' else '('}{one[2]},{one[3]}{']' if one[4] == ']' else ')'}", text
+    )
     text = _ROOT.sub(lambda found: f"\\sqrt{{{found[1] or found[2]}}}", text)
     for sign, other in _SIGNS.items():
         text = text.replace(sign, other)
@@ -231,7 +224,7 @@ def bare(text: str) -> str:
 def _plain_number(text: str, language: str) -> Number | None:
     """The number that a text is, and nothing else; None for anything else."""
     text = _FRACTION.sub(r"\\frac{\1}{\2}", _ASSIGNED.sub("", text.strip().strip("$").strip()))
-    text = plain(text).strip(" .,:;=")
+    text = plain(text).rstrip(" .,:;=").lstrip(" ,:;=")
     found = find_numbers(text, language) if not _RANGE.fullmatch(text) else ()
     if len(found) != 1 or found[0].ordinal or found[0].bound or found[0].about:
         return None

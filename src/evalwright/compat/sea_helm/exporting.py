@@ -1,0 +1,266 @@
+"""Writes runs of SEA-HELM's tasks as SEA-HELM writes its own results, so that its notebooks and its Elo read them.
+
+A repeat is a numbered run. Numbers are on SEA-HELM's scale, 0 to 100; totals are by its arithmetic. What failed has a null where its score
+would be, and a task without a number 0 and an error, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from evalwright._version import __version__
+from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
+from evalwright.compat.sea_helm.files import check_names
+from evalwright.compat.sea_helm.published import SCORER
+from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.sets import DIALECT
+from evalwright.compat.sea_helm.task import SeaTask
+from evalwright.core.errors import RunError
+from evalwright.core.requests import Prompt
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec
+from evalwright.evaluation.derived import as_recorded
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run
+from evalwright.runs.writer import to_json
+from evalwright.tasks.files import place_of, write_text
+
+
+def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+    """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know. Raises RunError.
+
+    Several runs of one model, and the repeats of each, are numbered in the order given.
+    """
+    files: list[Path] = []
+    notes: list[str] = []
+    names: dict[Path, str] = {}
+    numbers: dict[Path, int] = {}
+    for run in runs:
+        with as_recorded(run):
+            own = [task for task in run.data["tasks"] if task["definition"].get("dialect") == DIALECT]
+            if not own:
+                raise RunError(f"The run '{run.id}' has no task of SEA-HELM, so there is nothing to write.")
+            if others := len(run.data["tasks"]) - len(own):
+                notes.append(f"{run.id}: {others} of its tasks are no tasks of SEA-HELM and are left out.")
+            organisation, model = ("models", *PurePosixPath(run.model).parts)[-2:]
+            check_names(run.folder, organisation, model)
+            folder = out / organisation / model
+            if names.setdefault(folder, run.model) != run.model:
+                both = f"'{names[folder]}' and '{run.model}'"
+                raise RunError(f"{both} have one folder there, '{folder}': export them to two with --out.")
+            written = _Export(run, own, folder, numbers.get(folder, 0))
+            try:
+                files += written.write()
+            except OSError as error:
+                raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        numbers[folder] = written.start + written.draws
+        notes += written.notes
+    return files, notes
+
+
+class _Export:
+    """One run. start: the number of its first repeat."""
+
+    def __init__(self, run: Run, tasks: Sequence[Mapping[str, Any]], folder: Path, start: int) -> None:
+        self.run, self.folder, self.start = run, folder, start
+        self.tasks = {task["name"]: task for task in tasks}
+        self.draws = max(int(task["draws"]) for task in tasks)
+        began = datetime.fromisoformat(str(run.data["started"])).replace(tzinfo=None)
+        self.stamp = began.isoformat(timespec="microseconds")
+        self.results: list[dict[str, Any]] = [{} for _ in range(self.draws)]
+        self.notes: list[str] = []
+
+    def write(self) -> list[Path]:
+        """Write everything, a run's results last."""
+        files = [self._config(draw) for draw in range(self.draws)]
+        for name, records in groupby(self.run.samples(), key=lambda record: record.task):
+            if name in self.tasks:
+                files += self._task(self.tasks[name], list(records))
+        for draw, results in enumerate(self.results):
+            facts = [task["definition"] for task in self.tasks.values()]
+            configs = {one["task"]: one["config"] for one in facts}
+            asked = zip(facts, self.tasks.values(), strict=True)
+            sizes = {(one["task"], one["language"]): task["n_samples"] for one, task in asked}
+            try:
+                results = aggregated(results, configs, sizes)
+            except (KeyError, ZeroDivisionError, TypeError) as error:
+                self.notes.append(
+                    f"{self.run.id}: no totals, because SEA-HELM's own aggregation raises {type(error).__name__}: {error}."
+                )
+            files.append(self._put(draw, "results", "seahelm_results", "json", to_json(results, indent=2)))
+        return files
+
+    def _at(self, draw: int) -> Path:
+        return self.folder / f"run_{self.start + draw}"
+
+    def _put(self, draw: int, part: str, what: str, ending: str, text: str) -> Path:
+        path = self._at(draw) / part / f"{self.folder.name}_{what}_{self.stamp}.{ending}"
+        others = [one.name for one in path.parent.glob(f"*.{ending}") if one != path]
+        if others:
+            raise RunError(
+                f"'{path.parent}' has the files of another run ({others[0]}): choose another --out."
+            )
+        place_of(path.parent).mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+        return path
+
+    def _config(self, draw: int) -> Path:
+        tasks: dict[str, Any] = {}
+        for task in self.tasks.values():
+            facts = task["definition"]
+            group = facts["config"].get("aggregation_group") or facts["task"]
+            check_names(self.run.folder, facts["task"], facts["language"], group)
+            if draw < task["draws"]:
+                here = tasks.setdefault(facts["task"], {**facts["config"], "languages": {}})
+                here["languages"] |= facts["config"]["languages"]
+        first = next(iter(self.tasks.values()))["definition"]
+        seeds = first.get("seeds") or [self.run.data["configuration"].get("seed")]
+        config = {
+            "tasks": tasks, "seed": seeds[min(draw, len(seeds) - 1)], "run_number": self.start + draw,
+            "run_env": {"env_info": f"evalwright {__version__}", "seahelm_git_hash": None},
+            "run_args": {
+                "model_name": self.run.model, "inference_strategy": None, "is_base_model": bool(first.get("base_model")),
+                "is_vision_model": False, "is_reasoning_model": bool(first.get("reasoning")), "fewshot_as_multiturn": True,
+                "tokenize_prompts": False, "skip_task": [], "limit": self.run.data["configuration"].get("limit"),
+                "no_batching": False, "sandbox_type": None,
+            },
+        }  # fmt: skip
+        return self._put(
+            draw,
+            "configs",
+            "run_config",
+            "yaml",
+            yaml.safe_dump(config, allow_unicode=True, sort_keys=False, width=10**6),
+        )
+
+    def _task(self, task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Iterator[Path]:
+        """Its samples, its replies turn by turn, and its numbers, of each repeat."""
+        facts, config = task["definition"], task["definition"]["config"]
+        specs = _specs(task, records)
+        for draw in range(int(task["draws"])):
+            own = [record for record in records if record.draw == draw]
+            numbers = self._numbers(task, own, draw, specs)
+            place = self.results[draw].setdefault(facts["language"], {}).setdefault(config["competency"], {})
+            place[facts["task"]] = {**numbers, "inference_time_taken": [None], "is_cached": [True]}
+            folder = (
+                self._at(draw)
+                / "inferences"
+                / facts["language"]
+                / (config.get("aggregation_group") or facts["task"])
+            )
+            place_of(folder).mkdir(parents=True, exist_ok=True)
+            stem = f"{self.folder.name}_{facts['task']}_{facts['language']}"
+            lines = [_line(record, config["metric"]) for record in own]
+            turns = max((len(line["responses"]) for line in lines), default=1)
+            for turn in range(turns):
+                replies = [
+                    {key: line[key][turn] if turn < len(line[key]) else None for key in _REPLY}
+                    for line in lines
+                ]
+                yield _lines(folder / f"{stem}_turn{turn + 1}_batch_response.jsonl", replies)
+            yield _lines(folder / f"{stem}.jsonl", lines)
+
+    def _numbers(
+        self, task: Mapping[str, Any], records: Sequence[SampleRecord], draw: int, specs: Sequence[MetricSpec]
+    ) -> dict[str, Any]:
+        metric, imported = (
+            task["definition"]["config"]["metric"],
+            self.run.data["configuration"].get("imported") or {},
+        )
+        recorded = (imported.get("published") or {}).get(task["name"])
+        if recorded and imported.get("scoring") == "published":
+            numbers: dict[str, Any] = {metric: recorded[draw]} if recorded[draw] is not None else {}
+        elif task["draws"] == 1 or not specs:
+            numbers = result_of(task)
+        else:
+            tally = TaskTally([SCORER], task["slice_keys"])
+            for record in records:
+                tally.add(record)
+            numbers = result_of(tally.result(task["name"], task["version"], specs).as_dict())
+        if not any(record.scores for record in records):
+            numbers |= {metric: 0, "error": ERROR}
+        return numbers
+
+
+def _specs(task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Sequence[MetricSpec]:
+    """What makes the numbers of one repeat; nothing where those of all repeats do."""
+    facts = task["definition"]
+    if task["draws"] == 1 or any(scorer["name"] != SCORER for scorer in task["scorers"]):
+        return ()
+    if facts["scoring"] != "published":
+        return [MetricSpec(**spec) for spec in task["metric_specs"]]
+    sea = SeaTask(facts["task"], facts["language"], facts["config"], None, facts["base_model"], True)
+    rows = {
+        record.index: record.sample.metadata["row"] for record in records if "row" in record.sample.metadata
+    }
+    return scoring_of(sea, list(rows.values()))[1]
+
+
+_REPLY = (
+    "finish_reasons", "responses", "reasoning_contents", "custom_ids", "token_usages", "function_calls", "tool_calls", "logprobs", "errors",
+)  # fmt: skip
+
+
+def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
+    """A row as SEA-HELM writes it: the data's, what was sent, a list over turns of what came back, and its score."""
+    sample, answer = record.sample, record.answer
+    row = sample.metadata.get("row")
+    if not isinstance(row, Mapping):
+        row = {"id": sample.id, "label": sample.target, "prompts": [{"text": sample.input}], "metadata": {}}
+    responses = answer.responses if answer is not None and record.failure is None else ()
+    failure = record.failure or record.score_failures.get(SCORER)
+    score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
+    worth = None if score is None else score.parts.get(metric, score.value)
+    scores = (
+        {metric: worth}
+        if "logprob" not in record.task
+        else {metric: worth, "probabilities_accuracy": _points(score)}
+    )
+    several = len(responses) or 1
+    out = {
+        **row,
+        "conversations": _messages(answer.prompt) if answer else [],
+        **{key: [None] * several for key in _REPLY},
+        "cleaned_responses": (score.explanation or score.label) if score else None,
+        "individual_scores": scores,
+    }
+    if responses:
+        used = [response.usage for response in responses]
+        counts = [{"prompt_tokens": one.input_tokens, "completion_tokens": one.output_tokens} for one in used]
+        out |= {
+            "responses": [response.text for response in responses],
+            "finish_reasons": [response.finish_reason or None for response in responses],
+            "reasoning_contents": [response.reasoning or None for response in responses],
+            "token_usages": [{**one, "total_tokens": sum(one.values())} for one in counts],
+        }
+    elif failure:
+        out["errors"] = [f"{failure.kind}: {failure.message}"]
+    if answer is not None and answer.log_likelihoods:
+        gold = sample.gold[0] if sample.gold and sample.gold[0] < len(answer.log_likelihoods) else 0
+        out["cumulative_logprobs"] = [answer.log_likelihoods[gold]]
+    return out
+
+
+def _points(score: Any) -> float | None:
+    """A probability of 0 to 1, or of 0 to 100, as the second."""
+    if score is None:
+        return None
+    found = score.parts.get("probabilities_accuracy")
+    return float(found) if found is not None else 100 * float(score.value)
+
+
+def _messages(prompt: Prompt) -> list[dict[str, str]]:
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [{"role": message.role, "content": message.text} for message in prompt]
+
+
+def _lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    write_text(path, "".join(f"{to_json(row)}\n" for row in rows))
+    return path

@@ -1,0 +1,237 @@
+"""SEA-HELM's result folders: `{organisation}/{model}/run_{n}/{configs,results,inferences}`, found and read.
+
+Files are named by the last part of a model's name, so the models of two organisations are told apart by their folders and by the name
+in the configurations. Nothing in a folder is trusted: names in it lead to no other folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.recording import nothing_at, number, parsed, read_rows
+from evalwright.core.errors import RunError, TaskError
+from evalwright.core.private import ordinary
+from evalwright.core.text import printable
+from evalwright.tasks.yaml_files import plain, read_document
+
+PARTS = ("configs", "results", "inferences")
+_RUN = re.compile(r"run_(\d{1,6})")
+_STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?")
+_ADDED = frozenset({
+    "cleaned_responses", "conversations", "cumulative_logprobs", "custom_ids", "error_reports", "errors", "final_judgement",
+    "final_scores", "finish_reasons", "function_calls", "individual_scores", "lang_normalized_result", "linguistic_phenomenon", "logprobs",
+    "metric_errors", "overall_score", "reasoning_contents", "response_tokens", "responses", "result", "score", "stop_reasons",
+    "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
+})  # fmt: skip
+"""Columns that SEA-HELM puts beside those of a row."""
+_UNUSED = ("response_tokens", "tokenized_prompts", "logprobs")
+
+
+@dataclass(frozen=True)
+class NumberedRun:
+    """One folder `run_{n}`. configs, results: files in the order of the times in their names."""
+
+    folder: Path
+    number: int
+    configs: tuple[Path, ...] = ()
+    results: tuple[Path, ...] = ()
+    _read: dict[Path, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The latest configuration, with tasks of earlier ones that it does not have. Raises RunError."""
+        found = [self._config(path) for path in self.configs]
+        if not found:
+            raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
+        names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
+        if len(names) > 1:
+            raise RunError(
+                f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the same "
+                "names, so it cannot be told whose answers they are."
+            )
+        return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
+
+    def _config(self, path: Path) -> Mapping[str, Any]:
+        try:
+            found: Mapping[str, Any] = plain(read_document(path).value)
+        except TaskError as error:
+            raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
+        tasks = found.get("tasks")
+        if not isinstance(tasks, Mapping):
+            raise RunError(f"{path} has no mapping of tasks: it is not a configuration that SEA-HELM wrote.")
+        for name, task in tasks.items():
+            keys = ("competency", "metric", "metric_file", "metric_class")
+            if not isinstance(task, Mapping) or not all(isinstance(task.get(key), str) for key in keys):
+                raise RunError(f"{path}: the task '{printable(str(name))}' lacks one of {', '.join(keys)}.")
+            languages = task.get("languages")
+            if not isinstance(languages, Mapping) or not all(
+                isinstance(here, Mapping) and isinstance(here.get("prompt_template"), Mapping)
+                for here in languages.values()
+            ):
+                raise RunError(f"{path}: the task '{printable(str(name))}' has no languages with prompts.")
+            check_names(path, name, task.get("aggregation_group") or name, *languages)
+        return found
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """`run_args`: what the command line said."""
+        return mapping(self.config.get("run_args"))
+
+    @property
+    def model(self) -> str:
+        """The model as it was named; without a configuration its folder's name."""
+        return str((self.arguments.get("model_name") if self.configs else "") or self.folder.parent.name)
+
+    @property
+    def stamp(self) -> str:
+        """When the latest of its evaluations began, by the names of its files."""
+        return max((_stamp(path) for path in (*self.configs, *self.results)), default="")
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Each task and language that this run should have."""
+        skipped = self.arguments.get("skip_task")
+        skipped = skipped if isinstance(skipped, list) else ()
+        for name, task in self.config["tasks"].items():
+            most = task.get("max_n_runs")
+            if name not in skipped and not (isinstance(most, int) and self.number >= most):
+                yield from ((name, language) for language in task["languages"])
+
+    def numbers(self, name: str, language: str) -> Mapping[str, Any]:
+        """What its latest results say of a task; empty where they say nothing. Raises RunError."""
+        found: Mapping[str, Any] = {}
+        for path in self.results:
+            if path not in self._read:
+                data = parsed(_bytes(path), str(path))
+                if not isinstance(data, dict):
+                    raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
+                self._read[path] = data
+            here = self._read[path]
+            for key in (language, self.config["tasks"][name]["competency"], name):
+                here = mapping(here.get(key))
+            found = here or found
+        return found
+
+    def total(self) -> float | None:
+        """The number over everything of its last results."""
+        last = parsed(_bytes(self.results[-1]), str(self.results[-1])) if self.results else {}
+        return number(mapping(last).get("total"))
+
+    def file(self, name: str, language: str, ending: str = "") -> Path:
+        """A task's file of samples; ending: "turn1_batch_response" for the replies alone."""
+        task = self.config["tasks"][name]
+        parts = [self.model.rpartition("/")[2], name, language, *([ending] if ending else ())]
+        group = task.get("aggregation_group") or name
+        return self.folder / "inferences" / language / group / f"{'_'.join(parts)}.jsonl"
+
+    def lines(self, name: str, language: str) -> int:
+        """How many samples its file has, or the replies alone."""
+        paths = [self.file(name, language), self.file(name, language, "turn1_batch_response")]
+        return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
+
+    def rows(self, name: str, language: str) -> list[dict[str, Any]]:
+        """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
+        path = self.file(name, language)
+        if there(path):
+            return [
+                {key: value for key, value in row.items() if key not in _UNUSED}
+                for _, _, row in read_rows(path)
+            ]
+        found: list[dict[str, Any]] = []
+        turn = 1
+        while there(path := self.file(name, language, f"turn{turn}_batch_response")):
+            for place, (_, _, row) in enumerate(read_rows(path)):
+                if place == len(found):
+                    found.append({})
+                for key in ("responses", "reasoning_contents", "finish_reasons", "errors", "token_usages"):
+                    found[place].setdefault(key, []).append(row.get(key))
+            turn += 1
+        return found
+
+    @property
+    def files(self) -> list[Path]:
+        """All that was read of it."""
+        own = [self.file(*pair) for pair in self.pairs()]
+        return [*self.configs, *self.results, *filter(there, own)]
+
+
+def check_names(where: Path, *names: Any) -> None:
+    """Raise RunError for a name that is none of a file. where: what names it."""
+    for name in names:
+        if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name or Path(name).name != name:
+            raise RunError(f"{where} names '{printable(str(name))}', which is no name of a file.")
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """What should be a mapping; an empty one where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def there(path: Path) -> bool:
+    """Whether there is such a file; a name that is too long is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row as it was before SEA-HELM put its columns beside."""
+    return {key: value for key, value in row.items() if key not in _ADDED}
+
+
+def is_results(folder: Path) -> bool:
+    """Whether a folder has, or is, a numbered run."""
+    return any(
+        _RUN.fullmatch(Path(place).name) and set(inner) & {*PARTS} for place, inner, _ in os.walk(folder)
+    )
+
+
+def find_runs(path: Path) -> list[list[NumberedRun]]:
+    """The numbered runs of each model in a folder: a results folder, a model's folder, or one run's. Raises RunError where there is none."""
+    if not path.is_dir():
+        raise nothing_at(path, "Name a results folder of SEA-HELM, or the folder of one model in it.")
+    found: dict[tuple[Path, str], list[NumberedRun]] = {}
+    for folder, inner, _ in os.walk(path):
+        place = Path(folder)
+        named = _RUN.fullmatch(place.resolve().name if place == path else place.name)
+        if named and any(one in inner for one in PARTS):
+            inner.clear()
+            run = NumberedRun(
+                place, int(named[1]), _sorted(place, "configs", "yaml"), _sorted(place, "results", "json")
+            )
+            found.setdefault((place.parent, _model(run)), []).append(run)
+        inner.sort()
+    if not found:
+        raise RunError(
+            f"'{path}' has no results of SEA-HELM: no folder run_0 with configs, results and inferences."
+        )
+    return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
+
+
+def _model(run: NumberedRun) -> str:
+    try:
+        return run.model
+    except RunError:  # said when the run is read
+        return str(run.folder)
+
+
+def _sorted(folder: Path, part: str, ending: str) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob(f"{part}/*.{ending}"), key=lambda path: (_stamp(path), path.name)))
+
+
+def _stamp(path: Path) -> str:
+    found = _STAMP.search(path.name)
+    return found[0] if found else ""
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return ordinary(path).read_bytes()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
