@@ -14,9 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.errors import EvalwrightError, UsageError
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values, slice_keys
+from evalwright.metrics.registry import (
+    FAILED_IS_ZERO,
+    Groups,
+    check_options,
+    group_sums,
+    item_values,
+    slice_keys,
+)
 from evalwright.runs.aggregation import TaskTally, estimate_of, reason_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
@@ -129,12 +136,16 @@ class Record:
         return next((one.estimate for one in same), None)
 
     def _spec(self) -> MetricSpec:
-        """How the metric is made, of another framework's task by its rules. Raises UsageError where they cannot be had."""
+        """How the metric is made: as recorded, if it is one of ours; of another framework by its rules. Raises UsageError where they
+        cannot be had."""
         record = self.run.record(self.task)
         label = self.result.label
         dialect = dialect_of(record["definition"])
         specs: Sequence[MetricSpec] = self.run.metric_specs(self.task)
-        if dialect is not None and self.first is not None:
+        own = any(
+            spec.label == label and spec.scorer == self.result.scorer and _is_ours(spec) for spec in specs
+        )
+        if dialect is not None and self.first is not None and not own:
             rules = dialect.rules(record, self.run.data["configuration"], self.first, {"bootstrap": 0})
             specs = rules.found(self.tally.names())
         found = [spec for spec in specs if spec.label == label and spec.scorer == self.result.scorer]
@@ -192,6 +203,14 @@ def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Recor
     out = {task: Record(run, task, result) for task, result in results.items()}
     read_rows(run, out)
     return out
+
+
+def _is_ours(spec: MetricSpec) -> bool:
+    try:
+        check_options(spec.kind, spec.options)
+    except UsageError:
+        return False
+    return True
 
 
 def _close(value: float, recorded: float) -> bool:

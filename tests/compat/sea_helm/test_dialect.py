@@ -291,3 +291,25 @@ def test_a_twin_without_a_loader_has_its_siblings_and_fails_as_published(tmp_pat
         options = options_of({"task_root": str(root), "scoring": scoring})
         made = compiled(tree, "colours-logprobs", "id", options, Chosen([]))
         assert ("FileNotFoundError" in made.definition["fails"]) == (scoring == "published")
+
+
+def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_folder(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = small_tree(own_folder / "tree")
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", rows(40))
+    for name, text in (("some", "A"), ("wrong", "neither")):
+        chosen = ["sea-helm:both", "--task-root", str(root), "-D", "skip_tasks=nothing"]
+        assert (
+            main(["run", *chosen, "--model", "scripted/constant", "-M", f"text={text}", "--name", name]) == 0
+        )
+    for group in json.loads((own_folder / "runs" / "wrong" / "run.json").read_text())["groups"]:
+        for metric in group["metrics"]:
+            if metric["value"] is not None:
+                assert metric["low"] == metric["value"] == -1.0 < metric["high"] < 0.5
+    (root / "seahelm_tasks").rename(root / "elsewhere")
+    capsys.readouterr()
+    assert main(["compare", "some", "wrong", "--metric", "macro_f1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    first = next(one for one in found["tasks"] if one["task"] == "sea-helm:colours/id")
+    assert 0.1 < first["paired"]["low"] < first["paired"]["difference"] < first["paired"]["high"]

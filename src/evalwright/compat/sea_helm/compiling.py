@@ -333,7 +333,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {
         "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
-        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs,
+        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": min(shots or 0, len(samples.shots.pool)), "runs": runs,
         "seeds": list(seeds), "generation": plain(dict(options.generation)), "max_tokens": sampling.max_tokens,
         "tokenizer": options.tokenizer, "config": config, "fails": failure,
     }  # fmt: skip
@@ -375,6 +375,7 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     definition = task["definition"]
     kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
     given = {"task_root": (configuration.get("dialect") or {}).get("task_root", ()), **settings}
+    given.pop("bootstrap", None)  # how often another framework resamples; nothing is resampled here
     options = options_of({**{key: definition[key] for key in kept if key in definition}, **given})
     tree = read_tree(root_of([Path(one) for one in options.task_root]))
     pair = str(definition["task"]), str(definition["language"])
