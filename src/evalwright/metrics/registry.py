@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.registry import Registry, positional_count
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from evalwright.core.tasks import MetricSpec
     from evalwright.statistics import Estimate
 
 
@@ -260,6 +261,15 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
+
+
+def is_known(spec: MetricSpec) -> bool:
+    """Whether a metric is one of this table, with options that it takes."""
+    try:
+        check_options(spec.kind, spec.options)
+    except UsageError:
+        return False
+    return True
 
 
 def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:

@@ -10,20 +10,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import EvalwrightError, UsageError
+from evalwright.core.errors import EvalwrightError
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import (
-    FAILED_IS_ZERO,
-    Groups,
-    check_options,
-    group_sums,
-    item_values,
-    slice_keys,
-)
+from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, is_known, item_values, slice_keys
 from evalwright.runs.aggregation import TaskTally, estimate_of, reason_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
@@ -136,20 +129,14 @@ class Record:
         return next((one.estimate for one in same), None)
 
     def _spec(self) -> MetricSpec:
-        """How the metric is made: as recorded, if it is one of ours; of another framework by its rules. Raises UsageError where they
-        cannot be had."""
-        record = self.run.record(self.task)
-        label = self.result.label
+        """How the metric is made: as recorded if it is one of ours, else by the framework's rules. Raises UsageError without them."""
+        record, own = self.run.record(self.task), (self.result.label, self.result.scorer)
         dialect = dialect_of(record["definition"])
-        specs: Sequence[MetricSpec] = self.run.metric_specs(self.task)
-        own = any(
-            spec.label == label and spec.scorer == self.result.scorer and _is_ours(spec) for spec in specs
-        )
-        if dialect is not None and self.first is not None and not own:
+        found = [spec for spec in self.run.metric_specs(self.task) if (spec.label, spec.scorer) == own]
+        if dialect is not None and self.first is not None and not any(map(is_known, found)):
             rules = dialect.rules(record, self.run.data["configuration"], self.first, {"bootstrap": 0})
-            specs = rules.found(self.tally.names())
-        found = [spec for spec in specs if spec.label == label and spec.scorer == self.result.scorer]
-        return found[0] if found else MetricSpec(label, self.result.kind, self.result.scorer)
+            found = [spec for spec in rules.found(self.tally.names()) if (spec.label, spec.scorer) == own]
+        return found[0] if found else MetricSpec(own[0], self.result.kind, own[1])
 
     def _ordered(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records in order of sample and draw with their codes, which now stand in the place of their clusters."""
@@ -203,14 +190,6 @@ def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Recor
     out = {task: Record(run, task, result) for task, result in results.items()}
     read_rows(run, out)
     return out
-
-
-def _is_ours(spec: MetricSpec) -> bool:
-    try:
-        check_options(spec.kind, spec.options)
-    except UsageError:
-        return False
-    return True
 
 
 def _close(value: float, recorded: float) -> bool:

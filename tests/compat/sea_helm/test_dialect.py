@@ -18,7 +18,14 @@ from evalwright.compat.sea_helm.config import read_tree
 from evalwright.compat.sea_helm.rows import load_rows, local_file
 from evalwright.compat.sea_helm.sets import Chosen
 from evalwright.compat.sea_helm.task import SeaTask
-from evalwright.core.errors import ConfigurationError, DatasetError, RequestFailed, TaskError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    RequestFailed,
+    TaskError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer
@@ -186,6 +193,8 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     assert run.data["tasks"][0]["metrics"][0]["value"] == 0.0
     said = unscored_sentences([run])
     assert "--scoring corrected" in said and "same command" not in said
+    with pytest.raises(UsageError, match="With --format text it is asked without chat"):
+        evaluate(_loaded(root, "qa-mc/id")[0], "demo/small")
     assert all("--scoring corrected" in note.advice for note in failure_notes(run))
     corrected = _loaded(root, "colours/id", base_model=True)[0]
     assert corrected.definition["num_fewshot"] == 0
