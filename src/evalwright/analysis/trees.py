@@ -73,8 +73,7 @@ class Average:
 
     def mean(self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None) -> Estimate:
         """A run's average over the items that it was asked. own: the estimates of the samples, if they are known."""
-        span = self.value_range
-        parts, units = list[Estimate](), list[UnitSums]()
+        span, parts, units = self.value_range, list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
             made = mean_interval(
