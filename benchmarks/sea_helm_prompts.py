@@ -1,4 +1,4 @@
-"""The conversations of SEA-HELM's tasks as its own loaders make them and as Evalwright's, compared byte for byte.
+"""Conversations, ids and labels of SEA-HELM's tasks as its own loaders make them and as Evalwright's, compared byte for byte.
 
     python benchmarks/sea_helm_prompts.py --tree SEA-HELM --peer .../bin/python
 
@@ -74,7 +74,18 @@ def theirs(tree: Path) -> Iterator[dict[str, Any]]:
                             base_model.render(messages=one, add_generation_prompt=True)
                             for one in conversations
                         ]
-                    yield {**line, "rows": len(conversations), "digest": digest(conversations)}
+                    columns = [
+                        digest(
+                            rows.dataset[key] if key in rows.dataset.features else [None] * len(conversations)
+                        )
+                        for key in ("id", "label")
+                    ]
+                    yield {
+                        **line,
+                        "rows": len(conversations),
+                        "digest": digest(conversations),
+                        "ids, labels": columns,
+                    }
                 except Exception as error:
                     yield {**line, "error": f"{type(error).__name__}: {error}"}
 
@@ -99,10 +110,12 @@ class Ours:
         if failure := published_failure(own, self.tree, count):
             return {"error": failure}
         shots = Shots(own, count or 0)
-        conversations: list[Any] = [conversation(own, row, shots(row)) for row in load_rows(own)]
+        rows = load_rows(own)
+        conversations: list[Any] = [conversation(own, row, shots(row)) for row in rows]
         if base:
             conversations = [base_text(one) for one in conversations]
-        return {"rows": len(conversations), "digest": digest(conversations)}
+        columns = [digest([row.get(key) for row in rows]) for key in ("id", "label")]
+        return {"rows": len(conversations), "digest": digest(conversations), "ids, labels": columns}
 
 
 def main() -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
-from evalwright.metrics.registry import IN_UNIT
 from evalwright.metrics.tree import Node, coverage
 from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
@@ -72,7 +71,9 @@ class Average:
         parts, units = list[Estimate](), list[UnitSums]()
         for one in self.samples:
             asked = one.counted(row)
-            made = mean_interval(asked.values[row], clusters=asked.clusters, level=level, value_range=span)
+            made = mean_interval(
+                asked.values[row], clusters=asked.clusters, level=level, value_range=one.measure.value_range
+            )
             # Of a metric that is no mean over items its own number.
             parts.append(one.estimates[row] if one.estimates and level == 0.95 else made)
             units.append(unit_sums(one.values[row], one.units))
@@ -103,8 +104,9 @@ class GroupDifference(Plain):
 
 
 def shared_range(found: Sequence[Matrix]) -> tuple[float, float] | None:
-    """The range of an item's score on all of some tasks; None where it is not known, or scores can lie outside of that of the first."""
-    return found[0].measure.value_range if all(one.measure.kind in IN_UNIT for one in found) else None
+    """The range of the scores of all; None where one has no range, or they differ."""
+    spans = {one.measure.value_range for one in found}
+    return spans.pop() if len(spans) == 1 else None
 
 
 def can_average(measures: Sequence[Measure]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.metrics.registry import BOUNDED, IN_UNIT
+from evalwright.metrics.registry import BOUNDED, metric_range
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
@@ -35,8 +35,13 @@ def group_records(
             known[key] = make_matrix(task, [metric], [means_of(tables(task), metric.scorer)])
         return known[key]
 
+    ranges = {
+        (task["name"], spec["label"]): metric_range(spec["kind"], spec.get("options") or {})
+        for task in tasks
+        for spec in task.get("metric_specs", ())
+    }
     sizes = {task["name"]: int(task["n_samples"]) for task in tasks}
-    return [_record(group, sizes, matrix) for group in groups]
+    return [_record(group, sizes, matrix, ranges) for group in groups]
 
 
 def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Group]:
@@ -101,7 +106,10 @@ def _of_node(node: Node, tasks: Records) -> Group:
 
 
 def _record(
-    group: Group, sizes: Mapping[str, int], matrix: Callable[[str, MetricResult], Matrix]
+    group: Group,
+    sizes: Mapping[str, int],
+    matrix: Callable[[str, MetricResult], Matrix],
+    ranges: Mapping[tuple[str, str], tuple[float, float]],
 ) -> dict[str, Any]:
     metrics, node = [], group.averages[0].node
     missing: dict[str, None] = dict.fromkeys(group.absent)
@@ -112,7 +120,7 @@ def _record(
             if not math.isnan((one := MetricResult.from_dict(record)).estimate.value)
         }
         missing |= dict.fromkeys(average.node.missing(results))
-        made = average.published or _estimate(average.node, results, sizes, matrix)
+        made = average.published or _estimate(average.node, results, sizes, matrix, ranges)
         parts = list(results.values()) or [MetricResult.from_dict(one) for one in average.found.values()]
         kinds = {part.kind for part in parts}
         mixed = "macro" if kinds <= BOUNDED else "mean"
@@ -139,6 +147,7 @@ def _estimate(
     results: Mapping[str, MetricResult],
     sizes: Mapping[str, int],
     matrix: Callable[[str, MetricResult], Matrix],
+    ranges: Mapping[tuple[str, str], tuple[float, float]],
 ) -> Estimate:
     from evalwright.statistics import Estimate, macro_average, mean_interval
     from evalwright.statistics.shared_units import unit_sums
@@ -174,9 +183,5 @@ def _estimate(
         if node.average == "macro" and len({one.weight for one in samples}) == 1
         else [one.weight for one in samples]
     )
-    return macro_average(
-        parts,
-        weights=weights,
-        units=units,
-        value_range=UNIT_RANGE if all(one.kind in IN_UNIT for one in used) else None,
-    )
+    spans = [ranges.get((one.tasks[0], results[one.tasks[0]].label), UNIT_RANGE) for one in samples]
+    return macro_average(parts, weights=weights, units=units, value_range=spans if bounded else None)

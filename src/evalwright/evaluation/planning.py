@@ -333,9 +333,14 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
         )
     missing = task.strategy.needs - model.abilities
     if missing:
+        text = (
+            " With --format text it is asked without chat."
+            if task.definition.get("dialect") and missing == {"chat"}
+            else ""
+        )
         raise AbilityError(
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
-            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}.{text}"
         )
     for role, able in task.strategy_roles.items():
         if role not in roles and role != TARGET:

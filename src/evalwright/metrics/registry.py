@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.registry import Registry, positional_count
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from evalwright.core.tasks import MetricSpec
     from evalwright.statistics import Estimate
 
 
@@ -263,6 +264,24 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
+
+
+def is_known(spec: MetricSpec) -> bool:
+    """Whether a metric is one of this table, with options that it takes."""
+    try:
+        check_options(spec.kind, spec.options)
+    except UsageError:
+        return False
+    return True
+
+
+def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
+    """The least and the greatest value of a metric of `BOUNDED`."""
+    if kind != "chance-normalised":
+        return 0.0, 1.0
+    chance, greatest = float(options["chance"]), float(options.get("greatest", 1.0))
+    least = 0.0 if options.get("clip") else -chance / (greatest - chance)
+    return least, (1.0 - chance) / (greatest - chance)
 
 
 def usual_metric(scorer: str, options: Mapping[str, Any]) -> str:

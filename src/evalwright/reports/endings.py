@@ -21,6 +21,8 @@ IMPORTED = "It failed in the program that this run was imported from; only that 
 
 BAD_VERDICT = "judge: bad verdict"
 
+PUBLISHED = "published failure"
+
 ADVICE = {
     "rate limited": f"The provider's rate limit lasted longer than the retries. {AGAIN}",
     "server error": f"The provider failed on its side. {AGAIN}",
@@ -52,6 +54,8 @@ ADVICE = {
     BAD_VERDICT: "The judge's verdict could not be read, and is stored: the same command reads it again. Use another judge, or other options "
     "(a higher max_tokens), then `evalwright score` the run.",
     "cancelled": f"The run was stopped before these were answered. {AGAIN}",
+    PUBLISHED: "The program whose numbers are published fails on the task, and so does this run. With --scoring corrected the model is "
+    "asked.",
     "strategy error": "The task's strategy raised an error on these samples. Read the message and fix the task.",
     "scorer error": "The scorer raised an error on these answers. Fix it, then `evalwright score` the run: no answer is "
     "requested again.",
@@ -90,7 +94,9 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         )
     if BAD_VERDICT in labels:
         said.append("Verdicts that cannot be read stay as they are: use another judge.")
-    if labels - {*without, BAD_VERDICT, "scorer error"}:
+    if PUBLISHED in labels:
+        said.append("Those that fail as published are asked with --scoring corrected.")
+    if labels - {*without, BAD_VERDICT, PUBLISHED, "scorer error"}:
         said.append("Run the same command again to send only what failed.")
     if "scorer error" in labels:
         said.append("The scorer raised errors: fix it, then `evalwright score` the run.")

@@ -477,7 +477,7 @@ def _forms(main: MetricResult) -> tuple[Form, ...]:
 
     Scores are better when higher by their contract, so a metric of which less is better is their opposite if it can be.
     """
-    if main.kind in ("balanced-accuracy", "macro-f1"):
+    if main.kind in ("balanced-accuracy", "chance-normalised", "macro-f1"):
         return ()
     if not main.less_is_better:
         return ("score",)

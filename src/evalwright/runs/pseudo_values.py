@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, item_values, slice_keys
+from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, is_known, item_values, slice_keys
 from evalwright.runs.aggregation import TaskTally, estimate_of, reason_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
@@ -129,16 +129,14 @@ class Record:
         return next((one.estimate for one in same), None)
 
     def _spec(self) -> MetricSpec:
-        """How the metric is made, of another framework's task by its rules. Raises UsageError where they cannot be had."""
-        record = self.run.record(self.task)
-        label = self.result.label
+        """How the metric is made: as recorded if it is one of ours, else by the framework's rules. Raises UsageError without them."""
+        record, own = self.run.record(self.task), (self.result.label, self.result.scorer)
         dialect = dialect_of(record["definition"])
-        specs: Sequence[MetricSpec] = self.run.metric_specs(self.task)
-        if dialect is not None and self.first is not None:
+        found = [spec for spec in self.run.metric_specs(self.task) if (spec.label, spec.scorer) == own]
+        if dialect is not None and self.first is not None and not any(map(is_known, found)):
             rules = dialect.rules(record, self.run.data["configuration"], self.first, {"bootstrap": 0})
-            specs = rules.found(self.tally.names())
-        found = [spec for spec in specs if spec.label == label and spec.scorer == self.result.scorer]
-        return found[0] if found else MetricSpec(label, self.result.kind, self.result.scorer)
+            found = [spec for spec in rules.found(self.tally.names()) if (spec.label, spec.scorer) == own]
+        return found[0] if found else MetricSpec(own[0], self.result.kind, own[1])
 
     def _ordered(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records in order of sample and draw with their codes, which now stand in the place of their clusters."""

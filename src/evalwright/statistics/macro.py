@@ -40,13 +40,13 @@ def macro_average(
     *,
     weights: Sequence[float] | None = None,
     units: Sequence[UnitSums | None] | None = None,
-    value_range: Range | None = None,
+    value_range: Range | Sequence[Range] | None = None,
 ) -> Estimate:
     """The weighted mean of the estimates of different tasks, with its interval at the level of the first.
 
     weights: in any unit, by default each the same. units: of each task (`unit_sums`), None where they share none. value_range: the
-    range in which the parts, and so their mean, must lie; the interval ends there, which costs no coverage. One part comes back as
-    it is. Raises ValueError for none.
+    range in which each part must lie, one for all or one of each; the interval ends where the mean of them does, which costs no
+    coverage. One part comes back as it is. Raises ValueError for none.
     """
     share = _shares(parts, weights)
     if len(parts) == 1:
@@ -60,7 +60,11 @@ def macro_average(
         [(part.high - part.low) / 2 / _quantile(part) for part in parts],
     )
     error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
-    low, high = _around(value, _multiple(df, level), error, value_range)
+    ranges = (
+        None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
+    )
+    limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
+    low, high = _around(value, _multiple(df, level), error, limits)
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(
@@ -73,7 +77,7 @@ def macro_average(
         n_clusters=_clusters(parts, units),
         standard_error=error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
-        bounds=_bounds(parts, share, rho, value_range),
+        bounds=_bounds(parts, share, rho, ranges),
         n_undecided=sum(part.n_undecided for part in parts),
     )
 
@@ -241,8 +245,8 @@ def _quantile(part: Estimate) -> float:
     return _t_multiple(max(_freedom(part), 1.0), part.level)
 
 
-def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, value_range: Range | None) -> Range | None:
-    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added up, where the range is not known).
+def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None) -> Range | None:
+    """The bounds of the mean: the parts' own fillings, with their errors and correlations (or added up, where the ranges are not known).
 
     A part that lost nothing is bounded by its interval; one without bounds leaves none at all.
     """
@@ -253,21 +257,20 @@ def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, value_range: Range 
     ends = []
     for side, sign in ((0, -1), (1, 1)):
         edge = np.array([both[side] for both in known])
-        if value_range is None:
+        if ranges is None:
             ends.append(float(share @ edge))
             continue
         points = np.array(
             [
-                (part.n * part.value + part.n_missing * value_range[side]) / (part.n + part.n_missing)
-                if part.n
-                else value_range[side]
-                for part in parts
+                (part.n * part.value + part.n_missing * end) / (part.n + part.n_missing) if part.n else end
+                for part, end in zip(parts, ranges[:, side], strict=True)
             ]
         )
         reach = [sign * ((part.low, part.high)[side] - part.value) if part.n else 0.0 for part in parts]
         errors = share * np.maximum(sign * (edge - points), reach)
         ends.append(float(share @ points + sign * np.sqrt(max(errors @ rho @ errors, 0.0))))
-    return _within(ends[0], ends[1], value_range)
+    limits = None if ranges is None else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
+    return _within(ends[0], ends[1], limits)
 
 
 def _around(value: float, critical: float, error: float, limits: Range | None) -> Range:

@@ -18,12 +18,20 @@ from evalwright.compat.sea_helm.config import read_tree
 from evalwright.compat.sea_helm.rows import load_rows, local_file
 from evalwright.compat.sea_helm.sets import Chosen
 from evalwright.compat.sea_helm.task import SeaTask
-from evalwright.core.errors import ConfigurationError, DatasetError, RequestFailed, TaskError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    RequestFailed,
+    TaskError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
+from evalwright.reports.endings import failure_notes, unscored_sentences
 from evalwright.tasks.dialects import dialect
 from evalwright.tasks.loading import load_tasks
 
@@ -183,6 +191,11 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     run = evaluate(task, ScriptedModel("A"))[0]
     assert run.n_failed == 4
     assert run.data["tasks"][0]["metrics"][0]["value"] == 0.0
+    said = unscored_sentences([run])
+    assert "--scoring corrected" in said and "same command" not in said
+    with pytest.raises(UsageError, match="With --format text it is asked without chat"):
+        evaluate(_loaded(root, "qa-mc/id")[0], "demo/small")
+    assert all("--scoring corrected" in note.advice for note in failure_notes(run))
     corrected = _loaded(root, "colours/id", base_model=True)[0]
     assert corrected.definition["num_fewshot"] == 0
     _asked(corrected, [Response(text="x")])
@@ -287,3 +300,25 @@ def test_a_twin_without_a_loader_has_its_siblings_and_fails_as_published(tmp_pat
         options = options_of({"task_root": str(root), "scoring": scoring})
         made = compiled(tree, "colours-logprobs", "id", options, Chosen([]))
         assert ("FileNotFoundError" in made.definition["fails"]) == (scoring == "published")
+
+
+def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_folder(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = small_tree(own_folder / "tree")
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", rows(40))
+    for name, text in (("some", "A"), ("wrong", "neither")):
+        chosen = ["sea-helm:both", "--task-root", str(root), "-D", "skip_tasks=nothing"]
+        assert (
+            main(["run", *chosen, "--model", "scripted/constant", "-M", f"text={text}", "--name", name]) == 0
+        )
+    for group in json.loads((own_folder / "runs" / "wrong" / "run.json").read_text())["groups"]:
+        for metric in group["metrics"]:
+            if metric["value"] is not None:
+                assert metric["low"] == metric["value"] == -1.0 < metric["high"] < 0.5
+    (root / "seahelm_tasks").rename(root / "elsewhere")
+    capsys.readouterr()
+    assert main(["compare", "some", "wrong", "--metric", "macro_f1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    first = next(one for one in found["tasks"] if one["task"] == "sea-helm:colours/id")
+    assert 0.1 < first["paired"]["low"] < first["paired"]["difference"] < first["paired"]["high"]

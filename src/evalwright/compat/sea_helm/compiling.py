@@ -279,7 +279,7 @@ class Turns:
         """All requests of a sample. Raises RequestFailed where SEA-HELM's own code fails on the task, and that is reproduced."""
         if self._failure:
             why = f"{self._failure}. The published number is 0."
-            raise RequestFailed(Failure("SEA-HELM's own code raised", "task", why))
+            raise RequestFailed(Failure("published failure", "task", why))
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
         replies: list[str] = []
@@ -333,7 +333,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {
         "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
-        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": shots or 0, "runs": runs,
+        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": min(shots or 0, len(samples.shots.pool)), "runs": runs,
         "seeds": list(seeds), "generation": plain(dict(options.generation)), "max_tokens": sampling.max_tokens,
         "tokenizer": options.tokenizer, "config": config, "fails": failure,
     }  # fmt: skip

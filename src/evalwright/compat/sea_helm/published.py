@@ -133,7 +133,7 @@ class Published:
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):
-            raise SeaHelmRaised(self._raised or "an error, as nothing was scored")
+            raise SeaHelmRaised(self._raised or "an error, or no answer came: see the failures")
         if self._last is None or self._last[0] is not column:
             runs = [self._numbers(one) for one in _draws(column)]
             shared = [name for name in runs[0] if all(name in run for run in runs)]

@@ -66,7 +66,8 @@ def first_fetched(repository: str) -> str:
         except Exception as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise DatasetError(
-                f"The revision of the dataset '{repository}' cannot be found: {reason}."
+                f"The revision of the dataset '{repository}' cannot be found: {reason}. Where the hub can be reached, the first fetch is "
+                "kept for later; without it, name tasks whose data are here."
             ) from None
         private_folder(kept.parent)
         write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
