@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.metrics.derived import range_of
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node, read_tree
-from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
+from evalwright.runs.measures import Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.runs.score_tables import ScoreTable, means_of
 from evalwright.tasks.dialects import Averaged, Group, dialect, is_dialect
@@ -173,4 +175,8 @@ def _estimate(
         if node.average == "macro" and len({one.weight for one in samples}) == 1
         else [one.weight for one in samples]
     )
-    return macro_average(parts, weights=weights, units=units, value_range=UNIT_RANGE if bounded else None)
+    # What is normalised for chance may be below 0, and so may a mean of it.
+    ranges = [range_of(one.method) for one in parts]
+    share = [one.weight / sum(one.weight for one in samples) for one in samples]
+    low, high = (sum(map(mul, share, ends)) for ends in zip(*ranges, strict=True))
+    return macro_average(parts, weights=weights, units=units, value_range=(low, high) if bounded else None)

@@ -5,6 +5,7 @@ Both are functions of the same sums as the metric beneath, so comparisons, board
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,18 @@ def chance_normalised(
         standard_error=None if found.standard_error is None else found.standard_error / width,
         method=f"{found.method}; (score - {chance:g}) / {width:g}{', not below 0' if clip else ''}",
     )
+
+
+_SCALED = re.compile(r"; \(score - ([\d.e-]+)\) / ([\d.e-]+)(, not below 0)?")
+
+
+def range_of(method: str) -> tuple[float, float]:
+    """The range of a number between 0 and 1, or of one that `chance_normalised` has made of it, by its method."""
+    found = _SCALED.search(method)
+    if found is None:
+        return 0.0, 1.0
+    chance, width = float(found[1]), float(found[2])
+    return 0.0 if found[3] else -chance / width, (1 - chance) / width
 
 
 def macro_sums(

@@ -279,7 +279,11 @@ def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
     """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share before the first other one."""
     mine, theirs = _bullets(given), _bullets(wanted)
     if not theirs:
-        raise Raised("ZeroDivisionError: the reference has no beliefs") if published else ValueError("no beliefs")
+        raise (
+            Raised("ZeroDivisionError: the reference has no beliefs")
+            if published
+            else ValueError("no beliefs")
+        )
     if mine == theirs:
         return 1.0, 1.0
     same = same_lines(mine, theirs)
@@ -348,7 +352,9 @@ def _cell(text: str) -> str:
 
 _FLIGHT = re.compile(r"from (\w+) to (\w+)")
 _DAY = re.compile(r"Day (\d+)")
-_STAY = re.compile(r"(?<!\d)\d++-\d+")  # from the first digit on alone, or long numbers take the square of the time
+_STAY = re.compile(
+    r"(?<!\d)\d++-\d+"
+)  # from the first digit on alone, or long numbers take the square of the time
 _TOTAL = re.compile(r"European cities for (\d+) days")
 _ASIDE = "Output the plan in the required format:"
 

@@ -24,8 +24,8 @@ from evalwright.core.errors import (
     DatasetError,
     Failure,
     RequestFailed,
-    TaskError,
     UnknownName,
+    UsageError,
 )
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
@@ -285,7 +285,14 @@ class Turns:
         replies: list[str] = []
         responses: tuple[Response, ...] = ()
         while True:
-            messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+            try:
+                messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+            except (
+                UsageError,
+                ValueError,
+                TypeError,
+            ) as error:  # as of an image that is none: the others are asked
+                raise RequestFailed(Failure("bad row", "task", str(error))) from None
             found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
             replies.append(found.text)
             responses += found.responses

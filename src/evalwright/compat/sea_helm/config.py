@@ -133,7 +133,9 @@ def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...]) -> T
     _check(constants, _IN_CONSTANTS, shown(place / _CONSTANTS))
     _check(reasoning, {"reasoning_generation_kwargs": _MAPPING}, shown(place / _REASONING))
     thinking = reasoning.get("reasoning_generation_kwargs") or {}
-    _check(thinking, {"max_think_tokens": _COUNT}, f"{shown(place / _REASONING)}: `reasoning_generation_kwargs`")
+    _check(
+        thinking, {"max_think_tokens": _COUNT}, f"{shown(place / _REASONING)}: `reasoning_generation_kwargs`"
+    )
     return Tree(
         root,
         tasks,
@@ -189,7 +191,8 @@ _LIST = _Kind(
     lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) for one in value),
 )
 _COUNT = _Kind(
-    f"a whole number from 0 to {_MOST_COUNT:,}", lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNT
+    f"a whole number from 0 to {_MOST_COUNT:,}",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNT,
 )
 _TOKENS = _Kind(f"a whole number from 1 to {_MOST_COUNT:,}", lambda value: value != 0 and _COUNT.fits(value))
 _IN_TASKS = {
@@ -206,7 +209,7 @@ def _check(given: Mapping[str, Any], kinds: Mapping[str, _Kind], where: str) -> 
     """Raises TaskError where a setting is there and is nothing of its kind."""
     for key, kind in kinds.items():
         if (value := given.get(key)) is not None and not kind.fits(value):
-            raise TaskError(f"{where} has {kind_of(value)} at `{key}`, not {kind.words}: {str(value)[:80]!r}.")
+            raise TaskError(f"{where} has {str(value)[:80]!r} at `{key}`, which is not {kind.words}.")
 
 
 def _checked_sets(sets: Mapping[str, Any], file: Path) -> Mapping[str, Any]:

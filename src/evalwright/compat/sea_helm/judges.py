@@ -58,7 +58,9 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
         if not (isinstance(generation or {}, Mapping) and isinstance(init or {}, Mapping)):
             raise TaskError(f"The task '{task.name}' has no mapping for the arguments of its judge.")
         if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
-            raise TaskError(f"The task '{task.name}' has a judge whose name is none of a model: {str(name)[:80]!r}.")
+            raise TaskError(
+                f"The task '{task.name}' has a judge whose name is none of a model: {str(name)[:80]!r}."
+            )
         for key in generation or {}:
             if key not in _GENERATION:
                 known = f"Known: {', '.join(_GENERATION)}."

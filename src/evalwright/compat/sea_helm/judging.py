@@ -213,7 +213,10 @@ def _graded(value: float, said: Said, **parts: float) -> Opinion:
 
 def _are_numbers(classes: Any) -> bool:
     values = classes.values() if isinstance(classes, Mapping) else ()
-    return bool(values) and all(isinstance(one, int | float) and not isinstance(one, bool) and abs(one) <= _MOST_WORTH for one in values)
+    return bool(values) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) and abs(one) <= _MOST_WORTH
+        for one in values
+    )
 
 
 class Criteria(Judged):

@@ -123,10 +123,14 @@ def _text_of(task: SeaTask, inside: Path | str) -> str:
         raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
     path = task.root / _FOLDER / inside
     if not is_within(path, task.root):
-        raise TaskError(f"'{shown(path)}' is outside of the folder of {task.name} (links followed), or hidden.")
+        raise TaskError(
+            f"'{shown(path)}' is outside of the folder of {task.name} (links followed), or hidden."
+        )
     try:
         if not path.is_file():  # nor a pipe, for which nothing would be read
-            raise DatasetError(f"'{shown(path)}', of which {task.name} is made, does not exist or is not a file.")
+            raise DatasetError(
+                f"'{shown(path)}', of which {task.name} is made, does not exist or is not a file."
+            )
         if path.stat().st_size > _MOST_TOKENS:
             raise DatasetError(f"'{path}' is larger than {_MOST_TOKENS:,} bytes.")
         return path.read_text(encoding="utf-8")

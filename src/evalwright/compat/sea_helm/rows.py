@@ -6,7 +6,6 @@ fetch is used from then on. Rows stay on disk and are made one by one.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -175,7 +174,11 @@ def local_file(task: SeaTask, name: str) -> Path:
     path, folder = task.root / name, shown(task.root)
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
-    if not os.path.isfile(path):  # that of a path raises for a name that is too long
+    try:
+        there = path.is_file()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
         raise DatasetError(f"{where}, which does not exist in '{folder}' or is no file.")
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
