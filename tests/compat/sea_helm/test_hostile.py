@@ -241,3 +241,10 @@ def test_the_total_of_a_run_below_chance(own_folder: Path) -> None:
     (group, *_) = json.loads(Path("runs/r/run.json").read_text())["groups"]
     found = group["metrics"][0] if isinstance(group.get("metrics"), list) else group
     assert found["low"] < 0 and found["low"] <= found["value"] <= found["high"]
+
+
+def test_a_key_in_a_task_file_is_in_no_record(own_folder: Path) -> None:
+    secret = "sk-abcdef1234567890abcdef"
+    judge = {"judge_model_name": "x", "judge_init_args": {"api_key": secret}}
+    assert _run(_write(own_folder / "tree", judge=judge), "--name", "r") == 0
+    assert all(secret not in path.read_text() for path in Path("runs/r").iterdir() if path.is_file())

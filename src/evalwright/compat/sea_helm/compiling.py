@@ -31,6 +31,7 @@ from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
+from evalwright.core.secrets import remember_within
 from evalwright.core.tasks import Task
 from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
@@ -336,6 +337,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     if options.seed is not None:
         seeds = tuple(options.seed + number for number in range(runs))
     config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
+    remember_within(config)  # a key of a judge that stands in the file is in no record
     version = str((config["metadata"] or {}).get("version", "1"))
     of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {
