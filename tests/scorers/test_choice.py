@@ -10,7 +10,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers import choice as module
-from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 
 CITIES = ("Berlin", "Paris", "Rome", "Madrid")
 SAMPLE = Sample("s", choices=CITIES, gold=(1,))

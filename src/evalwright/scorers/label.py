@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.choice import NOT_EXTRACTED, extract
+from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.marks import SPACELESS
@@ -17,6 +17,7 @@ from evalwright.scorers.text.marks import SPACELESS
 NULL = "null"
 """The label of an answer from which none could be read."""
 _AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
+_ONE_LETTER = re.compile(r"\W*[^\W\d_]\W*")
 _COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
 _ALSO = re.compile(
     r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்|அல்லது)(?!\w))?\W*",
@@ -103,7 +104,7 @@ def last_label(
             return place, "behind the answer tag" if tail != text.strip() else "the response"
         return NOT_EXTRACTED, "several labels"
     found, how = extract(text, tuple(choices or labels), language, question)
-    if not choices and how.startswith("the letter") and max(map(len, labels)) > 1:
+    if not choices and max(map(len, labels)) > 1 and _ONE_LETTER.fullmatch(tail):
         return NOT_EXTRACTED, "a letter where words were asked for"
     return found, how
 

@@ -63,7 +63,7 @@ def score_procedure(sample: Sample, text: str, kind: str) -> Score:
         right, partly, said = worth(kind, target, text, published=False)
     except Raised as error:
         right, partly, said = 0.0, 0.0, str(error)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         raise ScoringError(f"The target of the sample '{sample.id}' is none of a {kind}: {error}.") from None
     parts = {"partial_accuracy": partly, "extracted": float(said is not None)}
     return Score(right, "correct" if right else "incorrect", said or "", parts)
@@ -278,6 +278,12 @@ def route(wanted: str, given: str | None, published: bool) -> tuple[float, float
 def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
     """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share before the first other one."""
     mine, theirs = _bullets(given), _bullets(wanted)
+    if not theirs:
+        raise (
+            Raised("ZeroDivisionError: the reference has no beliefs")
+            if published
+            else ValueError("no beliefs")
+        )
     if mine == theirs:
         return 1.0, 1.0
     same = same_lines(mine, theirs)
@@ -346,7 +352,9 @@ def _cell(text: str) -> str:
 
 _FLIGHT = re.compile(r"from (\w+) to (\w+)")
 _DAY = re.compile(r"Day (\d+)")
-_STAY = re.compile(r"\d+-\d+")
+_STAY = re.compile(
+    r"(?<!\d)\d++-\d+"
+)  # from the first digit on alone, or long numbers take the square of the time
 _TOTAL = re.compile(r"European cities for (\d+) days")
 _ASIDE = "Output the plan in the required format:"
 

@@ -149,7 +149,7 @@ def shown(path: Path) -> str:
     """A path as errors show it: relative to the working folder where it lies inside it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError):
+    except (ValueError, OSError, RuntimeError):  # RuntimeError: links in a circle
         return str(path)
 
 

@@ -13,24 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.sea_helm.config import SEED, Tree, read_tree, root_of
-from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
+from evalwright.compat.sea_helm.conversations import Shots, base_text, check_row, conversation, shots_of
 from evalwright.compat.sea_helm.loaders import plain_name
 from evalwright.compat.sea_helm.rows import load_rows
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
     Failure,
     RequestFailed,
-    TaskError,
     UnknownName,
+    UsageError,
 )
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
+from evalwright.core.secrets import remember_within
 from evalwright.core.tasks import Task
 from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
@@ -113,7 +114,7 @@ def options_of(settings: Mapping[str, Any]) -> Options:
     if not isinstance(options.generation, Mapping):
         raise ConfigurationError("The setting `generation` is a mapping, such as generation.temperature=0.6.")
     _check_known("setting of `generation`", options.generation, Sampling)
-    return options
+    return replace(options, generation=drawing(options.generation, "The setting `generation`"))
 
 
 def _check_known(kind: str, given: Iterable[str], of: type) -> None:
@@ -156,10 +157,6 @@ def is_twin(task: SeaTask) -> bool:
 def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     """How the model is asked: its own sampling, the task's tokens, more of them to think with; a base model stops at an empty line."""
     tokens = task.here.get("max_tokens")
-    if tokens is not None and type(tokens) is not int:
-        raise TaskError(
-            f"The task '{task.name}' ({task.language}) has {tokens!r} at `max_tokens`, not a whole number."
-        )
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
     stop = tree.constants.get("few_shot_stop_tokens") if task.base and not is_twin(task) else ()
@@ -179,11 +176,13 @@ class Samples:
     def __init__(self, task: SeaTask, shots: int, tokenizer: str, slices: Sequence[str] = ()) -> None:
         """slices: keys of a row's metadata that metrics go by."""
         self.task, self._count, self._tokenizer, self.slices = task, shots, tokenizer, slices
+        self._of_files = False
 
     @cached_property
     def rows(self) -> Sequence[Row]:
         """All rows."""
         rows = load_rows(self.task, tokenizer=self._tokenizer)
+        self._of_files = True
         if not len(rows):
             raise DatasetError(f"The task '{self.task.name}' ({self.task.language}) has no rows.")
         return rows
@@ -199,7 +198,9 @@ class Samples:
         digest = hashlib.blake2b(digest_size=16)
         names: list[str] = []
         labels: dict[str, None] = {}
-        for row in self.rows:
+        for place, row in enumerate(self.rows):
+            if self._of_files:  # not those of a record, which are asked no more
+                check_row(self.task, row, place)
             digest.update(_line(row))
             names.append("" if row.get("id") is None else str(row["id"]))
             if isinstance(row.get("label"), str):
@@ -285,7 +286,14 @@ class Turns:
         replies: list[str] = []
         responses: tuple[Response, ...] = ()
         while True:
-            messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+            try:
+                messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+            except (
+                UsageError,
+                ValueError,
+                TypeError,
+            ) as error:  # as of an image that is none: the others are asked
+                raise RequestFailed(Failure("bad row", "task", str(error))) from None
             found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
             replies.append(found.text)
             responses += found.responses
@@ -329,6 +337,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     if options.seed is not None:
         seeds = tuple(options.seed + number for number in range(runs))
     config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
+    remember_within(config)  # a key of a judge that stands in the file is in no record
     version = str((config["metadata"] or {}).get("version", "1"))
     of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,8 @@ _CONFIG, _SETS, _CONSTANTS, _REASONING = (
     "reasoning_generation_config.yaml",
 )
 _MOST_FILES, _MOST_BYTES, _MOST_TEXT = 20_000, 8 << 20, 4_000_000
+_MOST_COUNT = 10_000_000
+"""Of tokens, shots and runs."""
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 _REQUIRED = ("competency", "metric_file", "metric_class", "metric")
 
@@ -91,11 +93,14 @@ def _files(place: Path) -> Iterator[tuple[str, int, int]]:
             if name != _CONFIG and not (name in named and Path(folder) == place):
                 continue
             path, count = Path(folder, name), count + 1
-            if path.is_symlink() and not path.resolve().is_relative_to(place):
-                raise TaskError(
-                    f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
-                )
-            status = path.stat()
+            try:
+                if path.is_symlink() and not path.resolve().is_relative_to(place):
+                    raise TaskError(
+                        f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
+                    )
+                status = path.stat()
+            except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+                raise TaskError(f"The task file '{shown(path)}' cannot be read: {error}.") from None
             if status.st_size > _MOST_BYTES:
                 raise TaskError(
                     f"The task file '{shown(path)}' has {status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read."
@@ -124,14 +129,20 @@ def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...]) -> T
         if isinstance(group := task.get("aggregation_group"), str) and group:
             groups.setdefault(group, []).append(name)
     beside = {path.name: read_document(path).value for path in paths if path.name != _CONFIG}
-    thinking = (beside.get(_REASONING, {}).get("reasoning_generation_kwargs") or {}).get("max_think_tokens")
+    constants, reasoning = beside.get(_CONSTANTS, {}), beside.get(_REASONING, {})
+    _check(constants, _IN_CONSTANTS, shown(place / _CONSTANTS))
+    _check(reasoning, {"reasoning_generation_kwargs": _MAPPING}, shown(place / _REASONING))
+    thinking = reasoning.get("reasoning_generation_kwargs") or {}
+    _check(
+        thinking, {"max_think_tokens": _COUNT}, f"{shown(place / _REASONING)}: `reasoning_generation_kwargs`"
+    )
     return Tree(
         root,
         tasks,
         origins,
         _checked_sets(beside.get(_SETS, {}), place / _SETS),
-        beside.get(_CONSTANTS, {}),
-        thinking if isinstance(thinking, int) else 20_000,
+        constants,
+        thinking.get("max_think_tokens") or 20_000,
         groups,
     )
 
@@ -144,6 +155,12 @@ def _checked(name: str, task: Any, file: Path) -> Mapping[str, Any]:
     for key in _REQUIRED:
         if not isinstance(task.get(key), str):
             raise TaskError(f"{where} has no text at `{key}`.")
+    _check(task, _IN_TASKS, where)
+    if task.get("dataloader_class") and not task.get("dataloader_file"):
+        raise TaskError(f"{where} has a `dataloader_class` without its `dataloader_file`.")
+    shots = task.get("fewshot_num_examples")
+    for key, count in shots.items() if isinstance(shots, Mapping) else [("fewshot_num_examples", shots)]:
+        _check({key: count}, {key: _COUNT}, where)
     languages = task.get("languages")
     if not isinstance(languages, Mapping) or not languages:
         raise TaskError(f"{where} has no mapping of `languages`.")
@@ -151,10 +168,48 @@ def _checked(name: str, task: Any, file: Path) -> Mapping[str, Any]:
         template = here.get("prompt_template") if isinstance(here, Mapping) else None
         if not isinstance(template, Mapping):
             raise TaskError(f"{where} has no `prompt_template` for the language '{language}'.")
+        if not isinstance(language, str):
+            raise TaskError(f"{where} has {kind_of(language)} for a language: put it in quotation marks.")
+        _check(here, {"max_tokens": _TOKENS, "labels": _LIST}, f"{where} ({language})")
         for key in ("preamble", "task_template", "answer_template", "answer_tag"):
             if not isinstance(template.get(key), str | None):
                 raise TaskError(f"{where} ({language}) has {kind_of(template[key])} at `{key}`, not text.")
     return task
+
+
+class _Kind(NamedTuple):
+    """What a setting may be, beside null."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+_TEXT = _Kind("text", lambda value: isinstance(value, str))
+_MAPPING = _Kind("a mapping", lambda value: isinstance(value, Mapping))
+_LIST = _Kind(
+    "a list of texts",
+    lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) for one in value),
+)
+_COUNT = _Kind(
+    f"a whole number from 0 to {_MOST_COUNT:,}",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNT,
+)
+_TOKENS = _Kind(f"a whole number from 1 to {_MOST_COUNT:,}", lambda value: value != 0 and _COUNT.fits(value))
+_IN_TASKS = {
+    "metadata": _MAPPING, "labels": _LIST, "dataloader_file": _TEXT, "dataloader_class": _TEXT, "max_n_runs": _COUNT,
+}  # fmt: skip
+_NAMES = _Kind("a list of texts", lambda value: value == [] or _LIST.fits(value))
+_IN_CONSTANTS = {
+    "base_models_skip_tasks": _NAMES, "instruct_models_skip_tasks": _NAMES, "few_shot_stop_tokens": _NAMES,
+    "base_num_in_context_examples": _COUNT, "instruct_num_in_context_examples": _COUNT,
+}  # fmt: skip
+
+
+def _check(given: Mapping[str, Any], kinds: Mapping[str, _Kind], where: str) -> None:
+    """Raises TaskError where a setting is there and is nothing of its kind."""
+    for key, kind in kinds.items():
+        if (value := given.get(key)) is not None and not kind.fits(value):
+            raise TaskError(f"{where} has {str(value)[:80]!r} at `{key}`, which is not {kind.words}.")
 
 
 def _checked_sets(sets: Mapping[str, Any], file: Path) -> Mapping[str, Any]:

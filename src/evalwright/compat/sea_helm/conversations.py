@@ -12,8 +12,9 @@ from typing import Any
 from evalwright.compat.sea_helm.loaders import Loader
 from evalwright.compat.sea_helm.rows import hub_file, load_examples, loader_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import TaskError
+from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.images import Image
+from evalwright.tasks.yaml_files import kind_of
 
 _NAME = re.compile(r"\w+")
 _LONGEST = 20_000_000
@@ -46,6 +47,27 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     if len(text) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
     return text
+
+
+def check_row(task: SeaTask, row: Row, place: int) -> None:
+    """Whether a row can be asked, before anything is sent. Raises TaskError for a template, DatasetError for a row that cannot be used."""
+    where = f"Row {place + 1:,} of the data of '{task.name}' ({task.language})"
+    if not isinstance(row.get("metadata") or {}, Mapping):
+        raise DatasetError(f"{where} has {kind_of(row['metadata'])} at `metadata`, not a mapping.")
+    if isinstance(given := row.get("conversations"), list):
+        told = [one for one in given if isinstance(one, Mapping) and one.get("content") is not None]
+        if len(told) < len(given) or not any(one.get("role") in _ROLES for one in told):
+            raise DatasetError(f"{where} has no messages with a `role` and a `content` at `conversations`.")
+        return
+    template = task.template.get("task_template")
+    try:
+        names = {name for _, name in _parsed(template or "") if name is not None} - {"answer_tag"}
+    except ValueError:
+        names = set()  # as `render` says
+        render(template, {}, f"The `task_template` of the task '{task.name}' ({task.language})")
+    for turn in row["prompts"]:
+        if missing := sorted(names - set(turn)):
+            raise DatasetError(f"{where} has no '{missing[0]}', which the task's `task_template` asks for.")
 
 
 class Shots:

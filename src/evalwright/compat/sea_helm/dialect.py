@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import Group, Listed, Rules
 
@@ -36,6 +37,10 @@ class SeaHelm:
         tree = read_tree(root_of([Path(one) for one in options.task_root]))
         skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
         found = chosen(tree, name, skip)
+        if not found.tasks:
+            raise ConfigurationError(
+                f"Of the tasks that '{name}' names the folder has none, or all are left out."
+            )
         return [compiled(tree, task, language, options, found) for task, language in found.tasks]
 
     def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:

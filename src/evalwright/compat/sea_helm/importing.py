@@ -371,7 +371,8 @@ def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, An
 def _prompt(row: Mapping[str, Any]) -> Prompt:
     """The conversation that was sent, its images left out."""
     made = []
-    for one in row.get("conversations") or ():
+    told = row.get("conversations")
+    for one in told if isinstance(told, list) else ():
         content = one.get("content") if isinstance(one, Mapping) else None
         if isinstance(content, list):
             content = "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))

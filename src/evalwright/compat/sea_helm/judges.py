@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.compat.sea_helm.published import SeaHelmRaised
-from evalwright.compat.sea_helm.task import SeaTask
+from evalwright.compat.sea_helm.task import SeaTask, drawing
 from evalwright.core.errors import TaskError, UnknownName
 
 _PROVIDERS = {
@@ -18,6 +18,7 @@ _PROVIDERS = {
     "vertexai": "vertex",
 }
 _GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature", "top_k", "top_p")
+_NAME = re.compile(r"[\w.:@/+-]{1,300}")
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
 
 
@@ -54,12 +55,19 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
         )
     found = []
     for number, (name, kind, init, generation) in enumerate(zip(names, *others, strict=True), 1):
+        if not (isinstance(generation or {}, Mapping) and isinstance(init or {}, Mapping)):
+            raise TaskError(f"The task '{task.name}' has no mapping for the arguments of its judge.")
+        if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
+            raise TaskError(
+                f"The task '{task.name}' has a judge whose name is none of a model: {str(name)[:80]!r}."
+            )
         for key in generation or {}:
             if key not in _GENERATION:
                 known = f"Known: {', '.join(_GENERATION)}."
                 raise UnknownName(f"argument of the judge in '{task.name}'", str(key), _GENERATION, known)
         role = "judge" if number == 1 else f"judge-{number}"
-        found.append(Judge(role, str(name), str(kind or ""), init or {}, generation or {}))
+        how = drawing(generation or {}, f"The judge of the task '{task.name}'")
+        found.append(Judge(role, str(name), str(kind or ""), init or {}, how))
     return tuple(found)
 
 

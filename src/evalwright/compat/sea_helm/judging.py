@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
 _CLASS = re.compile(r"<classification>\s*(\w+)\s*</classification>")
+_MOST_WORTH = 1_000_000
 _FLAT = re.compile(r"\{[^{}]*\}")
 _BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
@@ -210,6 +211,14 @@ def _graded(value: float, said: Said, **parts: float) -> Opinion:
     return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
 
 
+def _are_numbers(classes: Any) -> bool:
+    values = classes.values() if isinstance(classes, Mapping) else ()
+    return bool(values) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) and abs(one) <= _MOST_WORTH
+        for one in values
+    )
+
+
 class Criteria(Judged):
     """Classes are worth what the file says. last: the last class in a reply counts, else the first."""
 
@@ -218,7 +227,7 @@ class Criteria(Judged):
     def __init__(self, task: SeaTask, rows: Rows) -> None:
         super().__init__(task, rows)
         self.classes: Mapping[str, float] = task.config["judge"].get("classifications") or {}
-        if not self.classes:
+        if not _are_numbers(self.classes):
             raise TaskError(f"The task '{task.name}' does not say what its judge's classes are worth.")
 
     def read_verdict(self, text: str) -> float | None:

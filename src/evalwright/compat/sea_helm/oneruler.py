@@ -24,6 +24,8 @@ from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.tasks.files import is_within
+from evalwright.tasks.yaml_files import shown
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
@@ -120,7 +122,15 @@ def _text_of(task: SeaTask, inside: Path | str) -> str:
     if task.root is None:
         raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
     path = task.root / _FOLDER / inside
+    if not is_within(path, task.root):
+        raise TaskError(
+            f"'{shown(path)}' is outside of the folder of {task.name} (links followed), or hidden."
+        )
     try:
+        if not path.is_file():  # nor a pipe, for which nothing would be read
+            raise DatasetError(
+                f"'{shown(path)}', of which {task.name} is made, does not exist or is not a file."
+            )
         if path.stat().st_size > _MOST_TOKENS:
             raise DatasetError(f"'{path}' is larger than {_MOST_TOKENS:,} bytes.")
         return path.read_text(encoding="utf-8")
@@ -141,8 +151,8 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int) -> Callable[[int], 
     """What makes an instance of a seed: the beginning of the language's books with numbers for words hidden before sentences."""
     keys = _whole(task, "min_num_keys")
     given = {
-        key: _whole(task, f"num_{key}", least=0)
-        for key in ("values", "queries")
+        key: _whole(task, f"num_{key}", least=least)
+        for key, least in (("values", 0), ("queries", 1))
         if task.config.get(f"num_{key}") is not None
     }
     values, queries = given.get("values"), given.get("queries")

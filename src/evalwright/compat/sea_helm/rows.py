@@ -174,8 +174,12 @@ def local_file(task: SeaTask, name: str) -> Path:
     path, folder = task.root / name, shown(task.root)
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
-    if not path.is_file():
-        raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
+    try:
+        there = path.is_file()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
+        raise DatasetError(f"{where}, which does not exist in '{folder}' or is no file.")
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     return copy_of_file(path, "json", None) if start.startswith(b"[") else path

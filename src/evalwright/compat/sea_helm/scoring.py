@@ -21,7 +21,7 @@ from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Publishe
 from evalwright.compat.sea_helm.published_texts import METRICX, errors_of
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ScoringError, UnknownName, UsageError
+from evalwright.core.errors import ScoringError, TaskError, UnknownName, UsageError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.metrics.registry import compute
@@ -44,7 +44,13 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
     make = _TABLE.get(name := ":".join(task.scored_by))
     if make is None:
         raise UnknownName("metric class", name, sorted(_TABLE), f"The task '{task.name}' needs it.")
-    return (resolve_name(make) if isinstance(make, str) else make)(task, rows)
+    try:
+        return (resolve_name(make) if isinstance(make, str) else make)(task, rows)
+    except (LookupError, TypeError, ValueError, AttributeError, ScoringError) as error:
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise TaskError(
+            f"The task '{task.name}' ({task.language}), or a row of it, is not what {task.scored_by[1]} scores: {why}."
+        ) from None
 
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:

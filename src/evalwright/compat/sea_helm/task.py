@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.tasks.schema import Drawing
+
 Row = Mapping[str, Any]
 """A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
 
@@ -56,4 +61,14 @@ class SeaTask:
         """The file and the class of its loader; None where it has none, which is a local file of rows."""
         if not self.config.get("dataloader_class"):
             return None
-        return str(self.config["dataloader_file"]), str(self.config["dataloader_class"])
+        return str(self.config.get("dataloader_file")), str(self.config["dataloader_class"])
+
+
+def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """How text is generated, as task files of ours are checked. where: for errors. Raises ConfigurationError."""
+    try:
+        return Drawing.model_validate(dict(given)).model_dump(include=set(given))
+    except ValidationError as error:
+        one = error.errors(include_url=False)[0]
+        what = str(one["loc"][0] if one["loc"] else "")
+        raise ConfigurationError(f"{where}: `{what}` is {given.get(what)!r:.80}: {one['msg']}.") from None
