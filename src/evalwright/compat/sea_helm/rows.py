@@ -179,7 +179,7 @@ def local_file(task: SeaTask, name: str) -> Path:
     except OSError:  # a name that is too long
         there = False
     if not there:
-        raise DatasetError(f"{where}, which does not exist in '{folder}' or is no file.")
+        raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     return copy_of_file(path, "json", None) if start.startswith(b"[") else path
