@@ -42,6 +42,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("judge", "sample", "b", "a", "--to", "t.csv"),
     ],
     "submit make": [("submit", "make", "a", "--into", "sent.json")],
+    "export sea-helm": [("export", "sea-helm", "a", "--out", "exported")],
     "export lm-eval": [("export", "lm-eval", "a", "--out", "exported")],
     "export hf-results": [("export", "hf-results", "a", "b", "--out", "exported")],
     "export eval-results": [
