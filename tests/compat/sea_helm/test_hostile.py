@@ -50,7 +50,10 @@ def _run(root: Path, *more: str, name: str = "colours/id") -> int:
         ({"max_n_runs": "8"}, "`max_n_runs`"),
         ({"fewshot_num_examples": {"instruct": -5}}, "`instruct`"),
         ({"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}}, "`max_tokens`"),
-        ({"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}}, "is no file"),
+        (
+            {"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}},
+            "is not a file",
+        ),
     ],
 )
 def test_a_setting_of_a_wrong_kind(
