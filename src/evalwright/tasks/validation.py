@@ -35,23 +35,28 @@ def validated(document: Document) -> TaskFile:
         raise _error(document, error) from None
 
 
+def first_mistake(error: ValidationError, value: Any) -> str:
+    """What is first wrong with a value of any model, in a sentence that names its place there."""
+    first = error.errors(include_url=False)[0]
+    return _message(first, _path(first, value))
+
+
 def _error(document: Document, error: ValidationError) -> TaskError:
     mistakes = error.errors(include_url=False)
 
     def order(details: ErrorDetails) -> tuple[int, int]:
-        place = document.place(_path(details, document))
+        place = document.place(_path(details, document.value))
         # A misspelt key is often why another is missing, so it comes first.
         return (0 if details["type"] == "extra_forbidden" else 1, place.line if place else 0)
 
     first = min(mistakes, key=order)
-    path = _path(first, document)
+    path = _path(first, document.value)
     return document.error(path, _message(first, path))
 
 
-def _path(details: ErrorDetails, document: Document) -> KeyPath:
+def _path(details: ErrorDetails, value: Any) -> KeyPath:
     """The error's location, without pydantic's names for the branches of a union."""
     out: list[str | int] = []
-    value: Any = document.value
     missing = details["type"] in ("missing", "extra_forbidden")
     for position, step in enumerate(details["loc"]):
         last = position == len(details["loc"]) - 1

@@ -24,7 +24,7 @@ def test_files_are_merged_in_the_order_of_their_names_and_resolved_over_all_of_t
     twin = tree.tasks["colours-logprobs"]
     assert twin["languages"] == tree.tasks["colours"]["languages"]
     assert tree.tasks["qa-mc"]["metadata"] == {"version": 2, "note": "x nlu 1234"}
-    assert tree.files["qa-mc"].parent.name == "zz"
+    assert Path(tree.files["qa-mc"]).parent.name == "zz"
     assert tree.thinking == 500
     assert tree.groups == {"reading": ["qa-mc"]}
     assert root_of([tmp_path / "seahelm_tasks"]) == root_of([tmp_path])
@@ -59,12 +59,12 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
         ("colours: !!python/object/apply:os.system [id]", "tag"),
         ("colours: &a [*a]", "alias"),
         ("x: [\n", "this is not YAML"),
-        ({"colours": {"languages": "${seed}"}}, "has no mapping of `languages`"),
-        ({"new": 3}, "is a whole number, not a mapping of settings"),
-        ({"new": {"competency": "nlu"}}, "has no text at `metric_file`"),
+        ({"colours": {"languages": "${seed}"}}, "`colours.languages` must be a mapping"),
+        ({"new": 3}, "`new` must be a mapping, not a whole number"),
+        ({"new": {"competency": "nlu"}}, "the key `new.metric` is missing"),
         (
             {"colours": {"languages": {"id": {"prompt_template": {"preamble": [1]}}}}},
-            "has a list at `preamble`, not text",
+            "prompt_template.preamble` must be text, not a list",
         ),
     ],
 )
