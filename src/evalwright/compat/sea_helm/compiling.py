@@ -357,7 +357,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         draws=runs,
         metadata={"dialect": DIALECT, "scoring": options.scoring, "language": language},
         definition=definition,
-        source=str(tree.files[name]),
+        source=tree.files[name],
         order="file" if options.published else "shuffled",
         score_as_empty=NO_ANSWER if options.published else (),
         slices=("language", *samples.slices),

@@ -18,6 +18,7 @@ from evalwright.core.errors import DatasetError, TaskError
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import Rows, file_source
 from evalwright.tasks.files import is_within
+from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import shown
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -52,7 +53,7 @@ class Table(Sequence[Any]):
         where = f"Row {place + 1:,} of {self._what}"
         try:
             row = self.make(raw, place)
-        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise DatasetError(f"{where} cannot be used: {reason}.") from None
         turns = row.get("prompts")
@@ -121,8 +122,8 @@ def _table(
     what = f"the {'examples' if examples else 'data'} of '{task.name}' ({task.language})"
     table = _read(paths, what, None if local else loader.kept(task), first)
     if examples and loader.chosen:
-        table.order = [one for one in loader.chosen.get(loader.category(task), ()) if one < len(table)]
-    elif loader.make == "world_cuisine":
+        table.order = [one for one in loader.chosen.get(loader.facts(task)["part"], ()) if one < len(table)]
+    elif loader.change == "world_cuisine":
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]
     if local:
@@ -141,8 +142,8 @@ def _read(paths: Sequence[Path], what: str, keep: Callable[[Raw], bool] | None, 
             break
         try:
             wanted = keep is None or keep(row)
-        except KeyError as error:
-            raise DatasetError(f"{where}: the column {error} is not there.") from None
+        except TemplateError as error:
+            raise DatasetError(f"{where}: {error}.") from None
         if wanted:
             use()
             places.append(place)
