@@ -83,6 +83,7 @@ class Dialect(Protocol):
 
     Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
     implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
+    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses.
     """
 
     right_or_wrong: frozenset[str]
@@ -160,7 +161,14 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
 
     settings: `dialect` of a configuration. used: those that `load_tasks` told of.
     """
-    if any(dialect_of(task.definition) is not None for task in tasks):
+    foreign: dict[str, list[Task]] = {}
+    for task in tasks:
+        if dialect_of(task.definition) is not None:
+            foreign.setdefault(task.definition["dialect"], []).append(task)
+    for name, own in foreign.items():
+        if (check := getattr(dialect(name), "check_used", None)) is not None:
+            check(settings, own)
+    if foreign:
         return
     for key in settings.keys() - used:
         value = settings[key]

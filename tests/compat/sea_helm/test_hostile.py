@@ -49,7 +49,10 @@ def _run(root: Path, *more: str, name: str = "colours/id") -> int:
         ({"dataloader_class": "X"}, "which is not known here"),
         ({"max_n_runs": "8"}, "`colours.max_n_runs`"),
         ({"fewshot_num_examples": {"instruct": -5}}, "fewshot_num_examples.instruct`"),
-        ({"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}}, "id.max_tokens`"),
+        (
+            {"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}},
+            "id.max_tokens`",
+        ),
         (
             {"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}},
             "is not a file",
