@@ -22,14 +22,8 @@ folder_options = together(
 )
 """Only --task-root and --trust."""
 
-dialect_options = together(
+scoring_options = together(
     folder_options,
-    click.option(
-        "--num-fewshot",
-        type=int,
-        metavar="N",
-        help="Number of shots, in place of the tasks' own.",
-    ),
     click.option(
         "--scoring",
         type=click.Choice(SCORINGS),
@@ -40,5 +34,16 @@ dialect_options = together(
         "dialect_values",
         metavar="KEY=VALUE",
         help="A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+    ),
+)
+"""What holds where answers are scored again, too."""
+
+dialect_options = together(
+    scoring_options,
+    click.option(
+        "--num-fewshot",
+        type=int,
+        metavar="N",
+        help="Number of shots, in place of the tasks' own.",
     ),
 )

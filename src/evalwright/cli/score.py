@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.dialect import folder_options
+from evalwright.cli.dialect import scoring_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
@@ -39,7 +39,7 @@ from evalwright.cli.output import print_result
 @RUNS_FOLDER
 @HOME
 @PLUGINS
-@folder_options
+@scoring_options
 @SANDBOX
 @AS_JSON
 def score(run: str, **given: Any) -> int:

@@ -336,3 +336,55 @@ def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_
     found = json.loads(capsys.readouterr().out)
     first = next(one for one in found["tasks"] if one["task"] == "sea-helm:colours/id")
     assert 0.1 < first["paired"]["low"] < first["paired"]["difference"] < first["paired"]["high"]
+
+
+def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(repository: str) -> str:
+        raise DatasetError(f"The revision of '{repository}' cannot be found.")
+
+    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", refused)
+    root = small_tree(own_folder / "tree")
+    hub = {
+        "dataloader_file": "src/dataloaders/huggingface_dataloader.py", "dataloader_class": "HuggingFaceDataloader",
+        "languages": {"id": {"filepath": "owner/data", "example_filepath": "owner/data"}},
+    }  # fmt: skip
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"qa-mc": hub})
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=A", "--name", "r"]
+    assert main([*run, "sea-helm:both/id"]) == 1
+    data = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
+    found = {task["name"]: task for task in data["tasks"]}
+    assert (found["sea-helm:colours/id"]["n_samples"], found["sea-helm:colours/id"]["n_failed"]) == (4, 0)
+    lost = found["sea-helm:qa-mc/id"]
+    assert (lost["n_samples"], lost["failures"]) == (1, {"no data": 1})
+    assert (lost["metrics"][0]["label"], lost["metrics"][0]["value"]) == ("normalized_accuracy", None)
+    capsys.readouterr()
+    assert main([*run, "sea-helm:qa-mc/id"]) == 2
+    assert "cannot be found" in capsys.readouterr().err
+
+
+def test_settings_without_effect_are_errors(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    run = ["run", "--task-root", root, "--model", "scripted/constant", "-M", "text=A", "--quiet"]
+    for name, setting, said in (
+        ("both", "tokenizer=gpt2", "-D tokenizer=gpt2 has no effect: no task here is made to a length"),
+        ("both", "skip_tasks=colors", "Did you mean 'colours'"),
+        ("colours", "skip_tasks=colours", "no set is named"),
+    ):
+        assert main([*run, f"sea-helm:{name}", "-D", setting]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_answers_are_scored_again_by_the_other_arithmetic(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    run = ["run", "sea-helm:colours/id", "--task-root", root, "--model", "scripted/constant"]
+    assert main([*run, "-M", "text=Jawaban: A", "--name", "r", "--quiet"]) == 0
+    assert main(["score", "r", "--scoring", "published", "--name", "again"]) == 0
+    again = json.loads((own_folder / "runs" / "again" / "run.json").read_text())["tasks"][0]
+    assert again["scorers"][0]["options"]["scoring"] == "published"
+    capsys.readouterr()
+    assert main(["score", "r", "-D", "runs=3", "--name", "other"]) == 2
+    assert "-D runs has no effect on answers that are there" in capsys.readouterr().err

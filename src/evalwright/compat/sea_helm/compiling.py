@@ -62,8 +62,6 @@ OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
 """Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
-_NOT_OURS = ("bootstrap",)
-"""How often another framework resamples; nothing is resampled here."""
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
@@ -423,12 +421,11 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     """
     definition = task["definition"]
     kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
-    given = {key: one for key, one in settings.items() if key not in _NOT_OURS}
-    if asked := [key for key in given if key not in _OF_SCORING]:
+    if asked := [key for key in settings if key not in _OF_SCORING]:
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
     root = (configuration.get("dialect") or {}).get("task_root", ())
     recorded = {key: definition[key] for key in kept if key in definition}
-    options = options_of({**recorded, "task_root": root, **given})
+    options = options_of({**recorded, "task_root": root, **settings})
     tree = read_tree(root_of([Path(one) for one in options.task_root]))
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())
