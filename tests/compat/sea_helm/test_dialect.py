@@ -368,7 +368,7 @@ def test_settings_without_effect_are_errors(own_folder: Path, capsys: pytest.Cap
     root = str(small_tree(own_folder / "tree"))
     run = ["run", "--task-root", root, "--model", "scripted/constant", "-M", "text=A", "--quiet"]
     for name, setting, said in (
-        ("both", "tokenizer=gpt2", "-D tokenizer=gpt2 has no effect: no task here is made to a length"),
+        ("both", "tokenizer=gpt2", "-D tokenizer has no effect: no task here is made to a length"),
         ("both", "skip_tasks=colors", "Did you mean 'colours'"),
         ("colours", "skip_tasks=colours", "no set is named"),
     ):

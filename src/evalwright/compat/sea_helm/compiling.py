@@ -22,14 +22,7 @@ from evalwright.compat.sea_helm.rows import OutOfReach, load_rows
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen, expanded
 from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    ConfigurationError,
-    DatasetError,
-    Failure,
-    RequestFailed,
-    UnknownName,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName, UsageError
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
@@ -45,17 +38,9 @@ from evalwright.tasks.yaml_files import plain
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
 """Those of its eight runs."""
 TRANSLATED = (
-    "belebele-qa-mc",
-    "qa-mc",
-    "global_mmlu",
-    "mt-bench",
-    "if-eval",
-    "causal",
-    "nli",
-    "translation-",
-    "xm3600",
+    "belebele-qa-mc", "qa-mc", "global_mmlu", "mt-bench", "if-eval", "causal", "nli", "translation-", "xm3600",
     "world_cuisine",
-)
+)  # fmt: skip
 """Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 """What the tree of numbers needs of a task's configuration."""
@@ -122,25 +107,23 @@ def _check_known(kind: str, given: Iterable[str], known: Collection[str]) -> Non
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
     options, facts = options_of(settings), [task.definition for task in tasks]
-    why = ""
-    configs = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
-    if options.tokenizer and not any(name in LOADERS and LOADERS[name].generated for name in configs):
-        why = f"tokenizer={options.tokenizer}", "no task here is made to a length"
-    if options.skip_tasks is not None:
-        tree = read_tree(root_of([Path(one) for one in options.task_root]))
-        sets = {one["set"] for one in facts} - {""}
-        members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
-        if not sets:
-            why = (
-                f"skip_tasks={','.join(options.skip_tasks)}",
-                "it is what sets leave out, and no set is named",
-            )
-        elif unknown := [one for one in options.skip_tasks if one not in members]:
-            raise UnknownName(
-                f"task in skip_tasks, of {', '.join(sorted(sets))},", unknown[0], sorted(members)
-            )
-    if why:
-        raise ConfigurationError(f"-D {why[0]} has no effect: {why[1]}. Leave it out.")
+    loaders = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
+    if options.tokenizer and not any(one in LOADERS and LOADERS[one].generated for one in loaders):
+        raise ConfigurationError(
+            "-D tokenizer has no effect: no task here is made to a length. Leave it out."
+        )
+    if options.skip_tasks is None:
+        return
+    sets = sorted({one["set"] for one in facts} - {""})
+    if not sets:
+        raise ConfigurationError(
+            "-D skip_tasks has no effect: it is what sets leave out, and no set is named. Leave it out."
+        )
+    tree = read_tree(root_of([Path(one) for one in options.task_root]))
+    members = sorted({task for name in sets for tasks in expanded(tree, name).values() for task in tasks})
+    for name in options.skip_tasks:
+        if name not in members:
+            raise UnknownName(f"task in skip_tasks, of {', '.join(sets)},", name, members)
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
@@ -199,10 +182,7 @@ class Samples:
     @cached_property
     def rows(self) -> Sequence[Row]:
         """All rows."""
-        rows = load_rows(self.task, tokenizer=self._tokenizer)
-        if not len(rows):
-            raise DatasetError(f"The task '{self.task.name}' ({self.task.language}) has no rows.")
-        return rows
+        return load_rows(self.task, tokenizer=self._tokenizer)
 
     @cached_property
     def shots(self) -> Shots:

@@ -14,17 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import (
-    check_free,
-    check_scoring,
-    digest_of,
-    number,
-    run_folder,
-    run_record,
-    started,
-    task_record,
-    write_run,
-)
+from evalwright.compat import recording
+from evalwright.compat.recording import number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
 from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
 from evalwright.compat.sea_helm.conversations import shots_of
@@ -60,15 +51,18 @@ def import_sea_helm(
     "corrected" scores the recorded answers again. task_root: SEA-HELM's own folder, whose rows then stand in the run, so that it is scored
     again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
     """
-    check_scoring(scoring)
+    recording.check_scoring(scoring)
     tree = read_tree(root_of([task_root])) if task_root else None
     taken: set[Path] = set()
     models, runs, left_out = find_runs(path), [], []
+    alone = len(models) == 1
     for several in models:
+        parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
         try:
-            runs.append(_import(several, out, name, scoring, tree, taken, len(models) == 1))
+            folder = recording.run_folder(out, name, several[0].model, parts, taken, alone=alone)
+            runs.append(_import(several, folder, scoring, tree))
         except RunError as error:
-            if len(models) == 1:
+            if alone:
                 raise
             left_out.append(str(error))
     if not runs:
@@ -76,22 +70,12 @@ def import_sea_helm(
     return runs, left_out
 
 
-def _import(
-    several: Sequence[NumberedRun],
-    out: Path,
-    name: str,
-    scoring: str,
-    tree: Tree | None,
-    taken: set[Path],
-    alone: bool,
-) -> Run:
+def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tree | None) -> Run:
     files = [file for run in several for file in run.files]
     first, model = several[0], several[0].model
-    made_from = [digest_of(files), [file.name for file in files], scoring, bool(tree)]
+    made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
     identity = fingerprint_of({"imported": made_from})
-    corrected = [scoring] if scoring == "corrected" else []
-    folder = run_folder(out, name, model, [first.stamp[:16], *corrected], taken, alone=alone)
-    check_free(folder, identity)
+    recording.check_free(folder, identity)
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
@@ -126,18 +110,16 @@ def _import(
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
         }  # fmt: skip
         base = bool(first.arguments.get("is_base_model"))
-        record = run_record(
-            folder,
-            identity,
-            started=started([first.stamp], files),
-            model=model,
-            code={"imported": DIALECT, "name": model, "base": base},
-            tasks=made,
-            configuration=configuration,
+        code, began = (
+            {"imported": DIALECT, "name": model, "base": base},
+            recording.started([first.stamp], files),
+        )
+        record = recording.run_record(
+            folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )
         return {**record, **({"groups": groups} if groups else {})}
 
-    return write_run(folder, records(), finished)
+    return recording.write_run(folder, records(), finished)
 
 
 class _Task:
@@ -288,7 +270,7 @@ class _Task:
             "max_tokens": self.sea.here.get("max_tokens"), "tokenizer": "", "config": config, "fails": "",
         }  # fmt: skip
         what = f"{config.get('name', self.sea.name)} ({self.sea.language}), {config['competency']}"
-        made = task_record(
+        made = recording.task_record(
             self.tally.result(self.name, version, self.specs),
             DIALECT,
             description=f"{what}; imported from SEA-HELM",

@@ -88,8 +88,8 @@ class Table(Sequence[Any]):
 
 def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
     """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
-    turns, told = row.get("prompts"), row.get("conversations")
-    if not (isinstance(turns, list) and turns and all(isinstance(one, Mapping) for one in turns)):
+    told = row.get("conversations")
+    if not (turns := _turns(row)):
         return "it has no list of mappings at `prompts`"
     if not isinstance(row.get("metadata") or {}, Mapping):
         return f"it has {kind_of(row['metadata'])} at `metadata`, not a mapping"
@@ -126,7 +126,10 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import CODE_POINTS, oneruler_rows
 
         return oneruler_rows(task, tokenizer or CODE_POINTS)
-    return _table(task, loader, "filepath")
+    rows = _table(task, loader, "filepath")
+    if not len(rows):
+        raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
+    return rows
 
 
 def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
@@ -176,18 +179,19 @@ def _fetched(task: SeaTask, loader: Loader, named: str, examples: bool) -> list[
 
 def _whole(table: Table, make: Callable[[Raw, int], Row]) -> Callable[[Raw, int], Row]:
     """As published, a placeholder that only other rows of the file have is null: SEA-HELM makes a table of it, and sends "None"."""
-    empty: dict[str, None] = {}
-    for raw in table:
-        for turn in raw["prompts"] if isinstance(raw.get("prompts"), list) else ():
-            empty.update(dict.fromkeys(turn if isinstance(turn, Mapping) else ()))
+    empty = {name: None for raw in table for turn in _turns(raw) for name in turn}
 
     def made(raw: Raw, index: int) -> Row:
-        row = dict(make(raw, index))
-        if isinstance(turns := row.get("prompts"), list):
-            row["prompts"] = [{**empty, **one} if isinstance(one, Mapping) else one for one in turns]
-        return row
+        row = make(raw, index)
+        return {**row, "prompts": [{**empty, **turn} for turn in _turns(row)]}
 
     return made
+
+
+def _turns(row: Row) -> list[Mapping[str, Any]]:
+    """The prompts of a row; none where it has no list of mappings."""
+    turns = row.get("prompts")
+    return turns if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns) else []
 
 
 def local_file(task: SeaTask, name: str) -> Path:
