@@ -205,8 +205,8 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
     scores = {metric: None if score is None else score.parts.get(metric, score.value)}
     if "logprob" in record.task:  # of 0 to 1, or of 0 to 100, as the second
-        points = score and score.parts.get("probabilities_accuracy", 100 * score.value)
-        scores["probabilities_accuracy"] = points
+        probability = score.parts.get("probabilities_accuracy", 100 * score.value) if score else None
+        scores["probabilities_accuracy"] = probability
     out = {
         **row,
         "conversations": _messages(answer.prompt) if answer else [],

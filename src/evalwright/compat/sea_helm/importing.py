@@ -237,9 +237,11 @@ class _Task:
     def _record(self, empty: SampleRecord, row: Mapping[str, Any] | None) -> SampleRecord:
         """A record with what became of its sample. row: None where nothing was written."""
         raised = _raised(self.raised[empty.draw]) if empty.draw in self.raised else None
-        answer = raised if row is None else _answer(row)
-        if row is None or not isinstance(answer, Answer):
-            self.errors += row is not None
+        if row is None:
+            return replace(empty, failure=raised)
+        answer = _answer(row)
+        if isinstance(answer, Failure):
+            self.errors += 1
             return replace(empty, failure=answer)
         score: Any
         try:
@@ -250,8 +252,10 @@ class _Task:
         except _BROKEN as wrong:
             kind = getattr(wrong, "kind", "scoring failed")
             score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
-        field = {Failure: "score_failures", Score: "scores"}.get(type(score), "undecided")
-        return replace(empty, answer=answer, **{field: {self.scorer.name: score}})
+        made, named = replace(empty, answer=answer), {self.scorer.name: score}
+        if isinstance(score, Failure):
+            return replace(made, score_failures=named)
+        return replace(made, scores=named) if isinstance(score, Score) else replace(made, undecided=named)
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
@@ -342,7 +346,7 @@ def _answer(row: Mapping[str, Any]) -> Answer | Failure:
         here = {key: column[place] if place < len(column) else None for key, column in columns.items()}
         counts = mapping(here["token_usages"])
         usage = Usage(**{ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()})
-        said = {ours: _text(here[theirs]) for theirs, ours in REPLY.items()}
+        said: dict[str, Any] = {ours: _text(here[theirs]) for theirs, ours in REPLY.items()}
         responses.append(Response(**said, usage=usage))
     likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
     last = separate_reasoning(responses[-1])
