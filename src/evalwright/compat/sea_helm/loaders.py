@@ -93,7 +93,7 @@ class Loader:
             names = {self.renamed: "label"}
             return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
         facts = self.facts(task)
-        change = _CHANGES[self.change](task, raws, fetch) if self.change else None
+        change = _OF_ALL[self.change](task, raws, fetch) if self.change in _OF_ALL else None
         letters, seeds = _places(len(raws), self.one_more) if self.shuffled else ([], [])
 
         def make(raw: Raw, index: int) -> Row:
@@ -103,6 +103,7 @@ class Loader:
                 row["prompts"][0] |= self._options(raw, letters[index], seeds[index])
             if change is not None:
                 change(row, raw, index)
+            _change(self.change, row, raw, task)
             return row
 
         return make
@@ -110,15 +111,18 @@ class Loader:
     def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
         known = {**raw, **{name: _literal(raw[name]) for name in self.literals}, **facts}
 
-        def filled(cells: Mapping[str, str]) -> dict[str, Any]:
+        def filled(cells: Mapping[str, str], *, nulls: bool = False) -> dict[str, Any]:
+            """nulls: a column that is not there is null."""
             found: dict[str, Any] = {}
             for name, cell in cells.items():
                 column = cell.removeprefix("?")
-                if not templates.is_template(cell):
-                    if column in raw or column == cell:
-                        found[name] = raw[column]
-                elif (value := templates.native(cell)(known)) is not None:
-                    found[name] = value
+                if templates.is_template(cell):
+                    if (value := templates.native(cell)(known)) is not None:
+                        found[name] = value
+                elif nulls:
+                    found[name] = raw.get(column)
+                elif column in raw or column == cell:
+                    found[name] = raw[column]
             return found
 
         about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
@@ -126,7 +130,7 @@ class Loader:
         row: dict[str, Any] = {
             **filled({"id": self.id}),
             "prompts": [filled(self.prompt)],
-            "metadata": {"language": language, **filled(about)},
+            "metadata": {"language": language, **filled(about, nulls=True)},
             **filled(self.also),
             **filled({"label": self.label} if self.label else {}),
         }
@@ -260,47 +264,33 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
     return change
 
 
-def _each(
-    change: Callable[[dict[str, Any], Raw, SeaTask], None],
-) -> Callable[[SeaTask, Sequence[Raw], Fetch], Change]:
-    return lambda task, raws, fetch: lambda row, raw, index: change(row, raw, task)
+def _change(kind: str, row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    """What else becomes of a row by itself."""
+    match kind:
+        case "ifeval":
+            row["kwargs"] = [dict(one) for one in raw["kwargs"]]
+            if raw["key"] == 1174:  # the data lack this setting of the instruction
+                row["kwargs"][0]["let_relation"] = "at least"
+        case "hallusionbench" if not task.name.endswith("_image"):
+            row["images"] = []
+        case "erqa":
+            asked = " Please answer directly with only the letter of the correct option and nothing else."
+            text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+            row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
+        case "marvl" if task.language == "zh":
+            try:
+                from opencc import OpenCC  # type: ignore[import-not-found]
+            except ImportError:
+                raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
+            row["prompts"][0]["hypothesis"] = OpenCC("t2s.json").convert(raw["hypothesis"])
+        case "mathvista":
+            row["metadata"] |= raw["metadata"]
 
 
-def _ifeval(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    row["kwargs"] = [dict(one) for one in raw["kwargs"]]
-    if raw["key"] == 1174:  # the data lack this setting of the instruction
-        row["kwargs"][0]["let_relation"] = "at least"
-
-
-def _hallusionbench(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    if not task.name.endswith("_image"):
-        row["images"] = []
-
-
-def _erqa(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    asked = " Please answer directly with only the letter of the correct option and nothing else."
-    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
-    row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
-
-
-def _marvl(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    if task.language == "zh":
-        try:
-            from opencc import OpenCC  # type: ignore[import-not-found]
-        except ImportError:
-            raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
-        row["prompts"][0]["hypothesis"] = OpenCC("t2s.json").convert(raw["hypothesis"])
-
-
-def _mathvista(row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    row["metadata"] |= raw["metadata"]
-
-
-_CHANGES: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
+_OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
     "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr,
-    "ifeval": _each(_ifeval), "hallusionbench": _each(_hallusionbench), "erqa": _each(_erqa),
-    "marvl": _each(_marvl), "mathvista": _each(_mathvista),
 }  # fmt: skip
+"""Changes that need more than the row."""
 
 LOADERS: Mapping[tuple[str, str], Loader] = {
     (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**entry)
