@@ -161,13 +161,10 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
 
     settings: `dialect` of a configuration. used: those that `load_tasks` told of.
     """
-    foreign: dict[str, list[Task]] = {}
-    for task in tasks:
-        if dialect_of(task.definition) is not None:
-            foreign.setdefault(task.definition["dialect"], []).append(task)
-    for name, own in foreign.items():
-        if (check := getattr(dialect(name), "check_used", None)) is not None:
-            check(settings, own)
+    foreign = [task for task in tasks if dialect_of(task.definition) is not None]
+    for name in dict.fromkeys(task.definition["dialect"] for task in foreign):
+        if check := getattr(dialect(name), "check_used", None):
+            check(settings, [task for task in foreign if task.definition["dialect"] == name])
     if foreign:
         return
     for key in settings.keys() - used:

@@ -6,10 +6,9 @@ includes. A listing where nothing changed opens no task file and imports neither
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -200,31 +199,6 @@ def _cache_path() -> Path:
             return home / "tasks.json"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "evalwright" / "tasks.json"
-
-
-State = tuple[str, int, int]
-"""A file as it is now: path, size, time."""
-
-
-def kept(dialect: str, version: int, folder: Path, files: Iterable[State], made: Callable[[], Any]) -> Any:
-    """What is made of another framework's folder, kept under `$EVALWRIGHT_HOME` for one state of its files.
-
-    version: of the form of what is made, which is plain; its key `outside`, if it has one, has the stamps of files elsewhere.
-    """
-    digest = hashlib.blake2b(f"{__version__}/{version}".encode(), digest_size=16)
-    for path, size, time in files:
-        digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
-    state = digest.hexdigest()
-    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    cache = home_folder() / dialect / f"index-{name}.json"
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
-        if data["state"] == state and unchanged(data["made"].get("outside", {})):
-            return data["made"]
-    data = {"state": state, "made": made()}
-    with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
-    return data["made"]
 
 
 def unchanged(stamps: Mapping[str, Stamp]) -> bool:

@@ -19,9 +19,7 @@ _KINDS = {
     "float_type": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
 }
 
 
@@ -58,12 +56,11 @@ def _path(details: ErrorDetails, value: Any) -> KeyPath:
     """The error's location, without pydantic's names for the branches of a union."""
     out: list[str | int] = []
     missing = details["type"] in ("missing", "extra_forbidden")
-    for position, step in enumerate(details["loc"]):
-        last = position == len(details["loc"]) - 1
+    for count, step in enumerate(details["loc"], 1):
         try:
             value = value[step]
         except (KeyError, IndexError, TypeError):
-            if not (last and missing):
+            if not (missing and count == len(details["loc"])):
                 continue
         out.append(step)
     return tuple(out)
@@ -78,7 +75,9 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
     if kind == "value_error":
         return f"{details['ctx']['error']}."
     if kind in _KINDS:
-        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{_hint(details)}."
+        quoted = kind == "string_type" and isinstance(details["input"], bool | type(None))
+        hint = " (put quotes around it to make it text)" if quoted else ""
+        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{hint}."
     if kind == "literal_error":
         wanted = str(details["ctx"]["expected"]).replace("'", "")
         near = closest(str(details["input"]), wanted.replace(" or ", ", ").split(", "))
@@ -86,12 +85,6 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
         return f"`{name}` must be {wanted}, not '{details['input']}'.{hint}"
     message = details["msg"].replace("Input should be", "must be")
     return f"`{name}` {message[0].lower()}{message[1:]}, not {details['input']!r}."
-
-
-def _hint(details: ErrorDetails) -> str:
-    if details["type"] == "string_type" and isinstance(details["input"], bool | type(None)):
-        return " (put quotes around it to make it text)"
-    return ""
 
 
 def _unknown_key(path: KeyPath) -> str:

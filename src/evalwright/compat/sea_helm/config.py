@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.indexes import State, kept
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.secrets import remember_within
-from evalwright.tasks.index import State, kept
 from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
 
 FOLDER = "seahelm_tasks"
@@ -103,7 +103,7 @@ def _files(place: Path) -> Iterator[State]:
 
 @lru_cache(maxsize=4)
 def _read(root: Path, files: tuple[State, ...]) -> Tree:
-    return Tree(root, **kept("sea-helm", 1, root, files, lambda: _made(root, [path for path, *_ in files])))
+    return Tree(root, **kept("sea-helm", root, files, lambda: _made(root, [path for path, *_ in files])))
 
 
 def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.tasks.schema import Drawing
+from evalwright.tasks.validation import first_mistake
 
 _NAME = re.compile(r"\w+")
 Row = Mapping[str, Any]
@@ -93,6 +94,4 @@ def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     try:
         return Drawing.model_validate(dict(given)).model_dump(include=set(given))
     except ValidationError as error:
-        one = error.errors(include_url=False)[0]
-        what = str(one["loc"][0] if one["loc"] else "")
-        raise ConfigurationError(f"{where}: `{what}` is {given.get(what)!r:.80}: {one['msg']}.") from None
+        raise ConfigurationError(f"{where}: {first_mistake(error, given)}") from None

@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.indexes import State, kept
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
-from evalwright.tasks.index import State, kept, stamp
+from evalwright.tasks.index import stamp
 
-_VERSION = 1
 _SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 
 
@@ -59,7 +59,7 @@ class Index(Mapping[str, Listed]):
 
 def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    found = kept(DIALECT, _VERSION, folder, files, lambda: _read(folder, [path for path, *_ in files]))
+    found = kept(DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files]))
     entries = [Listed(name, kind, path, tuple(own)) for name, kind, path, own in found["entries"]]
     return entries, dict(found["problems"])
 
