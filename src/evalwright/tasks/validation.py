@@ -91,9 +91,7 @@ def _unknown_key(path: KeyPath) -> str:
     key = str(path[-1])
     part = tuple(step for step in path[:-1] if isinstance(step, str))
     model = PARTS.get(part)
-    known = [*model.model_fields] if model else []
-    if not part:
-        known.extend(FILE_KEYS)
+    known = [*(model.model_fields if model else ()), *(() if part else FILE_KEYS)]
     where = f" in `{'.'.join(part)}`" if part else ""
     near = closest(key, known)
     if near:
