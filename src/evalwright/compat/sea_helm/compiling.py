@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Valida
 from evalwright.compat.sea_helm.config import SEED, Tree, read_tree, root_of
 from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
 from evalwright.compat.sea_helm.loaders import LOADERS, plain_name
-from evalwright.compat.sea_helm.published import SCORER
 from evalwright.compat.sea_helm.rows import OutOfReach, load_rows
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen, expanded
 from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
@@ -336,8 +335,8 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
             raise
         fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
         samples, count = _nothing(task), 0
-        scorers = [Scorer(SCORER, DIALECT, {"scoring": options.scoring}, _never)]
-        metrics = [MetricSpec(task.metric, "mean", SCORER)]
+        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, _never)]
+        metrics = [MetricSpec(task.metric, "mean", DIALECT)]
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
     seeds = (SEED,) if runs == 1 else SEEDS[:runs] if runs <= len(SEEDS) else ()
