@@ -105,6 +105,20 @@ def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[
     assert not {path for path in made if ".evalwright" not in str(path)}
 
 
+def test_changed_numbers_over_true_samples_are_found(folder: Path, finished: Path) -> None:
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
+    assert typed("runs", "check", "a", "b").code == 0
+    record = Path("runs", "a", "run.json")
+    data = json.loads(record.read_text())
+    data["tasks"][0]["metrics"][0]["value"] = 0.99
+    record.write_text(json.dumps(data))
+    done = typed("runs", "check", "a", "b", "--json")
+    assert done.code == 1
+    first, second = json.loads(done.out)["runs"]
+    assert "is 0.99 in run.json, 0 from the samples" in first["problems"][0]
+    assert second["problems"] == []
+
+
 def test_other_questions_under_the_same_ids_win_nothing(folder: Path) -> None:
     """The same ids with other questions were once concluded to be 66.7 points higher, p < 0.0001."""
     a = make_run(folder / "runs", scores=[1.0, 0, 0] * 30, name="a", model="demo/a")
