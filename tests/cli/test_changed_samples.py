@@ -16,8 +16,8 @@ from support.runs import make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show"}
-"""Commands that show what `run.json` says and read no sample for a number; they have --verify."""
+LISTING = {"runs show", "runs samples"}
+"""Commands that make no number of the samples: they show what is recorded."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {
     "plan": [("plan", "questions.yaml", "--from", "a")],
