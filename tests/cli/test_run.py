@@ -36,9 +36,8 @@ def test_several_models_end_with_the_board() -> None:
     ]
     parts = done.out.split("\nLeaderboard\n")
     assert len(parts) == 2
-    assert "Run both-scripted-echo" in parts[0]
-    assert "Run both-scripted-constant" in parts[0]
-    assert "Run " not in parts[1]
+    assert "runs/both-scripted-echo" in parts[0]
+    assert "runs/both-scripted-constant" in parts[0]
     assert "Rank" in parts[1]
 
 

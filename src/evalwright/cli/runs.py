@@ -51,16 +51,20 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @click.argument("run")
 @RUNS_FOLDER
 @click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
+@click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
-    """Show one RUN: metrics with intervals, slices, failures and cost."""
+def show(run: str, runs_folder: str, verify: bool, details: bool, as_json: bool) -> None:
+    """Show one RUN: scores with intervals, failures and cost."""
     from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
+    from evalwright.reports.documents.summary import run_summary
 
+    if details and as_json:
+        raise click.UsageError("--json has all of the run: leave out --details.")
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
-    print_result(as_json, dict(found.data), run_document(found))
+    print_result(as_json, dict(found.data), run_document(found) if details else run_summary(found))
 
 
 @runs.command()
