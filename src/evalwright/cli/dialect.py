@@ -7,7 +7,7 @@ import click
 from evalwright.cli.options import several, together
 from evalwright.tasks.dialects import SCORINGS
 
-folder_options = together(
+scoring_options = together(
     several(
         "--task-root",
         "task_root",
@@ -19,11 +19,6 @@ folder_options = together(
         metavar="DIR",
         help="A folder whose task files may run their Python and read files anywhere.",
     ),
-)
-"""Only --task-root and --trust."""
-
-scoring_options = together(
-    folder_options,
     click.option(
         "--scoring",
         type=click.Choice(SCORINGS),
