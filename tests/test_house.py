@@ -141,7 +141,7 @@ SIZES = {
 # Rooms that are still larger, with what they have: these numbers may only fall.
 STILL_LARGER = {
     "core": 1985, "statistics": 8215, "models": 17500, "strategies": 1380, "scorers": 12370, "metrics": 1715,
-    "tasks": 5550, "runs": 3140, "analysis": 10547, "reports": 5620, "compat": 14960, "cli": 3045,
+    "tasks": 5550, "runs": 3140, "analysis": 10547, "reports": 5620, "compat": 14951, "cli": 3045,
 }  # fmt: skip
 
 
