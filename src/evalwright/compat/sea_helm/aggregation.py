@@ -13,7 +13,8 @@ import statistics as standard
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.published import DIALECT, label_scores, normalised, standard_error
+from evalwright.compat.sea_helm.labels import label_scores
+from evalwright.compat.sea_helm.scoring import DIALECT, normalised, standard_error
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.tasks.dialects import Averaged, Group
@@ -242,8 +243,10 @@ def _bootstrapped(
         return [float(mean) * scale for mean in means], len(runs) == len(there["scores"])
     found = []
     for row in scores.astype(int):
-        recall, _, _ = label_scores(
-            [(label, label * int(hit)) for label, hit in zip(labels, row, strict=True)]
+        names = sorted(set(labels))
+        gold = [names.index(label) for label in labels]
+        (recall,) = label_scores(
+            gold, [one if hit else -1 for one, hit in zip(gold, row, strict=True)], "balanced-accuracy"
         )
         found.append(normalised(recall, 1 / len(set(labels)), 1) * 100)
     return found, len(runs) == len(there["scores"])

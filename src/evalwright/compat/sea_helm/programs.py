@@ -15,13 +15,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.extraction import response_text
-from evalwright.compat.sea_helm.published import DIALECT, SCORER, Made, Published, Rows
+from evalwright.compat.sea_helm.scoring import Entry, Rows, Scoring
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
 from evalwright.scorers.code.unit_tests import assembled, turns
 
@@ -60,7 +58,7 @@ except Exception as _error:
 """
 
 
-def pickled_text(data: bytes) -> str:
+def _pickled_text(data: bytes) -> str:
     """The text that a pickle stream is of, read without unpickling. Raises ValueError for a stream of anything else."""
     found: list[str] = []
     end = 0
@@ -82,7 +80,7 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
         data = unpacker.decompress(base64.b64decode(row["test_cases"]["private"], validate=True), _MOST_BYTES)
         if not unpacker.eof:
             raise ValueError(f"it is cut off, or larger than {_MOST_BYTES:,} bytes")
-        tests = [*row["test_cases"]["public"], *from_json(pickled_text(data))]
+        tests = [*row["test_cases"]["public"], *from_json(_pickled_text(data))]
         if not tests or not all(isinstance(one[key], str) for one in tests for key in ("input", "output")):
             raise ValueError("a test is not an input and an output, both texts")
     except (LookupError, TypeError, ValueError, zlib.error) as error:
@@ -92,15 +90,12 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
 
 def _corrected(text: str, name: str, test: Mapping[str, str]) -> Outcome:
     given, wanted = test["input"], test["output"]
-    if not name:
-        written, outcome = run_script(assembled(text, "", ""), given, seconds=SECONDS)
-        lines = ([one.rstrip() for one in each.strip().split("\n")] for each in (written, wanted))
-        return (
-            outcome
-            if outcome.label != "passed" or next(lines) == next(lines)
-            else Outcome("failed", "another output")
-        )
     code = assembled(text, "", name)
+    if not name:
+        written, outcome = run_script(code, given, seconds=SECONDS)
+        lines, others = ([one.rstrip() for one in each.strip().split("\n")] for each in (written, wanted))
+        same = outcome.label != "passed" or lines == others
+        return outcome if same else Outcome("failed", "another output")
     head = "" if "from __future__" in code else _IMPORTS
     call = f"Solution().{name}" if re.search(r"(?m)^class\s+Solution\b", code) else name
     try:
@@ -108,12 +103,8 @@ def _corrected(text: str, name: str, test: Mapping[str, str]) -> Outcome:
         tests = _TESTS.format(entry=_ENTRY, arguments=arguments, wanted=from_json(wanted))
     except ValueError as error:
         raise ScoringError(f"A test of the function '{name}' is not JSON: {error}.") from None
-    return run(
-        f"{head}{code}\n\ndef {_ENTRY}(*given):\n    return {call}(*given)\n",
-        tests,
-        entry_point=_ENTRY,
-        seconds=SECONDS,
-    )
+    program = f"{head}{code}\n\ndef {_ENTRY}(*given):\n    return {call}(*given)\n"
+    return run(program, tests, entry_point=_ENTRY, seconds=SECONDS)
 
 
 def _published(text: str, name: str, test: Mapping[str, str]) -> Outcome:
@@ -122,19 +113,21 @@ def _published(text: str, name: str, test: Mapping[str, str]) -> Outcome:
     program = f"import sys\nfrom io import StringIO\nsys.stdin = StringIO('''{given}''')\n{code}\n"
     if name:
         values = {"input": given, "output": wanted, "name": name, "code": code}
-        program = f"{_TYPES}{code}\n" + re.sub(
-            "<(input|output|name|code)>", lambda found: values[found[1]], _CALL
-        )
+        call = re.sub("<(input|output|name|code)>", lambda found: values[found[1]], _CALL)
+        program = f"{_TYPES}{code}\n{call}"
     written, outcome = run_script(program, "", seconds=SECONDS)
     right = "TEST_PASSED" in written if name else written.strip() == wanted
     return outcome if outcome.label != "passed" or right else Outcome("failed", "another result")
 
 
-class Programs(Published):
+class Programs(Scoring):
     """The share of programs that pass all of their tests."""
 
-    part = "pass@1"
-    means = {part: (100, part)}  # noqa: RUF012
+    asks = True
+
+    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
+        super().__init__(task, rows, entry)
+        self.options["seconds"] = SECONDS
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer. Raises ScoringError where the tests cannot be read, and where this system cannot shut a program in."""
@@ -142,7 +135,8 @@ class Programs(Published):
         tests, name = cases_of(row, sample.id), str((row.get("metadata") or {}).get("func_name") or "")
         if name and not name.isidentifier():
             raise ScoringError(f"The sample '{sample.id}' asks for a function that is no name.")
-        once, text = (_published, response_text(answer)) if self.task.published else (_corrected, answer.text)
+        published = self.task.published
+        once, text = (_published, self.text(answer)) if published else (_corrected, answer.text)
 
         def judged() -> Outcome:
             for number, test in enumerate(tests, 1):
@@ -155,15 +149,3 @@ class Programs(Published):
             outcome = await asyncio.to_thread(judged)
         right = float(outcome.label == "passed")
         return Score(right, outcome.label, outcome.why, {self.part: right})
-
-    def made(self) -> Made:
-        kind = "published" if self.task.published else "corrected"
-        scorer = Scorer(SCORER, DIALECT, {"scoring": kind, "seconds": SECONDS}, self.judge, True)
-        return [scorer], super().made()[1] if self.task.published else [
-            MetricSpec(self.task.metric, "accuracy", SCORER)
-        ]
-
-
-def programs_of(task: SeaTask, rows: Rows) -> Made:
-    """The scorer and the metric of a task of LiveCodeBench."""
-    return Programs(task, rows).made()
