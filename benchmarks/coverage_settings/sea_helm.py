@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
-from evalwright.compat.sea_helm.aggregation import over_runs
+from coverage_settings.sea_helm_notebook import over_runs
 from evalwright.metrics.registry import Column, compute
 from evalwright.statistics import Estimate, macro_average
 from evalwright.statistics.shared_units import unit_sums

@@ -7,19 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import (
-    Entry,
-    Numbers,
-    Rows,
-    Scoring,
-    SeaHelmRaised,
-    mean,
-    part,
-    row_of,
-)
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, part, row_of
+from evalwright.compat.sea_helm.task import Row
 from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
@@ -36,13 +28,13 @@ class English(Scoring):
     names.
     """
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        task = self.task
         self.options["class"] = task.scored_by[1]
         self.kinds: set[str] = set()
         given = [{**one, "published": task.published} for one in self.forms()]
         self.scorers = [bind(self.kind, one) for one in given]
-        for place, row in enumerate(rows):
+        for place, row in enumerate(self.rows):
             try:
                 facts = self.facts(row)
                 self.scorers[0].refuse(Sample(str(row.get("id", place)), metadata=facts))  # type: ignore[misc]
@@ -81,8 +73,8 @@ class ByLanguage(English):
 
     kind = "language-instructions"
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        super().prepare()
         kinds = [_KIND + one for one in sorted(self.kinds)]
         self.names += tuple(kinds)
         self.shown |= dict(zip(kinds, kinds, strict=True))

@@ -9,21 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import (
-    SCORER,
-    Entry,
-    Numbers,
-    Rows,
-    Scoring,
-    SeaHelmRaised,
-    mean,
-    part,
-    row_of,
-)
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, metric, part, row_of
 from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
@@ -117,14 +108,19 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
 
 
 class Judged(Scoring):
-    """A metric class whose numbers are verdicts. of_groups (in the table): the factor of the numbers by category; scale: of labels."""
+    """A metric class whose numbers are verdicts. of_groups (in the table): the factor of the numbers by category; scale: of labels.
+
+    read_verdict: what a reply says; None where it says nothing that can be read. worth: what the verdicts on a row come to, from 0 to 1.
+    """
 
     asks = True
     able: frozenset[Ability] = frozenset({"generate"})
     scale: Scale = pass_or_fail(0.5)
+    read_verdict: Callable[[str], Any]
+    worth: Callable[[Row, Said], Opinion]
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        task = self.task
         judges = judges_of(task)
         self.judges = {one.role: one for one in (judges[:1] if task.published else judges)}
         self.roles = tuple(self.judges)
@@ -167,14 +163,6 @@ class Judged(Scoring):
             "keyPointText": self.filled(criterion["criterion"], row["prompts"][0]),
             "reference_text_block": reference,
         }
-
-    def read_verdict(self, text: str) -> Any:
-        """What a reply says; None where it says nothing that can be read."""
-        raise NotImplementedError
-
-    def worth(self, row: Row, said: Said) -> Opinion:
-        """What the verdicts on a row come to, from 0 to 1; parts: further numbers."""
-        raise NotImplementedError
 
     def filled(self, template: Any, values: Mapping[str, Any]) -> str:
         """A template of the file or the data, as `filled`."""
@@ -252,8 +240,9 @@ def _graded(value: float, said: Said, **parts: float) -> Opinion:
 class Criteria(Judged):
     """Classes are worth what the file says. last (in the table): the last class in a reply counts, else the first, published."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        super().prepare()
+        task = self.task
         self.classes = task.config["judge"].get("classifications")
         values = self.classes.values() if isinstance(self.classes, Mapping) else ()
         numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
@@ -375,8 +364,9 @@ class Pairs(Judged):
 
     scale = Scale(LABELS, lambda value: "win" if value > 0.5 else "loss" if value < 0.5 else "tie")
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        super().prepare()
+        task = self.task
         self.ties = bool(task.config.get("ties_allowed", True))
         self.labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
         self.known = ("A_wins", "B_wins", "Tie") if self.ties else ("A_wins", "B_wins")
@@ -430,7 +420,7 @@ class Pairs(Judged):
 
     def corrected_metrics(self) -> list[MetricSpec]:
         first, *shown = super().corrected_metrics()
-        by_category = MetricSpec(self.task.metric, "macro", SCORER, {"over": "category"})
+        by_category = metric(self.task.metric, "macro", over="category")
         return [by_category, replace(first, label="win_rate"), *shown]
 
     def pooled(self, column: Column) -> list[list[float]]:

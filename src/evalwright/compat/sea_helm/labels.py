@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from statistics import mean
+from statistics import fmean as mean
 from typing import TYPE_CHECKING
 
 from evalwright.compat.sea_helm.extraction import normalised as plain
 from evalwright.compat.sea_helm.extraction import search
 from evalwright.compat.sea_helm.scoring import (
-    SCORER,
-    Entry,
     Numbers,
-    Rows,
     Scoring,
     SeaHelmRaised,
+    metric,
     normalised,
     part,
     row_of,
     standard_error,
 )
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.task import Row
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
@@ -56,13 +54,13 @@ class Labels(Scoring):
 
     any_case = True
     over = ""
+    chance = 0.0
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
-        self.labels, self.chance = sorted({str(row["label"]) for row in rows}), 0.0
-        pattern = rf"{task.answer_tag}[\s\*]*({'|'.join(self.labels)})"
-        self._pattern = pattern + ("+" if self.any_case else "*")
-        if not task.published:
+    def prepare(self) -> None:
+        self.labels = sorted({str(row["label"]) for row in self.rows})
+        end = "+" if self.any_case else "*"
+        self._pattern = rf"{self.task.answer_tag}[\s\*]*({'|'.join(self.labels)}){end}"
+        if not self.task.published:
             self.labels, self.chance = self._possible()
             self.options["labels"] = self.labels
 
@@ -89,17 +87,13 @@ class Labels(Scoring):
     def corrected_metrics(self) -> list[MetricSpec]:
         over = {"over": self.over} if self.over else {}
         of = "accuracy" if over else "balanced-accuracy"
-        plain = MetricSpec("accuracy", *(("macro", SCORER, {"of": of, **over}) if over else (of, SCORER)))
-        by = () if over else self.by
         return [
-            MetricSpec(
-                self.task.metric, "chance-normalised", SCORER, {"chance": self.chance, "of": of, **over}
-            ),
-            plain,
-            *(MetricSpec(f"accuracy by {key}", "macro", SCORER, {"of": of, "over": key}) for key in by),
-            MetricSpec("macro_f1", "macro-f1", SCORER),
-            MetricSpec("null_weighted_f1", "null-weighted-f1", SCORER),
-            MetricSpec("answers_read", "part-mean", SCORER, {"part": "read"}),
+            metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, **over),
+            metric("accuracy", "macro", of=of, **over) if over else metric("accuracy", of),
+            *(metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
+            metric("macro_f1", "macro-f1"),
+            metric("null_weighted_f1", "null-weighted-f1"),
+            metric("answers_read", "part-mean", part="read"),
         ]
 
     def published(self, row: Row, text: str) -> Score:
@@ -145,8 +139,8 @@ def label_scores(
 class Fields(Labels):
     """The same, and balanced accuracy and F1 by difficulty and field, from 0 to 1."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        super().prepare()
         groups = [(of, name) for of, names in self.by.items() for name in names]
         self.names += tuple(f"{of}.{name}.{what}" for of, name in groups for what in ("accuracy", "macro_f1"))
 
@@ -165,10 +159,10 @@ class Phenomena(Labels):
 
     any_case = False
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        super().prepare()
         ((self.over, known),) = self.by.items()
-        ends = (".correct", ".total") if entry.get("counted") else ("",)
+        ends = (".correct", ".total") if self.entry.get("counted") else ("",)
         self.names += tuple(f"subcategories.{name}{end}" for name in known for end in ends)
 
     def more(self, column: Column) -> Numbers:
@@ -196,9 +190,8 @@ class LogProbabilities(Scoring):
         "null_count",
     )  # fmt: skip
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
-        self._before = [""] if entry.get("whole") else []
+    def prepare(self) -> None:
+        self._before = [""] if self.entry.get("whole") else []
         self._before += [f"subcategories.{name}." for names in self.by.values() for name in names]
         self.names = tuple(before + name for before in self._before for name in self.each)
 
@@ -213,8 +206,7 @@ class LogProbabilities(Scoring):
         return Score(worth, "correct" if gold == top else "incorrect", "among all options")
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        over = [{"of": "accuracy", "over": key} for key in self.by]
-        specs = [MetricSpec(self.task.metric, "macro", SCORER, options) for options in over]
+        specs = [metric(self.task.metric, "macro", of="accuracy", over=key) for key in self.by]
         return specs or super().corrected_metrics()
 
     def score(self, sample: Sample, answer: Answer) -> Scored:

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.scoring import Entry, Rows, Scoring
-from evalwright.compat.sea_helm.task import SeaTask
+from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
@@ -125,8 +124,7 @@ class Programs(Scoring):
 
     asks = True
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
         self.options["seconds"] = SECONDS
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:

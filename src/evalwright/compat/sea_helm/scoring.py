@@ -10,13 +10,14 @@ from the definition, all references and whole answers are compared, nothing rais
 from __future__ import annotations
 
 import math
-import statistics as standard
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
+from statistics import fmean as mean
+from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.sea_helm.extraction import response_text
@@ -37,14 +38,10 @@ DIALECT = SCORER = "sea-helm"
 Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
-Entry = Mapping[str, Any]
 
-_TABLE: Mapping[str, Entry] = {
-    name if name.startswith("src/") else f"seahelm_tasks/{name}": entry
-    for name, entry in tomllib.loads(
-        Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-    ).items()
-}
+_TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+)
 
 
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
@@ -91,12 +88,7 @@ def normalised(score: float, least: float, greatest: float) -> float:
 
 def standard_error(values: Sequence[float]) -> float:
     """Of a mean; 0 of fewer than two values."""
-    return math.sqrt(standard.variance(values) / len(values)) if len(values) > 1 else 0.0
-
-
-def mean(values: Sequence[float]) -> float:
-    """The mean."""
-    return sum(values) / len(values)
+    return math.sqrt(variance(values) / len(values)) if len(values) > 1 else 0.0
 
 
 def part(column: Column, name: str) -> list[float]:
@@ -104,17 +96,27 @@ def part(column: Column, name: str) -> list[float]:
     return [float(value) for value in column.parts[name]]
 
 
+def metric(label: str, kind: str, **options: Any) -> MetricSpec:
+    """A metric of the one scorer."""
+    return MetricSpec(label, kind, SCORER, options)
+
+
 class Scoring:
     """One metric class over the rows of a task. entry: its line of the table.
 
-    A family says how a row is scored in either way, and what its metrics are beyond the table. asks: scores are made by `judge`.
+    A family says how a row is scored in either way, and what its metrics are beyond the table.
+    published: a row's score as SEA-HELM has it, of the response as it reads it; raises SeaHelmRaised. corrected: a sample's score.
+    asks: a sample's score in either way is made by `judge`, as other models make it, or it takes long.
     """
 
     asks = False
     roles: tuple[str, ...] = ()
     able: frozenset[Ability] = frozenset()
+    published: Callable[[Row, str], Score]
+    corrected: Callable[[Sample, Answer], Scored]
+    judge: Callable[..., Awaitable[Score]]
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
+    def __init__(self, task: SeaTask, rows: Rows, entry: Mapping[str, Any]) -> None:
         self.task, self.rows, self.entry = task, rows, entry
         self.part = str(entry.get("part", task.metric))
         self.means: dict[str, Sequence[Any]] = dict(entry.get("means", {}))
@@ -130,18 +132,10 @@ class Scoring:
         self.options: dict[str, Any] = {"scoring": "published" if task.published else "corrected"}
         self._raised = ""
         self._last: tuple[Any, Numbers] | None = None
+        self.prepare()
 
-    def published(self, row: Row, text: str) -> Score:
-        """A row's score as SEA-HELM has it. text: the response as it reads it. Raises SeaHelmRaised."""
-        raise NotImplementedError
-
-    def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        """A sample's score."""
-        raise NotImplementedError
-
-    async def judge(self, sample: Sample, answer: Answer, ask: Any) -> Score:
-        """A sample's score in either way, where other models make it, or it takes long."""
-        raise NotImplementedError
+    def prepare(self) -> None:
+        """What a family needs beyond this. Raises UsageError for a task that it cannot score."""
 
     def more(self, column: Column) -> Numbers:
         """The published numbers that are neither means nor sums, of one draw. Raises SeaHelmRaised."""
@@ -149,8 +143,8 @@ class Scoring:
 
     def corrected_metrics(self) -> list[MetricSpec]:
         """The corrected metrics, that of the task first."""
-        shown = [MetricSpec(label, "part-mean", SCORER, {"part": one}) for label, one in self.shown.items()]
-        return [MetricSpec(self.task.metric, "accuracy", SCORER), *shown]
+        shown = [metric(label, "part-mean", part=one) for label, one in self.shown.items()]
+        return [metric(self.task.metric, "accuracy"), *shown]
 
     def made(self) -> Made:
         """The scorer and the metrics."""

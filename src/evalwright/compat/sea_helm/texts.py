@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 from evalwright import bounded
 from evalwright.compat.sea_helm.extraction import LINE, SAME_LINE, math_verified, search
 from evalwright.compat.sea_helm.scoring import (
-    SCORER,
-    Entry,
     Numbers,
-    Rows,
     Scoring,
     SeaHelmRaised,
-    mean,
+    metric,
     normalised,
     part,
     row_of,
 )
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.task import Row
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError, UsageError
 from evalwright.core.requests import Reward
@@ -46,8 +43,8 @@ _WRAPPED = " \t\r\n*_`\"'“”‘’."
 class Answers(Scoring):
     """F1 and exact match with the references. Published, of words, which in Thai and Chinese are found by a dictionary, against the first alone."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        task = self.task
         self._f1 = bind("token-f1", {"language": task.language}).function
         if task.published:
             published_words.require(task.language, f"The published F1 of the task '{task.name}'")
@@ -73,8 +70,8 @@ class Answers(Scoring):
 class _WithChrf(Scoring):
     """What summaries and translations have in common: chrF++ where the task says so."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        task = self.task
         self._chrf = bool(task.config.get("use_chrf_metric"))
         if self._chrf:
             require(what=f"chrF++ of the task '{task.name}'")
@@ -97,8 +94,7 @@ class _WithChrf(Scoring):
         return {"chrf_score": score, "normalized_chrf_score": score}
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        chrf = [MetricSpec("chrf_score", _CHRF, SCORER)] if self._chrf else []
-        return [*super().corrected_metrics(), *chrf]
+        return super().corrected_metrics() + ([metric("chrf_score", _CHRF)] if self._chrf else [])
 
 
 class Summaries(_WithChrf):
@@ -106,10 +102,10 @@ class Summaries(_WithChrf):
 
     rouge = ("rougel_precision", "rougel_recall", "rougel_f1", "normalized_rougel_f1")
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
-        self._rouge = bool(task.config["use_rougeL_metric"])
-        self.names += self.rouge if self._rouge else ()
+    def prepare(self) -> None:
+        task = self.task
+        super().prepare()
+        self.names += self.rouge
         self._scorer = bind("rouge", {"kind": "rougeL", "language": task.language}).function
         if task.published and task.language == "th":
             published_words.require("th", f"The published ROUGE of the task '{task.name}'")
@@ -131,8 +127,6 @@ class Summaries(_WithChrf):
     def more(self, column: Column) -> Numbers:
         import numpy as np
 
-        if not self._rouge:
-            return super().more(column)
         matrix = np.stack([column.parts[name] for name in ("precision", "recall", "f1")], axis=1)
         draws, n = np.random.RandomState(4156), len(matrix)
         means = [matrix[draws.choice(np.arange(n), size=n)].mean(axis=0) for _ in range(1000)]
@@ -143,8 +137,9 @@ class Summaries(_WithChrf):
 class Translations(_WithChrf):
     """MetricX's errors, 25 at worst. Published as 0 to 100; corrected as 0 to 1, against the best of the references."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
+        task = self.task
+        super().prepare()
         self.asks = bool(task.config.get("use_metricx_metric"))
         if self.asks:
             self.roles, self.able = (METRICX,), frozenset({"reward"})
@@ -194,8 +189,7 @@ class Lines(Scoring):
 class Mathematics(Scoring):
     """The share of responses that math-verify reads as the label; corrected, those whose final answer is it."""
 
-    def __init__(self, task: SeaTask, rows: Rows, entry: Entry) -> None:
-        super().__init__(task, rows, entry)
+    def prepare(self) -> None:
         self._final = bind("final-answer", {"kind": "math"}).function
 
     def published(self, row: Row, text: str) -> Score:
@@ -225,7 +219,7 @@ class Procedures(Scoring):
         return procedure.score_procedure(sample, answer.text, self.entry["kind"])
 
     def more(self, column: Column) -> Numbers:
-        if self.entry["kind"] == "route" and 0 < mean(part(column, "extracted")) < 1:
+        if self.entry["kind"] == "route" and len(set(part(column, "extracted"))) == 2:
             raise SeaHelmRaised("AttributeError: 'float' object has no attribute 'strip'")
         return {}
 
