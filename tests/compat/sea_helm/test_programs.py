@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import sea_task
-from evalwright.compat.sea_helm.programs import cases_of
 from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.code.livecodebench import cases_of
 from support.sandbox import needs_sandbox
 
 METRIC = ("seahelm_tasks/code_generation/livecodebench/livecodebench_metric.py", "LiveCodeBenchMetric")

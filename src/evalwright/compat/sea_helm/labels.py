@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
+_BY_GROUP = {"accuracy": "balanced-accuracy", "macro_f1": "macro-f1"}
 _LISTED = re.compile(r"(?m)^\s{0,4}\(?([A-Z])[).:]\s")
 
 
@@ -49,7 +50,7 @@ def options_of(row: Row) -> tuple[str, ...]:
 
 class Labels(Scoring):
     """Balanced accuracy and F1. Published, over the labels that the data have, of those run together the last; corrected, over those that
-    answers can have, by the definition's `labels`, else the rows' options, else all labels of the data.
+    answers can have, by the definition's `labels`, else the rows' options, else all labels of the data. Also by groups, published from 0 to 1.
     """
 
     any_case = True
@@ -60,6 +61,9 @@ class Labels(Scoring):
         self.labels = sorted({str(row["label"]) for row in self.rows})
         end = "+" if self.any_case else "*"
         self._pattern = rf"{self.task.answer_tag}[\s\*]*({'|'.join(self.labels)}){end}"
+        self.names += tuple(
+            f"{of}.{name}.{what}" for of, names in self.by.items() for name in names for what in _BY_GROUP
+        )
         if not self.task.published:
             self.labels, self.chance = self._possible()
             self.options["labels"] = self.labels
@@ -77,8 +81,7 @@ class Labels(Scoring):
         return labels, 1 / max(len(labels), 2)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        lettered = all(one in _LETTERS for one in self.labels)
-        texts = options_of(row_of(sample)) if lettered else ()
+        texts = options_of(row_of(sample)) if all(one in _LETTERS for one in self.labels) else ()
         # Of two phases what is scored begins behind the tag.
         tag = "" if self.task.base and len(answer.responses) > 1 else self.task.answer_tag
         choices = texts if 1 < len(texts) <= len(self.labels) else ()
@@ -119,7 +122,12 @@ class Labels(Scoring):
         accuracy, macro, weighted = (label_scores(gold, said, kind)[0] for kind in kinds)
         labels = len({self.labels[one].lower() for one in gold})
         found = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
-        numbers = {name: 100 * value for name, value in zip(self.names, found, strict=False)}
+        numbers = {name: 100 * value for name, value in zip(self.entry["names"], found, strict=False)}
+        for of, names in self.by.items():
+            codes = [int(code) for code in part(column, of)]
+            for what, kind in _BY_GROUP.items():
+                values = label_scores(gold, said, kind, codes)
+                numbers |= {f"{of}.{names[code]}.{what}": values[code] for code in set(codes)}
         return {**numbers, "null_count": said.count(-1)}
 
 
@@ -136,24 +144,6 @@ def label_scores(
     return [float(value) for value in statistic(sums)]
 
 
-class Fields(Labels):
-    """The same, and balanced accuracy and F1 by difficulty and field, from 0 to 1."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        groups = [(of, name) for of, names in self.by.items() for name in names]
-        self.names += tuple(f"{of}.{name}.{what}" for of, name in groups for what in ("accuracy", "macro_f1"))
-
-    def more(self, column: Column) -> Numbers:
-        found, (gold, said) = super().more(column), self.pairs(column)
-        for of, names in self.by.items():
-            codes = [int(code) for code in part(column, of)]
-            for what, kind in (("accuracy", "balanced-accuracy"), ("macro_f1", "macro-f1")):
-                values = label_scores(gold, said, kind, codes)
-                found |= {f"{of}.{names[code]}.{what}": values[code] for code in set(codes)}
-        return found
-
-
 class Phenomena(Labels):
     """The mean over phenomena of the share of right answers; counted: the right ones and all of each phenomenon alone."""
 
@@ -163,7 +153,8 @@ class Phenomena(Labels):
         super().prepare()
         ((self.over, known),) = self.by.items()
         ends = (".correct", ".total") if self.entry.get("counted") else ("",)
-        self.names += tuple(f"subcategories.{name}{end}" for name in known for end in ends)
+        by = (f"subcategories.{name}{end}" for name in known for end in ends)
+        self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
         hits, found = part(column, self.part), self.groups(column, self.over)
@@ -191,9 +182,9 @@ class LogProbabilities(Scoring):
     )  # fmt: skip
 
     def prepare(self) -> None:
-        self._before = [""] if self.entry.get("whole") else []
-        self._before += [f"subcategories.{name}." for names in self.by.values() for name in names]
-        self.names = tuple(before + name for before in self._before for name in self.each)
+        before = [""] if self.entry.get("whole") else []
+        before += [f"subcategories.{name}." for names in self.by.values() for name in names]
+        self.names = tuple(one + name for one in before for name in self.each)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         values = answer.log_likelihoods
@@ -222,7 +213,7 @@ class LogProbabilities(Scoring):
     def more(self, column: Column) -> Numbers:
         shares = part(column, self.part)
         logs = part(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
-        places = {"": list(range(len(shares)))} if "" in self._before else {}
+        places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
             places |= {f"subcategories.{name}.": own for name, own in self.groups(column, key).items()}
         found: Numbers = {}
