@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.sea_helm.scoring import DIALECT, normalised
@@ -163,9 +164,8 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
         if found:
             own = _estimate(totals.get(path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
-            out.append(
-                Group(node.name, label, (Averaged("score", node, found, own),), _left_out(tasks, path))
-            )
+            averages = (Averaged("score", node, found, own),)
+            out.append(Group(node.name, label, averages, _left_out(tasks, path)))
     return out
 
 
@@ -205,11 +205,10 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
 
 def _published_totals(tasks: Tasks) -> tuple[dict[tuple[str, ...], float], str]:
     """SEA-HELM's number of each node, and why there are none."""
-    facts = [task["definition"] for task in tasks]
-    own = zip(facts, tasks, strict=True)
-    sizes = {(one["task"], one["language"]): int(task["n_samples"]) for one, task in own}
+    facts = [{**_facts(task), "size": int(task["n_samples"])} for task in tasks]
+    sizes = {(one["task"], one["language"]): one["size"] for one in facts}
     try:
-        whole = aggregated(results_of(tasks), {one["task"]: one for one in map(_facts, tasks)}, sizes)
+        whole = aggregated(results_of(tasks), {one["task"]: one for one in facts}, sizes)
     except (KeyError, ZeroDivisionError, TypeError) as error:
         return {}, f"SEA-HELM's aggregation raises {type(error).__name__}: {error}"
     found: dict[tuple[str, ...], float] = {}
@@ -233,7 +232,6 @@ def _estimate(value: float | None, why: str, parts: Sequence[Mapping[str, Any]])
     from evalwright.statistics import Estimate
 
     n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_failed"))
-    method = f"no number: {why or 'it has none'}" if value is None else "no interval (as published)"
-    return Estimate(
-        math.nan if value is None else value, math.nan, math.nan, 0.95, n, lost, None, None, method
-    )
+    if value is None:
+        return Estimate.none(f"no number: {why or 'it has none'}", lost, n=n)
+    return replace(Estimate.none("no interval (as published)", lost, n=n), value=value)

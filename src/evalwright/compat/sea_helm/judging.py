@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ _FLAT = re.compile(r"\{[^{}]*\}")
 _MOST_WORTH = 1_000_000
 _BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
-Messages = tuple[Message, ...]
+Asked = Mapping[str, tuple[Any, str]]
+"""What a judge is asked, by name: the system message, None for none, and the user's."""
 Said = Mapping[str, Any]
 """Verdicts by what was asked; None for one that could not be read."""
 
@@ -127,12 +129,13 @@ class Judged(Scoring):
         self.prompts = task.config["judge"].get("judge_prompts")
         if not isinstance(self.prompts, Mapping):
             raise TaskError(f"The task '{task.name}' has no prompts for its judge (`judge.judge_prompts`).")
+        self.filled = partial(filled, published=task.published)
         proposed = {role: one.name for role, one in self.judges.items()}
         self.options |= {"class": task.scored_by[1], "proposed": proposed}
         self.means, self.sums = {task.metric: (100.0, task.metric)}, {"unread_verdicts": "unread"}
         self.names += tuple(f"categories.{one}" for names in self.by.values() for one in sorted(names))
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         """What a judge is asked of a row, by name: each criterion by itself, of a conversation those of each turn."""
         found, template = {}, self.prompts["criteria_prompt"]
         of_turns = isinstance(template, Mapping)
@@ -143,7 +146,7 @@ class Judged(Scoring):
             values = self.values(row, replies, one, turn)
             user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
             name = f"turn{turn}_criteria{number}" if of_turns else f"criteria{number}"
-            found[name] = _chat(self.prompts["system_prompt"], user)
+            found[name] = (self.prompts["system_prompt"], user)
         return found
 
     def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
@@ -164,10 +167,6 @@ class Judged(Scoring):
             "reference_text_block": reference,
         }
 
-    def filled(self, template: Any, values: Mapping[str, Any]) -> str:
-        """A template of the file or the data, as `filled`."""
-        return filled(template, values, self.task.published)
-
     def in_order(self, row: Row, said: Said) -> list[Any]:
         """The verdicts of a row's criteria. Published: in the order of their names as texts ("criteria10" before "criteria2"), which gives
         verdicts to other criteria where there are more than ten, and raises for an id that has the mark by which names are split."""
@@ -186,7 +185,7 @@ class Judged(Scoring):
             asked = self.questions(row, replies)
 
             async def opinion(role: str, _: Exchange) -> Opinion:
-                found = await together([self._verdict(role, messages, ask) for messages in asked.values()])
+                found = await together([self._verdict(role, ask, *one) for one in asked.values()])
                 made = self.worth(row, dict(zip(asked, found, strict=True)))
                 unread = {"unread": float(found.count(None)), **self.codes(row)} if published else {}
                 return replace(made, parts={**made.parts, **unread})
@@ -201,10 +200,12 @@ class Judged(Scoring):
             raise SeaHelmRaised(said) from None
         return replace(score, parts={self.task.metric: score.value, **score.parts})
 
-    async def _verdict(self, role: str, messages: Messages, ask: Ask) -> Any:
+    async def _verdict(self, role: str, ask: Ask, system: Any, user: str) -> Any:
         carried, generation = options_of(ask, role), self.judges[role].generation
         given = {key: one for key, one in generation.items() if key not in OPTIONS or key in carried}
-        response = await ask(role, Generate(messages, **{"temperature": None, **given}))
+        messages = () if system is None else (Message("system", str(system)),)
+        request = Generate((*messages, Message("user", user)), **{"temperature": None, **given})
+        response = await ask(role, request)
         text = separate_reasoning(response).answer
         found = self.read_verdict(text)
         if found is None and not self.task.published:
@@ -225,11 +226,6 @@ class Judged(Scoring):
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
         return [[value] for value in part(column, self.task.metric)]
-
-
-def _chat(system: Any, user: str) -> Messages:
-    """Messages as SEA-HELM sends them; system: None for none."""
-    return (*([] if system is None else [Message("system", str(system))]), Message("user", user))
 
 
 def _graded(value: float, said: Said, **parts: float) -> Opinion:
@@ -327,12 +323,12 @@ class Correct(Judged):
 
     scale = Scale(("incorrect", "correct"), lambda value: "correct" if value > 0.5 else "incorrect")
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         question, right = row["prompts"][0]["question"], row["label"]
         said = _boxed(replies[0]) if self.entry.get("boxed") else replies[0]
         values = {"question": question, "official_answer": right, "candidate_answer": said}
         values |= {"groundtruth": right, "modeloutput": said}
-        return {"verdict": _chat(None, self.filled(self.prompts["criteria_prompt"], values))}
+        return {"verdict": (None, self.filled(self.prompts["criteria_prompt"], values))}
 
     def read_verdict(self, text: str) -> float | None:
         words = self.entry.get("words", ("CORRECT", "INCORRECT"))
@@ -374,7 +370,7 @@ class Pairs(Judged):
             raise TaskError(f"The task '{task.name}' has no '{missing[0]}' among its `judgement_labels`.")
         self.means = {}
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         other = row["baselines"][self.task.config["baseline_model"]]
         referenced = row["metadata"]["category"] in (self.task.config.get("categories_with_reference") or ())
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
@@ -390,7 +386,7 @@ class Pairs(Judged):
                     values[f"answer_b_{place + 1}"] = second[place]
                     values |= {f"ref_answer_{place + 1}": row["references"][place]} if referenced else {}
                 user = self.filled(prompts[turn]["prompt_template"], values)
-                found[f"{turn + 1} {order}"] = _chat(system, user)
+                found[f"{turn + 1} {order}"] = (system, user)
         return found
 
     def read_verdict(self, text: str) -> str | None:

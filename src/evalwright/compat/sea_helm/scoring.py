@@ -216,7 +216,7 @@ class Scoring:
             main, n, lost = name == self.task.metric, 0, n + lost
             value, method = (0.0, "failed, published as 0") if main else (math.nan, "no number")
             method += f": SEA-HELM's code raises {error}"
-        return Estimate(value, math.nan, math.nan, 0.95, n, lost, None, None, method)
+        return replace(Estimate.none(method, lost, n=n), value=value)
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):

@@ -44,10 +44,10 @@ class Answers(Scoring):
     """F1 and exact match with the references. Published, of words, which in Thai and Chinese are found by a dictionary, against the first alone."""
 
     def prepare(self) -> None:
-        task = self.task
-        self._f1 = bind("token-f1", {"language": task.language}).function
-        if task.published:
-            published_words.require(task.language, f"The published F1 of the task '{task.name}'")
+        language = self.task.language
+        self._f1 = bind("token-f1", {"language": language}).function
+        if self.task.published:
+            published_words.require(language, f"The published F1 of the task '{self.task.name}'")
 
     def published(self, row: Row, text: str) -> Score:
         language = self.task.language
@@ -71,10 +71,9 @@ class _WithChrf(Scoring):
     """What summaries and translations have in common: chrF++ where the task says so."""
 
     def prepare(self) -> None:
-        task = self.task
-        self._chrf = bool(task.config.get("use_chrf_metric"))
+        self._chrf = bool(self.task.config.get("use_chrf_metric"))
         if self._chrf:
-            require(what=f"chrF++ of the task '{task.name}'")
+            require(what=f"chrF++ of the task '{self.task.name}'")
             self.names += ("chrf_score", "normalized_chrf_score")
 
     def counts(self, said: str, targets: tuple[str, ...]) -> dict[str, float]:
