@@ -28,11 +28,9 @@ _DIAGNOSTICS = "linguistic-diagnostics"
 _PHENOMENA = ("scalar_implicatures", "presuppositions")
 _PROBABILITIES = "average_cumulative_probabilities"
 _LINDSEA = {
-    "mp-r": "normalized_accuracy",
-    "mp-r-logprobs": _PROBABILITIES,
-    "pragmatics": "normalized_accuracy",
+    "mp-r": "normalized_accuracy", "mp-r-logprobs": _PROBABILITIES, "pragmatics": "normalized_accuracy",
     "pragmatics-logprobs": _PROBABILITIES,
-}
+}  # fmt: skip
 """The metric of each, whose mean is the total."""
 
 Tasks = Sequence[Mapping[str, Any]]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, part, row_of
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
 from evalwright.compat.sea_helm.task import Row
 from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.samples import Answer, Sample, Score
@@ -59,7 +59,7 @@ class English(Scoring):
         return {name: one.value for name, one in zip(self.shown, found, strict=True)}
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
-        facts = self.facts(row_of(sample))
+        facts = self.facts(self.row_of(sample))
         answer = replace(answer, text=self.text(answer)) if self.task.published else answer
         made = [one.function(replace(sample, metadata=facts), answer) for one in self.scorers]
         found = [one for one in made if isinstance(one, Score)]
@@ -94,7 +94,7 @@ class ByLanguage(English):
         return dict(zip((*self.entry["means"], _KIND + facts["kinds"][0]), values, strict=True))
 
     def more(self, column: Column) -> Numbers:
-        right, passed, speaking = (part(column, name) for name in self.entry["means"])
+        right, passed, speaking = (self.each(column, name) for name in self.entry["means"])
         if not sum(speaking) or not sum(right):
             raise SeaHelmRaised("KeyError: True, as no answer counts")
         found: Numbers = {"overall_count": float(len(passed)), "overall_pass": sum(passed)}

@@ -15,7 +15,7 @@ from functools import partial
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, metric, part, row_of
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
 from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
@@ -34,11 +34,8 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
 _PROVIDERS = {
-    "local_openai": "openai",
-    "online_sglang": "sglang",
-    "online_vllm": "vllm",
-    "vertexai": "vertex",
-}
+    "local_openai": "openai", "online_sglang": "sglang", "online_vllm": "vllm", "vertexai": "vertex",
+}  # fmt: skip
 _GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature", "top_k", "top_p")
 _NAME = re.compile(r"[\w.:@/+-]{1,300}")
 _BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
@@ -178,7 +175,7 @@ class Judged(Scoring):
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer. Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises."""
-        row, published = row_of(sample), self.task.published
+        row, published = self.row_of(sample), self.task.published
         replies = [one.text if published else separate_reasoning(one).answer for one in answer.responses]
         replies = replies if published and replies else [*replies[:-1], answer.text]
         try:
@@ -225,7 +222,7 @@ class Judged(Scoring):
 
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
-        return [[value] for value in part(column, self.task.metric)]
+        return [[value] for value in self.each(column, self.task.metric)]
 
 
 def _graded(value: float, said: Said, **parts: float) -> Opinion:
@@ -416,7 +413,7 @@ class Pairs(Judged):
 
     def corrected_metrics(self) -> list[MetricSpec]:
         first, *shown = super().corrected_metrics()
-        by_category = metric(self.task.metric, "macro", over="category")
+        by_category = self.metric(self.task.metric, "macro", over="category")
         return [by_category, replace(first, label="win_rate"), *shown]
 
     def pooled(self, column: Column) -> list[list[float]]:

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.compat.sea_helm.extraction import normalised as plain
 from evalwright.compat.sea_helm.extraction import search
-from evalwright.compat.sea_helm.scoring import (
-    Numbers,
-    Scoring,
-    SeaHelmRaised,
-    metric,
-    normalised,
-    part,
-    row_of,
-    standard_error,
-)
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised, standard_error
 from evalwright.compat.sea_helm.task import Row
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
@@ -32,6 +23,10 @@ if TYPE_CHECKING:
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
 _BY_GROUP = {"accuracy": "balanced-accuracy", "macro_f1": "macro-f1"}
+_OF_PROBABILITIES = (
+    "average_cumulative_probabilities", "clt_se_cumulative_probabilities", "average_cumulative_logprobs", "clt_se_cumulative_logprobs",
+    "null_count",
+)  # fmt: skip
 _LISTED = re.compile(r"(?m)^\s{0,4}\(?([A-Z])[).:]\s")
 
 
@@ -81,7 +76,7 @@ class Labels(Scoring):
         return labels, 1 / max(len(labels), 2)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        texts = options_of(row_of(sample)) if all(one in _LETTERS for one in self.labels) else ()
+        texts = options_of(self.row_of(sample)) if all(one in _LETTERS for one in self.labels) else ()
         # Of two phases what is scored begins behind the tag.
         tag = "" if self.task.base and len(answer.responses) > 1 else self.task.answer_tag
         choices = texts if 1 < len(texts) <= len(self.labels) else ()
@@ -91,12 +86,12 @@ class Labels(Scoring):
         over = {"over": self.over} if self.over else {}
         of = "accuracy" if over else "balanced-accuracy"
         return [
-            metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, **over),
-            metric("accuracy", "macro", of=of, **over) if over else metric("accuracy", of),
-            *(metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
-            metric("macro_f1", "macro-f1"),
-            metric("null_weighted_f1", "null-weighted-f1"),
-            metric("answers_read", "part-mean", part="read"),
+            self.metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, **over),
+            self.metric("accuracy", "macro", of=of, **over) if over else self.metric("accuracy", of),
+            *(self.metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
+            self.metric("macro_f1", "macro-f1"),
+            self.metric("null_weighted_f1", "null-weighted-f1"),
+            self.metric("answers_read", "part-mean", part="read"),
         ]
 
     def published(self, row: Row, text: str) -> Score:
@@ -112,7 +107,7 @@ class Labels(Scoring):
 
     def pairs(self, column: Column) -> tuple[list[int], list[int]]:
         """Gold and read labels; with a limit the data have fewer labels, and no other is read."""
-        gold, said = ([int(place) for place in part(column, name)] for name in ("gold", "predicted"))
+        gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
         known = set(gold)
         return gold, [one if one in known else -1 for one in said]
 
@@ -124,7 +119,7 @@ class Labels(Scoring):
         found = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
         numbers = {name: 100 * value for name, value in zip(self.entry["names"], found, strict=False)}
         for of, names in self.by.items():
-            codes = [int(code) for code in part(column, of)]
+            codes = [int(code) for code in self.each(column, of)]
             for what, kind in _BY_GROUP.items():
                 values = label_scores(gold, said, kind, codes)
                 numbers |= {f"{of}.{names[code]}.{what}": values[code] for code in set(codes)}
@@ -157,7 +152,7 @@ class Phenomena(Labels):
         self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
-        hits, found = part(column, self.part), self.groups(column, self.over)
+        hits, found = self.each(column, self.part), self.groups(column, self.over)
         right = {f"subcategories.{name}": [hits[place] for place in own] for name, own in found.items()}
         if self.entry.get("counted"):
             sums = {f"{name}.correct": sum(own) for name, own in right.items()}
@@ -176,15 +171,10 @@ class LogProbabilities(Scoring):
     rows (`whole`) and by phenomenon. Corrected: the probability of the gold option among all that were scored; alone, where only its own was.
     """
 
-    each = (
-        "average_cumulative_probabilities", "clt_se_cumulative_probabilities", "average_cumulative_logprobs", "clt_se_cumulative_logprobs",
-        "null_count",
-    )  # fmt: skip
-
     def prepare(self) -> None:
         before = [""] if self.entry.get("whole") else []
         before += [f"subcategories.{name}." for names in self.by.values() for name in names]
-        self.names = tuple(one + name for one in before for name in self.each)
+        self.names = tuple(one + name for one in before for name in _OF_PROBABILITIES)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         values = answer.log_likelihoods
@@ -197,13 +187,13 @@ class LogProbabilities(Scoring):
         return Score(worth, "correct" if gold == top else "incorrect", "among all options")
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        specs = [metric(self.task.metric, "macro", of="accuracy", over=key) for key in self.by]
+        specs = [self.metric(self.task.metric, "macro", of="accuracy", over=key) for key in self.by]
         return specs or super().corrected_metrics()
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         if not self.task.published:
             return super().score(sample, answer)
-        values, groups = answer.log_likelihoods, self.codes(row_of(sample))
+        values, groups = answer.log_likelihoods, self.codes(self.row_of(sample))
         if not values:
             return Score(0.0, NULL, "", {self.part: 0.0, **groups})
         gold = values[sample.gold[0]] if len(values) > 1 and sample.gold else values[0]
@@ -211,8 +201,8 @@ class LogProbabilities(Scoring):
         return Score(worth, "", "", {self.part: worth, "logprob": gold, **groups})
 
     def more(self, column: Column) -> Numbers:
-        shares = part(column, self.part)
-        logs = part(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
+        shares = self.each(column, self.part)
+        logs = self.each(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
         places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
             places |= {f"subcategories.{name}.": own for name, own in self.groups(column, key).items()}
@@ -223,5 +213,5 @@ class LogProbabilities(Scoring):
             centre = mean(known) if len(known) > 1 else 0.0
             null = len(some) - len(known)
             numbers = mean(some), standard_error(some), centre, standard_error(known), null
-            found |= {before + name: value for name, value in zip(self.each, numbers, strict=True)}
+            found |= {before + name: value for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)}
         return found

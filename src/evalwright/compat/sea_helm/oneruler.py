@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.scoring import Scoring, row_of
+from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
@@ -206,7 +206,7 @@ class Found(Scoring):
         named = {one.strip(NO_TEXT + "*").lower() for one in parts} - {""}
         if not of_words:
             named = {number for one in parts for number in re.findall(r"\d+", one)} or named & {"none"}
-        asked = {str(one).strip().lower() for one in row_of(sample)["label"]}
+        asked = {str(one).strip().lower() for one in self.row_of(sample)["label"]}
         return self._score(asked, named, max(len(asked), len(named)), said)
 
     def _score(self, asked: set[str], named: set[str], of: int, said: str) -> Score:

@@ -73,14 +73,6 @@ class SeaHelmRaised(ScoringError):
     """SEA-HELM's own code raises here, and then scores the whole task 0."""
 
 
-def row_of(sample: Sample) -> Row:
-    """The row of a sample. Raises ScoringError where it has none."""
-    row = sample.metadata.get("row")
-    if not isinstance(row, Mapping):
-        raise ScoringError(f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata.")
-    return row
-
-
 def normalised(score: float, least: float, greatest: float) -> float:
     """The share of the way from the least to the greatest score, not below 0; 0 where both are the same."""
     return 0.0 if least == greatest else max((score - least) / (greatest - least), 0)
@@ -89,16 +81,6 @@ def normalised(score: float, least: float, greatest: float) -> float:
 def standard_error(values: Sequence[float]) -> float:
     """Of a mean; 0 of fewer than two values."""
     return math.sqrt(variance(values) / len(values)) if len(values) > 1 else 0.0
-
-
-def part(column: Column, name: str) -> list[float]:
-    """A part of the scores."""
-    return [float(value) for value in column.parts[name]]
-
-
-def metric(label: str, kind: str, **options: Any) -> MetricSpec:
-    """A metric of the one scorer."""
-    return MetricSpec(label, kind, SCORER, options)
 
 
 class Scoring:
@@ -134,6 +116,24 @@ class Scoring:
         self._last: tuple[Any, Numbers] | None = None
         self.prepare()
 
+    @staticmethod
+    def row_of(sample: Sample) -> Row:
+        """The row of a sample. Raises ScoringError where it has none."""
+        row = sample.metadata.get("row")
+        if not isinstance(row, Mapping):
+            raise ScoringError(f"The sample '{sample.id}' has no row of SEA-HELM's in its metadata.")
+        return row
+
+    @staticmethod
+    def each(column: Column, name: str) -> list[float]:
+        """A part of the scores."""
+        return [float(value) for value in column.parts[name]]
+
+    @staticmethod
+    def metric(label: str, kind: str, **options: Any) -> MetricSpec:
+        """A metric of the one scorer."""
+        return MetricSpec(label, kind, SCORER, options)
+
     def prepare(self) -> None:
         """What a family needs beyond this. Raises UsageError for a task that it cannot score."""
 
@@ -143,8 +143,8 @@ class Scoring:
 
     def corrected_metrics(self) -> list[MetricSpec]:
         """The corrected metrics, that of the task first."""
-        shown = [metric(label, "part-mean", part=one) for label, one in self.shown.items()]
-        return [metric(self.task.metric, "accuracy"), *shown]
+        shown = [self.metric(label, "part-mean", part=one) for label, one in self.shown.items()]
+        return [self.metric(self.task.metric, "accuracy"), *shown]
 
     def made(self) -> Made:
         """The scorer and the metrics."""
@@ -167,7 +167,7 @@ class Scoring:
                 return replace(found, parts={self.task.metric: found.value, **found.parts})
             return found
         try:
-            return self.published(row_of(sample), self.text(answer))
+            return self.published(self.row_of(sample), self.text(answer))
         except SeaHelmRaised as error:
             self._raised = str(error)
             raise
@@ -198,7 +198,7 @@ class Scoring:
     def groups(self, column: Column, key: str) -> dict[str, list[int]]:
         """The places of a column's items by group."""
         found: dict[str, list[int]] = {}
-        for place, code in enumerate(part(column, key)):
+        for place, code in enumerate(self.each(column, key)):
             found.setdefault(self.by[key][int(code)], []).append(place)
         return found
 
@@ -228,8 +228,10 @@ class Scoring:
         return self._last[1]
 
     def _numbers(self, column: Column) -> Numbers:
-        found = {name: factor * mean(part(column, of)) for name, (factor, of) in self.means.items()}
-        return found | {name: sum(part(column, of)) for name, of in self.sums.items()} | self.more(column)
+        found = {name: factor * mean(self.each(column, of)) for name, (factor, of) in self.means.items()}
+        return (
+            found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
+        )
 
 
 def _draws(column: Column) -> list[Column]:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalwright import bounded
 from evalwright.compat.sea_helm.extraction import LINE, SAME_LINE, math_verified, search
-from evalwright.compat.sea_helm.scoring import (
-    Numbers,
-    Scoring,
-    SeaHelmRaised,
-    metric,
-    normalised,
-    part,
-    row_of,
-)
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised
 from evalwright.compat.sea_helm.task import Row
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError, UsageError
@@ -93,7 +85,7 @@ class _WithChrf(Scoring):
         return {"chrf_score": score, "normalized_chrf_score": score}
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        return super().corrected_metrics() + ([metric("chrf_score", _CHRF)] if self._chrf else [])
+        return super().corrected_metrics() + ([self.metric("chrf_score", _CHRF)] if self._chrf else [])
 
 
 class Summaries(_WithChrf):
@@ -150,7 +142,7 @@ class Translations(_WithChrf):
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """Corrected, an empty translation is the worst, and no request is sent for it."""
-        row = row_of(sample)
+        row = self.row_of(sample)
         if self.task.published:
             found = self.published(row, self.text(answer))
             errors = await _errors(ask, row, found.explanation, str(row["label"]))
@@ -218,7 +210,7 @@ class Procedures(Scoring):
         return procedure.score_procedure(sample, answer.text, self.entry["kind"])
 
     def more(self, column: Column) -> Numbers:
-        if self.entry["kind"] == "route" and len(set(part(column, "extracted"))) == 2:
+        if self.entry["kind"] == "route" and len(set(self.each(column, "extracted"))) == 2:
             raise SeaHelmRaised("AttributeError: 'float' object has no attribute 'strip'")
         return {}
 
