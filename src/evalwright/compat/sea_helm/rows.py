@@ -123,9 +123,9 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
     """All rows of a task. tokenizer: for the tasks whose texts are made to a length. Raises UsageError."""
     loader = loader_of(task)
     if loader.generated:
-        from evalwright.compat.sea_helm.oneruler import CODE_POINTS, oneruler_rows
+        from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
-        return oneruler_rows(task, tokenizer or CODE_POINTS)
+        return oneruler_rows(task, tokenizer)
     rows = _table(task, loader, "filepath")
     if not len(rows):
         raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
