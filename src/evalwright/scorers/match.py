@@ -102,7 +102,7 @@ def _reading(text: str) -> Reading:
 def _without_ending(token: str) -> str:
     """A Korean word without its particles, the copula and the title behind a name."""
     for _ in range(4):
-        token = _ENDING.sub("", token)
+        token = token if token in FUNCTION else _ENDING.sub("", token)
     return token
 
 
