@@ -30,11 +30,11 @@ _DESPITE = word_set("si doch")
 """Words that affirm against a question that denies."""
 _WHETHER = re.compile(
     r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
-    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가",
+    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가|(?:예|네)['\"’”]?\s?(?:/|,|또는|혹은|나)?\s?['\"‘“]?아니[요오]",
     re.IGNORECASE,
 )
 """A negation that only makes a question of a sentence."""
-_PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다")
+_PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다", "이다", "이에요", "예요", "습니다", "니다", "어요", "아요", "다", "릅니다")
 
 
 @lru_cache(maxsize=256)
