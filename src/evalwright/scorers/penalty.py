@@ -55,4 +55,9 @@ def penalised(found: Scored, sample: Sample, answer: Answer, settings: Mapping[s
     value = found.value * factor if found.value > 0 else found.value
     others = f", the rest {', '.join(said.others)}" if said.others else ""
     why = "; ".join(part for part in (found.explanation, f"{said.share:.0%} in '{code}'{others}") if part)
-    return replace(found, value=value, explanation=why, parts={**found.parts, "language": said.share, "before": found.value})
+    return replace(
+        found,
+        value=value,
+        explanation=why,
+        parts={**found.parts, "language": said.share, "before": found.value},
+    )

@@ -28,8 +28,12 @@ _QUOTED = re.compile(
     r"|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,400}》|〈[^〉\n]{1,400}〉|«[^»\n]{1,400}»|(?m:^[^\S\n]*>[^\n]{1,400}$)"
 )
 _BRACKET = re.compile(r"[(（\[【][^()（）\[\]【】\n]{1,120}[)）\]】]")
-_PART = r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
-_NAME = re.compile(rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le) ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])")
+_PART = (
+    r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
+)
+_NAME = re.compile(
+    rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le) ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
+)
 """Words in Latin letters that are written as names are: "Guido van Rossum", "GPT-4", "iPhone"."""
 _LATIN_WORD, _SPACELESS_LETTER = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*"), re.compile(f"[{SPACELESS}]")
 _FEWEST_WORDS, _FEWEST_LETTERS = 3, 7
@@ -84,7 +88,12 @@ def _without_names(sentence: str, code: str) -> str:
     if not latin and in_script(sentence, code):
         bare = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
     else:
-        bare = _BRACKET.sub(lambda found: found.group() if 2 * in_script(found.group(), code) >= _letters(found.group()) else " ", sentence)
+        bare = _BRACKET.sub(
+            lambda found: (
+                found.group() if 2 * in_script(found.group(), code) >= _letters(found.group()) else " "
+            ),
+            sentence,
+        )
     return bare if _letters(bare) else sentence
 
 
