@@ -1,0 +1,1 @@
+"""The HaeRae Evaluation Toolkit (HRET): its calls, run by this engine."""

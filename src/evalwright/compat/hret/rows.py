@@ -1,0 +1,37 @@
+"""HRET's sample dict on its way through a native run: the row in a Sample, what was added to it in an Answer and in Scores.
+
+| where | what |
+|---|---|
+| `sample.metadata["row"]` | the dict of the dataset, its input with the few-shot prefix |
+| `answer.strategy["row"]` | what a model or scaling method of a plug-in changed in it; `prediction` only where that is no text |
+| `score.item["row"]` | what a scorer writes into it (`evaluation`, `judge_score`, ...), in the order of the scorers |
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.core.samples import Answer, Sample, Score
+
+ROW = "row"
+
+
+def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
+    """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with `prediction` and what models added."""
+    row: dict[str, Any] = copy.deepcopy(dict(sample.metadata.get(ROW, {})))
+    if answer is None:
+        return row
+    row["prediction"] = answer.text
+    if answer.reasoning:
+        row["chain_of_thought"] = answer.reasoning
+    added = answer.strategy.get(ROW, {})
+    return {**row, **copy.deepcopy(dict(added))} if isinstance(added, Mapping) else row
+
+
+def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, Any]:
+    """The dict with what the scorers write into it."""
+    for score in scores.values():
+        row.update((score.item or {}).get(ROW, {}))
+    return row
