@@ -43,7 +43,7 @@ class Dataset(Part):
     """Where rows come from: files, the hub, or the task file itself."""
 
     path: Texts | None = None
-    format: Literal["jsonl", "json", "csv", "tsv", "parquet"] | None = None
+    format: Literal["jsonl", "json", "csv", "tsv", "parquet", "xlsx"] | None = None
     key: Text | None = None
     hub: Text | None = None
     revision: Text | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 from evalwright.core.errors import DatasetError
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
-from evalwright.tasks.datasets.formats import SUFFIXES
-from evalwright.tasks.datasets.rows import InlineSource, Row, Source, file_source
+from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
+from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown
 
 
@@ -28,6 +28,14 @@ def open_sources(dataset: schema.Dataset, document: Document, at: KeyPath) -> li
         path = copy_of_hub(dataset.hub, dataset.revision, dataset.config, split)
         return [file_source(path, f"{dataset.hub} ({split})")]
     return [_open_file(path, dataset, document, at) for path in _files(dataset, document, at)]
+
+
+def file_rows(path: Path) -> Iterator[Row]:
+    """The rows of a data file whose name says its format, one by one."""
+    kind = SUFFIXES[path.suffix.lower()]
+    if kind == "jsonl":
+        return (row for row, *_ in Rows([file_source(path)]).scan())
+    return (row for _, row in read_rows(path, kind))
 
 
 def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
@@ -58,11 +66,12 @@ def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyP
     if kind is None:
         raise document.error(
             (*at, "path"),
-            f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv or parquet.",
+            f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv, parquet or xlsx.",
         )
-    if dataset.key is not None and kind != "json":
+    if dataset.key is not None and kind not in ("json", "xlsx"):
         raise document.error(
-            (*at, "key"), f"`key` can only be used with JSON files, and '{path.name}' is {kind}."
+            (*at, "key"),
+            f"`key` can only be used with JSON files and workbooks, and '{path.name}' is {kind}.",
         )
     if kind == "jsonl":
         return file_source(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from evalwright.compat.hret import settings
+from evalwright.core.errors import MissingExtra
 
 DATASET_REGISTRY: dict[str, type[Any]] = {}
 """The dataset classes by their names."""
@@ -73,3 +75,32 @@ def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
     if name not in DATASET_REGISTRY:
         raise ValueError(f"Unknown dataset: {name}. Please register it in DATASET_REGISTRY.")
     return DATASET_REGISTRY[name](split=split, **kwargs)
+
+
+def hub_rows(name: str, subset: str | None, split: str, options: Mapping[str, Any]) -> Any:
+    """The rows of a hub dataset, through the library's own function, whatever it is at that time. Raises MissingExtra without it."""
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra(f"The dataset '{name}'", "hub", "datasets") from None
+    where = () if subset is None else (subset,)
+    return datasets.load_dataset(name, *where, split=split, **options)
+
+
+def filled(template: str, fields: Mapping[str, Any]) -> str:
+    """A template with its fields in braces: plain names, nothing that is looked up inside a value or padded.
+
+    Raises KeyError for a field that there is not, ValueError for anything but a plain name.
+    """
+    out: list[str] = []
+    for text, name, spec, conversion in string.Formatter().parse(template):
+        out.append(text)
+        if name is None:
+            continue
+        if not name.isidentifier() or spec or conversion:
+            raise ValueError(
+                f"A field of a prompt template is a plain name in braces, not '{{{name}{':' + spec if spec else ''}}}'. Braces that "
+                "are text are written twice."
+            )
+        out.append(str(fields[name]))
+    return "".join(out)
