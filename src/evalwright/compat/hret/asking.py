@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, 
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
 from evalwright.models.base import Model
+from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.tasks.images import fetched
 
 Reader = Callable[[str, Response], Response]
@@ -27,15 +28,15 @@ Reader = Callable[[str, Response], Response]
 class Native:
     """A model of this package in the place of one of HRET's.
 
-    sampling: fields of `Generate` where a request leaves them open. drops: fields that HRET does not send. chat: whether prompts are
-    messages. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
+    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities). chat: whether
+    prompts are messages. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
     to a prompt is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence in the
     prompt, as in HRET; else the sample fails.
     """
 
     model: Model
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    drops: frozenset[str] = frozenset()
+    sampling: Sampling = Sampling(temperature=None)
+    one_call: bool = True
     chat: bool = False
     system: str = ""
     vision: bool = False
@@ -43,6 +44,7 @@ class Native:
     by_options: bool = False
     suffix: str = ""
     read: Reader | None = None
+    empty_reward: float | None = None
     cot: bool = False
     trigger: str | None = None
     parser: Callable[[str], tuple[str, str]] | None = None
@@ -72,14 +74,13 @@ class SampleDoor(Ask):
     """
 
     def __init__(
-        self, ask: Ask, sample: Sample, row: dict[str, Any], models: Mapping[str, Native | PluginModel], scale: bool
+        self, ask: Ask, sample: Sample, row: dict[str, Any], models: Mapping[str, Native | PluginModel]
     ) -> None:
         self._ask = ask
         self._key = sample.id
         self._row = row
         self._text = input_of(row)
         self._models = models
-        self._scale = scale
         self.found: dict[str, Any] = {}
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
@@ -99,6 +100,9 @@ class SampleDoor(Ask):
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
+        if isinstance(model, Native) and isinstance(request, Reward) and not request.response:
+            if model.empty_reward is not None:
+                return Response(values=(model.empty_reward,))
         return await self._ask(role, request)
 
     def _with_row(self, request: Request) -> Request:
@@ -118,16 +122,10 @@ class SampleDoor(Ask):
         options = self._row.get("options")
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
-        open_ones = {
-            name: value
-            for name, value in native.sampling.items()
-            if getattr(request, name) == Generate.__dataclass_fields__[name].default or name == "temperature"
-        }
-        dropped = {name: Generate.__dataclass_fields__[name].default for name in native.drops}
         images = images_of_row(self._row) if native.vision and own else []
-        asked = replace(request, **{**dropped, **open_ones}, prompt=prompt_of(native, text, images))
-        if asked.temperature == 0:
-            asked = replace(asked, draw=0)
+        asked = replace(request, prompt=prompt_of(native, text, images))
+        if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
+            asked = native.sampling.request(asked.prompt, asked.draw)
         response = await self._ask(role, asked)
         return native.read(text + native.suffix, response) if native.read else response
 
@@ -156,7 +154,9 @@ def _image(native: Native, named: Any) -> Part:
     except (DatasetError, OSError, ValueError) as error:
         if native.lenient:
             return f"[Error processing image: {named}]"
-        raise RequestFailed(Failure("image", "dataset", f"The image '{named}' cannot be read: {error}")) from None
+        raise RequestFailed(
+            Failure("image", "dataset", f"The image '{named}' cannot be read: {error}")
+        ) from None
 
 
 def read_image(named: Any) -> Image:

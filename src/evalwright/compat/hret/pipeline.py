@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,8 @@ from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.models.native import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
 from evalwright.compat.hret.rows import ROW
-from evalwright.compat.hret.scaling import CotSettings, strategy_of
+from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
+from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
@@ -61,7 +63,11 @@ def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | Pl
     """Who generates, judges and rewards: parts of a `multi`, or the one model itself, in every role that it has a method for."""
     parts = {TARGET: model, JUDGE: None, REWARD: None}
     if hasattr(model, "generate_model") and hasattr(model, "judge_model"):
-        parts = {TARGET: model.generate_model, JUDGE: model.judge_model, REWARD: getattr(model, "reward_model", None)}
+        parts = {
+            TARGET: model.generate_model,
+            JUDGE: model.judge_model,
+            REWARD: getattr(model, "reward_model", None),
+        }
     elif not isinstance(model, NativeModel):
         parts = {role: model if callable(getattr(model, METHODS[role][0], None)) else None for role in parts}
     return {
@@ -112,7 +118,11 @@ class Rows:
         for row in shots.rows:
             prefix = shots.prefix(row)
             self.rows.append({**row, **_prefixed(row, prefix)} if prefix else dict(row))
-        self._samples = [_sample(number, row) for number, row in enumerate(self.rows)]
+        seen = Counter[str]()
+        self._samples = []
+        for number, row in enumerate(self.rows):
+            self._samples.append(_sample(number, row, seen[input_of(row)]))
+            seen[input_of(row)] += 1
         text = json.dumps([plain(row) for row in self.rows], sort_keys=True, ensure_ascii=False)
         self.content_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -137,7 +147,8 @@ def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {"input": f"{prefix}{given}" if changed is None else changed, "few_shot_applied": True}
 
 
-def _sample(number: int, row: Mapping[str, Any]) -> Sample:
+def _sample(number: int, row: Mapping[str, Any], earlier: int) -> Sample:
+    """earlier: how many rows with the same input come before it: each is drawn anew."""
     options = row.get("options")
     choices = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
     reference = row.get("reference")
@@ -149,7 +160,11 @@ def _sample(number: int, row: Mapping[str, Any]) -> Sample:
         targets=(target,) if target else (),
         choices=choices,
         gold=(choices.index(target),) if target in choices else (),
-        metadata={ROW: kept, **({"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {})},
+        metadata={
+            ROW: kept,
+            **({"earlier": earlier} if earlier else {}),
+            **({"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {}),
+        },
         cluster=str(row.get("_cluster", "")),
         row=dict(row),
     )
@@ -169,8 +184,16 @@ class RowStrategy:
             self.inner = PluginStrategy(parts)
         else:
             cot = CotSettings(native.cot, native.trigger, native.parser) if native else CotSettings()
+            backend = Backend(roles=tuple(parts.roles))
+            if native:
+                backend = replace(backend, sampling=native.sampling, one_call=native.one_call)
             self.inner = strategy_of(
-                config.scaling_method_name, config.scaling_params or {}, published=parts.published, cot=cot
+                config.scaling_method_name,
+                config.scaling_params or {},
+                published=parts.published,
+                cot=cot,
+                backend=backend,
+                known=tuple(SCALING_REGISTRY),
             )
         self.needs = self.inner.needs
         self.roles: dict[str, frozenset[Ability]] = {
@@ -184,7 +207,7 @@ class RowStrategy:
         )
         if self._judged:
             self.roles[JUDGE] = frozenset({"generate"})
-        if config.scaling_method_name and REWARD in parts.roles:
+        if isinstance(self.inner, PluginStrategy) and REWARD in parts.roles:
             self.roles[REWARD] = frozenset({"reward"})
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
@@ -192,7 +215,9 @@ class RowStrategy:
         row = dict(sample.row)
         door = SampleDoor(ask, sample, row, parts.roles)
         if TARGET not in parts.roles:
-            raise RequestFailed(Failure("no model", "configuration", "No model generates: name one besides the judge."))
+            raise RequestFailed(
+                Failure("no model", "configuration", "No model generates: name one besides the judge.")
+            )
         try:
             answer = await self.inner(sample, door, draw)
         except RequestFailed as error:
@@ -204,7 +229,12 @@ class RowStrategy:
         if not parts.config.scaling_method_name:
             added = {**plain(door.found), **added}
             native = parts.roles[TARGET]
-            if isinstance(native, Native) and native.chat and answer.responses and "finish_reason" not in added:
+            if (
+                isinstance(native, Native)
+                and native.chat
+                and answer.responses
+                and "finish_reason" not in added
+            ):
                 added["finish_reason"] = answer.responses[-1].finish_reason
         if self._judged:
             judge = SampleDoor(ask, sample, {**row, "prediction": answer.text}, parts.roles)
@@ -231,7 +261,9 @@ class PluginStrategy:
         scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
         found = matched(list(await asyncio.to_thread(scaler.apply, [row])), 1)[0]
         if found is None:
-            raise RequestFailed(Failure("bad reply", "model", "The scaling method returned no sample for this one."))
+            raise RequestFailed(
+                Failure("bad reply", "model", "The scaling method returned no sample for this one.")
+            )
         text = found.pop("prediction", "")
         added = {key: value for key, value in found.items() if key not in sample.row}
         answer = Answer(
