@@ -23,6 +23,8 @@ from evalwright.tasks.images import fetched
 
 Reader = Callable[[str, Response], Response]
 
+AS_IT_LIKES = Sampling(temperature=None)
+
 
 @dataclass(frozen=True)
 class Native:
@@ -35,7 +37,7 @@ class Native:
     """
 
     model: Model
-    sampling: Sampling = Sampling(temperature=None)
+    sampling: Sampling = AS_IT_LIKES
     one_call: bool = True
     chat: bool = False
     system: str = ""
@@ -100,9 +102,9 @@ class SampleDoor(Ask):
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
-        if isinstance(model, Native) and isinstance(request, Reward) and not request.response:
-            if model.empty_reward is not None:
-                return Response(values=(model.empty_reward,))
+        empty = model.empty_reward if isinstance(model, Native) else None
+        if isinstance(request, Reward) and not request.response and empty is not None:
+            return Response(values=(empty,))
         return await self._ask(role, request)
 
     def _with_row(self, request: Request) -> Request:

@@ -13,9 +13,10 @@ from typing import Any
 from evalwright.compat.hret.asking import Native, SampleDoor, input_of
 from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
 from evalwright.compat.hret.evaluation.base import ALIASES
+from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
-from evalwright.compat.hret.rows import ROW
+from evalwright.compat.hret.rows import ROW, plain
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
@@ -79,17 +80,13 @@ def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | Pl
     }
 
 
-def task_of(config: PipelineConfig, parts: Components | None = None) -> Task:
-    """The configuration as a task. parts: what it names, where that is loaded already. Raises ValueError for what cannot be run."""
-    if parts is None:
-        from evalwright.compat.hret.runner import components_of
-
-        parts = components_of(config)
+def task_of(config: PipelineConfig, parts: Components) -> Task:
+    """The configuration as a task. parts: what it names, loaded. Raises ValueError for what cannot be run."""
     shots = parts.shots = load_rows(config, parts.dataset, parts.published)
     samples = Rows(config, shots)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
-    if hasattr(parts.evaluator, BUILT_IN):
+    if isinstance(parts.evaluator, BuiltIn):
         scorers, metrics = scoring_of(
             parts.method,
             config.evaluator_params or {},
@@ -202,7 +199,7 @@ class RowStrategy:
         self._judged = (
             parts.published
             and JUDGE in parts.roles
-            and hasattr(parts.evaluator, BUILT_IN)
+            and isinstance(parts.evaluator, BuiltIn)
             and not getattr(parts.evaluator, "has_custom_judge", False)
         )
         if self._judged:
@@ -354,23 +351,6 @@ def definition_of(parts: Components) -> dict[str, Any]:
         "call": plain(config),
         "examples": parts.shots.n if parts.shots else 0,
     }
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: what JSON does not know becomes its text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if value - value == 0 else str(value)
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return str(value)
 
 
 def _task_name(config: PipelineConfig) -> str:

@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import Native, SampleDoor, input_of
@@ -30,6 +30,7 @@ from evalwright.compat.hret.models.base import (
     load_model,
     register_model,
 )
+from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.core.errors import RequestFailed
 from evalwright.core.private import home_folder
 from evalwright.core.requests import LogLikelihood, Reward
@@ -55,7 +56,7 @@ class NativeModel:
     """A back end with HRET's parameters."""
 
     REQUIRED: tuple[str, ...] = ()
-    DEFAULTS: Mapping[str, Any] = {}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {}
     role = "target"
 
     def __init__(self, **params: Any) -> None:
@@ -122,8 +123,8 @@ class NativeModel:
             logits = (
                 {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": tokens} if values else {}
             )
-            more = {**door.found, **({"logits": logits} if logits else {})}
-            return {**row, **more, "prediction": response.text, **reason, **score}
+            added = {**door.found, **({"logits": logits} if logits else {})}
+            return {**row, **added, "prediction": response.text, **reason, **score}
 
         return self._ask_all(one, inputs)
 
@@ -137,9 +138,10 @@ class _Generator(NativeModel, BaseModel):
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
-    def _cot(self, published: bool) -> dict[str, Any]:
+    def _cot(self) -> dict[str, Any]:
         given = self.params
-        return {"cot": bool(given["cot"]), "trigger": given["cot_trigger"], "parser": given["cot_parser"]}
+        parser = parser_of(given["cot_parser"] or DEFAULT_PARSER, trusted=True)
+        return {"cot": bool(given["cot"]), "trigger": given["cot_trigger"], "parser": parser}
 
 
 class _Judge(NativeModel, BaseJudge):
@@ -188,7 +190,7 @@ class OpenAIModel(_Generator):
     """Any server that speaks OpenAI's chat or completions interface. A key is needed for OpenAI itself alone."""
 
     REQUIRED = ("model_name", "api_base")
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **_COT, "api_key": None, "system_message": None, "use_chat_api": True, "is_vision_model": False, "batch_size": 8,
         "max_retries": 3, "timeout": 30.0, "max_tokens": None, "temperature": None, "top_p": None, "frequency_penalty": None,
         "presence_penalty": None, "seed": None, "stop": None, "logprobs": None, "extra_body": None, "max_new_tokens": None,
@@ -207,7 +209,7 @@ class OpenAIModel(_Generator):
             system=given["system_message"] or "",
             vision=bool(given["is_vision_model"]) or not published,
             lenient=published,
-            **({} if published else self._cot(published)),
+            **({} if published else self._cot()),
         )
 
 
@@ -247,7 +249,7 @@ class OpenAIJudge(_Judge):
     """A judge behind OpenAI's chat interface."""
 
     REQUIRED = ("model_name",)
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "api_key": None, "api_base": None, "temperature": 0.0, "max_tokens": 1024, "top_p": 1.0, "frequency_penalty": 0.0,
         "presence_penalty": 0.0, "batch_size": 10, "timeout": 60.0, "max_retries": 2, "extra_body": None,
     }  # fmt: skip
@@ -319,7 +321,7 @@ class HuggingFaceModel(_Generator):
     """A model of transformers, from the hub or a folder."""
 
     REQUIRED = ("model_name_or_path",)
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **_COT, "tokenizer_id_or_path": None, "dtype": "auto", "max_new_tokens": 512, "max_input_tokens": None, "temperature": 0.0,
         "top_p": 1.0, "do_sample": True, "stop_token": None, "device": None, "batch_size": 1, "is_vision_model": False,
         "model_kwargs": None,
@@ -338,7 +340,7 @@ class HuggingFaceModel(_Generator):
             chat=not published and "chat" in model.abilities,
             by_options=published or self.likelihood,
             vision=not published,
-            **self._cot(published),
+            **self._cot(),
         )
 
     def _score_option(self, prompt: str, option: str) -> float:
@@ -354,7 +356,7 @@ class HuggingFaceJudge(_Judge):
     """A judge of transformers, asked for feedback and a number from 1 to 5."""
 
     REQUIRED = ("model_name_or_path",)
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "device": "cpu", "max_new_tokens": 64, "temperature": 1.0, "top_p": 0.95, "do_sample": True, "batch_size": 8, "dtype": "auto",
         "model_kwargs": None, "tokenizer_id_or_path": None,
     }  # fmt: skip
@@ -394,7 +396,12 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
     """The mean log-likelihood of a reply's tokens under a language model."""
 
     REQUIRED = ("model_name_or_path",)
-    DEFAULTS = {"device": "cpu", "dtype": "auto", "model_kwargs": None, "tokenizer_id_or_path": None}
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        "device": "cpu",
+        "dtype": "auto",
+        "model_kwargs": None,
+        "tokenizer_id_or_path": None,
+    }
     role = "reward"
 
     def native(self, *, published: bool) -> Native:
@@ -418,7 +425,7 @@ class LiteLLMBackend(_Generator):
     """Any provider of the library litellm."""
 
     REQUIRED = ("provider", "model_name")
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **_COT, "api_key": None, "api_base": None, "api_version": None, "aws_access_key_id": None, "aws_secret_access_key": None,
         "aws_region_name": None, "anthropic_api_key": None, "max_new_tokens": 128, "temperature": 0.7, "batch_size": 8,
         "is_vision_model": False, "max_retries": 3, "timeout": None, "top_p": None,
@@ -430,7 +437,7 @@ class LiteLLMBackend(_Generator):
         sampling = Sampling(given["max_new_tokens"], given["temperature"], given["top_p"])
         vision = bool(given["is_vision_model"]) or not published
         return Native(
-            _by_litellm(given), sampling, chat=True, vision=vision, lenient=published, **self._cot(published)
+            _by_litellm(given), sampling, chat=True, vision=vision, lenient=published, **self._cot()
         )
 
 
@@ -439,7 +446,7 @@ class LiteLLMJudge(_Judge):
     """A judge by way of the library litellm."""
 
     REQUIRED = ("provider", "model_name")
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "api_key": None, "api_base": None, "api_version": None, "max_new_tokens": 64, "temperature": 1.0, "batch_size": 8,
         "retry_max": 3, "retry_base_delay": 1.0, "top_p": None, "timeout": None,
     }  # fmt: skip
@@ -476,7 +483,7 @@ class VLLMModel(_Generator):
     """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the server's."""
 
     REQUIRED = ("model_name_or_path",)
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **_COT, "temperature": 0.0, "top_p": 1.0, "max_tokens": 1024, "max_new_tokens": None, "stop": None, "dtype": "auto",
         "tensor_parallel_size": 1, "gpu_memory_utilization": 0.9, "is_vision_model": False, "api_base": None, "batch_size": None,
     }  # fmt: skip
@@ -494,5 +501,5 @@ class VLLMModel(_Generator):
             Sampling(most, given["temperature"], top_p, _texts(given["stop"])),
             chat=not published,
             vision=not published,
-            **self._cot(published),
+            **self._cot(),
         )
