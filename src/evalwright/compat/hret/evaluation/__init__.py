@@ -8,5 +8,22 @@ from evalwright.compat.hret.evaluation.base import (
     get_evaluator,
     register_evaluator,
 )
+from evalwright.compat.hret.evaluation.built_in import (
+    LogProbEvaluator,
+    MathMatchEvaluator,
+    PartialMatchEvaluator,
+    StringMatchEvaluator,
+)
+from evalwright.compat.hret.evaluation.llm_judge import LLMJudgeEvaluator
 
-__all__ = ["EVALUATION_REGISTRY", "BaseEvaluator", "get_evaluator", "register_evaluator"]
+__all__ = [
+    "EVALUATION_REGISTRY",
+    "BaseEvaluator",
+    "LLMJudgeEvaluator",
+    "LogProbEvaluator",
+    "MathMatchEvaluator",
+    "PartialMatchEvaluator",
+    "StringMatchEvaluator",
+    "get_evaluator",
+    "register_evaluator",
+]
