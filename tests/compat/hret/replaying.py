@@ -16,8 +16,12 @@ import pytest
 _PLACES = [
     folder / "shared" / "golden" / "hret" / "golden.jsonl.gz" for folder in Path(__file__).resolve().parents
 ]
-RESULTS = ("prediction", "evaluation", "language_penalizer", "reward", "logits", "chain_of_thought")
-RESULTS += ("judge_evaluation", "judge_score", "few_shot_applied", "finish_reason")
+RESULTS = frozenset(
+    (
+        "prediction", "evaluation", "language_penalizer", "reward", "logits", "chain_of_thought", "judge_evaluation", "judge_score",
+        "few_shot_applied", "finish_reason",
+    )
+)  # fmt: skip
 
 
 @cache
@@ -46,7 +50,7 @@ def call_of(run: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     parsers = SimpleNamespace(agg_last=last, tag_parser=bracketed)
     evaluator = SimpleNamespace(run=lambda **given: found.update(given))
-    eval(run["call"], {"Evaluator": lambda **given: found.update(given) or evaluator, "myparsers": parsers})  # type: ignore[func-returns-value]
+    eval(run["call"], {"Evaluator": lambda **given: found.update(given) or evaluator, "myparsers": parsers})
     return found
 
 

@@ -85,9 +85,9 @@ SCALED = [
 @pytest.mark.parametrize("name", SCALED)
 def test_published_prompts_and_predictions_are_those_recorded(name: str) -> None:
     run = recorded()[name]
-    given = call_of(run) if name != "config/scaling" else {
-        "scaling_method": "self_consistency", "scaling_params": {"n_paths": 3},
-    }  # fmt: skip
+    given: dict[str, Any] = {"scaling_method": "self_consistency", "scaling_params": {"n_paths": 3}}
+    if name != "config/scaling":
+        given = call_of(run)
     roles = [role for role in ("judge", "reward") if given.get(f"{role}_model")]
     strategy = strategy_of(
         given["scaling_method"], given.get("scaling_params", {}), published=True, backend=Backend(roles=roles)
@@ -164,7 +164,7 @@ def cases(count: int) -> list[dict[str, Any]]:
                 "use_default_parser": chance.random() < 0.6,
             }
             texts = ["정답: (A)", "(A)", "Answer: (A)\n끝", " (B) ", "", "오답: (B)", "정답: 답: (B)"]
-            replies = {
+            replies: dict[str, Any] = {
                 f"{prompt}\nLet's think step by step.\n": [
                     [chance.choice(texts), []] for _ in range(params["n_paths"])
                 ]
@@ -362,7 +362,7 @@ def test_unknown_methods_say_which_there_are_and_documented_ones_exist_in_correc
         strategy_of("beam_search", {"agg_strategy": "median"}, published=True)
     with pytest.raises(ValueError, match="Unknown scaling method: best_of_m"):
         strategy_of("best_of_m", {}, published=False)
-    drawn = {
+    drawn: dict[str, Any] = {
         "greedy": ({}, (0.0, None, None)),
         "temperature_sampling": ({"temperature": 0.4}, (0.4, None, None)),
         "top_k": ({"k": 7}, (1.0, 7, None)),
@@ -462,5 +462,5 @@ def test_images_go_with_every_draw() -> None:
     for published in (True, False):
         for method, params in (("self_consistency", {"n_paths": 2}), ("best_of_n", {"n": 2})):
             made = strategy_of(method, params, published=published, backend=backend)
-            asyncio.run(made(Sample("1", metadata={ROW: OPTIONS}), ask, 0))  # type: ignore[arg-type]
+            asyncio.run(made(Sample("1", metadata={ROW: OPTIONS}), ask, 0))
     assert len(seen) == 8 and all(prompt[-1].images == (picture,) for prompt in seen)
