@@ -21,7 +21,16 @@ from types import ModuleType
 from typing import Any
 
 import evalwright.compat.hret as package
-from evalwright.compat.hret import datasets, evaluation, evaluator, hret, models, runner, scaling_methods, settings
+from evalwright.compat.hret import (
+    datasets,
+    evaluation,
+    evaluator,
+    hret,
+    models,
+    runner,
+    scaling_methods,
+    settings,
+)
 from evalwright.compat.hret.datasets.base import BaseDataset
 from evalwright.compat.hret.utils import metrics, prompt_template, util
 
@@ -86,12 +95,9 @@ class Scripted(models.BaseModel):
         out = []
         for one in inputs:
             text = one["input"]
-            shown = text
-            if self.params.get("cot"):
-                shown = f"{text}\n{self.params.get('cot_trigger', models.base.DEFAULT_TRIGGER)}\n"
-            item = CURRENT[-1].answer("generate", shown)
+            item = CURRENT[-1].answer("generate", text)
             if item is None:
-                raise RuntimeError(f"no recorded reply to {shown[-200:]!r}")
+                raise RuntimeError(f"no recorded reply to {text[-200:]!r}")
             made = {**one, "prediction": item["response"]}
             if item.get("logits") is not None:
                 made["logits"] = item["logits"]
@@ -145,7 +151,9 @@ class FirstCharacter(scaling_methods.BaseScalingMethod):
 
     def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """One reply each, cut."""
-        return [{**one, "prediction": (one["prediction"] or " ")[0]} for one in self.model.generate_batch(data)]
+        return [
+            {**one, "prediction": (one["prediction"] or " ")[0]} for one in self.model.generate_batch(data)
+        ]
 
 
 class OddEvaluator(evaluation.BaseEvaluator):
@@ -183,7 +191,11 @@ def _dataset(name: str) -> type[Any]:
         def load(self) -> list[dict[str, Any]]:
             rows = [dict(row) for row in _rows_of(CURRENT[-1].record)]
             if name == "two_rows":
-                rows = [{"input": "하나", "reference": "1"}, {"input": "", "reference": "2"}, {"input": "셋", "reference": "3"}]
+                rows = [
+                    {"input": "하나", "reference": "1"},
+                    {"input": "", "reference": "2"},
+                    {"input": "셋", "reference": "3"},
+                ]
             if name == "g_plain" and CURRENT[-1].record["call"].count("num_few_shot=1"):
                 rows = [{"input": f"{n} 더하기 1은?", "reference": str(n + 1)} for n in range(len(rows) + 1)]
             return rows
@@ -257,7 +269,9 @@ def hub(record: Record) -> Any:
     rows = record.get("rows") or {}
 
     def load_dataset(path: str, name: str | None = None, split: str | None = None, **options: Any) -> Any:
-        options = {key: one for key, one in options.items() if one is not None and key not in ("streaming", "token")}
+        options = {
+            key: one for key, one in options.items() if one is not None and key not in ("streaming", "token")
+        }
         configs = rows.get(path)
         if not configs:
             raise ValueError(f"BuilderConfig '{name}' not found: the record has no rows of {path}.")
@@ -387,7 +401,9 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
             if replay.wanted[role] != replay.sent[role]:
                 lost = replay.wanted[role] - replay.sent[role]
                 more = replay.sent[role] - replay.wanted[role]
-                found.append(f"prompts to {role}: {sum(lost.values())} not sent {_head(lost)}, {sum(more.values())} more {_head(more)}")
+                found.append(
+                    f"prompts to {role}: {sum(lost.values())} not sent {_head(lost)}, {sum(more.values())} more {_head(more)}"
+                )
     return found
 
 
@@ -399,7 +415,11 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     """Of metrics, info and samples."""
     wanted: Mapping[str, Any] = record["metrics"] or {}
     if "pipeline_error" in wanted:
-        return [] if "pipeline_error" in value.metrics else [f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"]
+        return (
+            []
+            if "pipeline_error" in value.metrics
+            else [f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"]
+        )
     found = []
     unstable = record.get("language_penalizer_unstable_rows")
     for name in {*wanted, *value.metrics}:
@@ -420,7 +440,9 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     for place, one in enumerate(record["samples"]):
         ours = samples[place] if same else by_place.get(canonical(one.get("input")), {})
         for key, expected in one.items():
-            if key == "language_penalizer" and (unstable and (place in unstable or str(place) in map(str, unstable))):
+            if key == "language_penalizer" and (
+                unstable and (place in unstable or str(place) in map(str, unstable))
+            ):
                 continue
             if (difference := first_difference(expected, ours.get(key))) is not None:
                 found.append(f"sample {place} {key}{difference}")
@@ -436,7 +458,10 @@ def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
         return None
     if isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
         pairs = enumerate(zip(wanted, got, strict=True))
-        return next((found for n, (a, b) in pairs if (found := first_difference(a, b, f"{at}[{n}]")) is not None), None)
+        return next(
+            (found for n, (a, b) in pairs if (found := first_difference(a, b, f"{at}[{n}]")) is not None),
+            None,
+        )
     if isinstance(wanted, float) and isinstance(got, int | float):
         return None if abs(wanted - got) <= 1e-9 * max(1, abs(wanted)) else f"{at}: {got}, recorded {wanted}"
     return None if wanted == got else f"{at}: {str(got)[:150]!r}, recorded {str(wanted)[:150]!r}"

@@ -111,7 +111,7 @@ class SampleDoor(Ask):
         if isinstance(request, Reward):
             row = {**self._row, "input": _text(request.prompt), "prediction": request.response}
             return RowReward(request.prompt, request.response, request.reference, row, {}, self._key)
-        if not isinstance(request, Generate):
+        if not isinstance(request, Generate) or isinstance(request, RowGenerate):
             return request
         text = _text(request.prompt)
         row = self._row if text == self._text else {"input": text}

@@ -54,6 +54,13 @@ class Components:
         name = self.config.evaluation_method_name
         return ALIASES.get(name, name)
 
+    @property
+    def judge(self) -> str:
+        """The registry name of the judge, "" for none."""
+        given = (self.config.model_backend_params or {}).get("judge_model")
+        named = str(given.get("name")) if isinstance(given, Mapping) else self.config.model_backend_name
+        return named if JUDGE in self.roles else ""
+
     def model_of(self, role: str) -> Model:
         """The engine's model of a role."""
         found = self.roles[role]
@@ -93,6 +100,7 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
             published=parts.published,
             language=config.target_lang if config.language_penalize else None,
             samples=list(samples),
+            judge=parts.judge,
         )
     return Task(
         name=_task_name(config),
@@ -196,14 +204,6 @@ class RowStrategy:
         self.roles: dict[str, frozenset[Ability]] = {
             role: able for role, able in getattr(self.inner, "roles", {}).items() if role in parts.roles
         }
-        self._judged = (
-            parts.published
-            and JUDGE in parts.roles
-            and isinstance(parts.evaluator, BuiltIn)
-            and not getattr(parts.evaluator, "has_custom_judge", False)
-        )
-        if self._judged:
-            self.roles[JUDGE] = frozenset({"generate"})
         if isinstance(self.inner, PluginStrategy) and REWARD in parts.roles:
             self.roles[REWARD] = frozenset({"reward"})
 
@@ -233,12 +233,6 @@ class RowStrategy:
                 and "finish_reason" not in added
             ):
                 added["finish_reason"] = answer.responses[-1].finish_reason
-        if self._judged:
-            judge = SampleDoor(ask, sample, {**row, "prediction": answer.text}, parts.roles)
-            response = await judge(JUDGE, Generate(input_of(row), temperature=None))
-            added = {**added, **plain(judge.found)}
-            added.pop("prediction", None)
-            answer = replace(answer, text=response.text)
         return replace(answer, strategy={**answer.strategy, ROW: added}) if added else answer
 
 

@@ -43,11 +43,6 @@ from evalwright.models.registry import open_model
 from evalwright.strategies.generate import Sampling
 
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-_FORMAT = (
-    "\n\nPlease provide your evaluation in the following format:\n"
-    "Feedback: [your detailed feedback] [RESULT] [score between 1-5]"
-)
-_FEEDBACK = re.compile(r"Feedback:(.*?)\[RESULT\]\s*(\d+(?:\.\d+)?)", re.DOTALL)
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 
@@ -362,28 +357,15 @@ class HuggingFaceJudge(_Judge):
     }  # fmt: skip
 
     def native(self, *, published: bool) -> Native:
-        """Published: the reply is the prompt with what follows it, as HRET decodes it."""
+        """Published: the bare reply; what HRET makes of the prompt and the reply together is the scorer's."""
         given = self.params
         model = open_model(f"hf/{given['model_name_or_path']}", _hf_arguments(given))
         return Native(
             model,
             Sampling(max_tokens=given["max_new_tokens"], **_drawn(given)),
             chat=not published and "chat" in model.abilities,
-            suffix=_FORMAT if published else "",
-            read=_published_verdict if published else _verdict,
+            read=None if published else _verdict,
         )
-
-
-def _published_verdict(prompt: str, response: Response) -> Response:
-    decoded = prompt + response.text
-    found = _FEEDBACK.search(decoded)
-    if found:
-        score = float(found[2])
-        return replace(response, text=f"Feedback: {found[1].strip()} [RESULT] {score}", values=(score,))
-    if found := _RESULT.search(decoded):
-        score = float(found[1])
-        return replace(response, text=f"Feedback: {decoded} [RESULT] {score}", values=(score,))
-    return replace(response, text=decoded)
 
 
 def _verdict(prompt: str, response: Response) -> Response:
