@@ -32,7 +32,10 @@ from evalwright.compat.hret import (
     settings,
 )
 from evalwright.compat.hret.datasets.base import BaseDataset
+from evalwright.compat.hret.models import native
 from evalwright.compat.hret.utils import metrics, prompt_template, util
+from evalwright.models.registry import open_model
+from evalwright.models.scripted import ScriptedModel
 
 FILE = Path(__file__).parents[4] / "shared/golden/hret/golden.jsonl.gz"
 Record = dict[str, Any]
@@ -166,13 +169,28 @@ class OddEvaluator(evaluation.BaseEvaluator):
 
 def _rows_of(record: Record) -> list[dict[str, Any]]:
     """The rows of a dataset of the harness, as far as the record shows them."""
-    if record["notes"].startswith("["):
+    if record["notes"].startswith("[{"):
         found: list[dict[str, Any]] = json.loads(record["notes"])
         return found
     generated = [call for call in record.get("calls") or [] if call["role"] == "generate"]
     keys = set(generated[0]["items"][0].get("keys", [])) if generated else set()
     samples = record.get("samples") or (record.get("output") or {}).get("samples") or []
-    return [{key: value for key, value in one.items() if key in keys} for one in samples]
+    return [
+        {key: one for key, one in row.items() if (key in keys if keys else key not in WRITTEN)}
+        for row in samples
+    ]
+
+
+WRITTEN = (
+    "prediction",
+    "evaluation",
+    "language_penalizer",
+    "finish_reason",
+    "error",
+    "logits",
+    "few_shot_applied",
+)
+"""What an evaluation writes into a row."""
 
 
 INFO = {
@@ -218,8 +236,8 @@ PLUGINS = {
 
 def tag_parser(text: str) -> tuple[str, str]:
     """A parser of the recorded calls."""
-    marks = list(re.finditer(r"(?:정답|답|[Aa]nswer)\S*:?\s*", text))
-    return (text, "") if not marks else (text[: marks[-1].start()], text[marks[-1].end() :])
+    found = re.search(r"\([A-Ea-e]\)", text)
+    return text.strip(), found[0] if found else ""
 
 
 def bad_parser(text: str) -> tuple[str, str, str]:
@@ -338,6 +356,8 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     text = record["call"].replace("PORT", str(port))
     files = folder / "files"
     files.mkdir(exist_ok=True)
+    if "files/g." in text:
+        write_files(files)
     if record["notes"].startswith("config: "):
         config = record["notes"].removeprefix("config: ")
         for name in re.findall(r"run_from_config\('([^']+)'\)", text):
@@ -359,6 +379,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
 
     scope["fn"] = fn
     kept, argv = hub_library.load_dataset, sys.argv
+    native.open_model = opened
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -375,7 +396,65 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     finally:
         logging.disable(level)
         hub_library.load_dataset, sys.argv = kept, argv
+        native.open_model = open_model
         CURRENT.pop()
+
+
+def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
+    """Of what a call printed or made: results as results."""
+    if isinstance(wanted, dict) and {"metrics", "samples", "info"} <= wanted.keys():
+        if value is None:
+            return ["no result"]
+        if not isinstance(value, util.EvaluationResult):
+            value = util.EvaluationResult(value["metrics"], value["samples"], value["info"])
+        return result_differences({**record, **wanted}, value)
+    if isinstance(wanted, dict) and isinstance(value, Mapping) and wanted.keys() == value.keys():
+        return [
+            f"{key}: {one}" for key in wanted for one in output_differences(record, wanted[key], value[key])
+        ]
+    difference = first_difference(wanted, _plain(value))
+    return [] if difference is None else [f"output{difference}"]
+
+
+def opened(name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    """As `open_model`, but the weights and services that are not here are answered for by the record."""
+    if name == "hf/fake":
+        return _scripted(name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt))
+    if name.startswith("litellm/"):
+        turns = lambda request: [turn.as_dict() for turn in request.prompt]  # noqa: E731
+        return _scripted(name, lambda request: CURRENT[-1].answer("litellm", turns(request)))
+    return open_model(name, arguments)
+
+
+def _scripted(name: str, find: Any) -> ScriptedModel:
+    replay = CURRENT[-1]
+
+    def reply(request: Any) -> str:
+        CURRENT.append(replay)
+        try:
+            return str((find(request) or {"response": ""})["response"])
+        finally:
+            CURRENT.pop()
+
+    return ScriptedModel(reply, name=name)
+
+
+def write_files(folder: Path) -> None:
+    """The files that the calls of `generic_file` read, made of what was read of them."""
+    import pandas as pd
+
+    if (folder / "g.csv").exists():
+        return
+    for record in records():
+        if record["name"] == "ds/generic_file/csv":
+            rows = record["output"]["loaded"]
+            table = pd.DataFrame(
+                [{"question": one["input"], "answer": one["reference"], **one["metadata"]} for one in rows]
+            )
+            table.to_csv(folder / "g.csv", index=False)
+            table.to_csv(folder / "g.tsv", index=False, sep="\t")
+            table.to_parquet(folder / "g.parquet")
+            table.to_json(folder / "g.json", orient="records")
 
 
 INFO_KEYS = (
@@ -394,8 +473,7 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
     if isinstance(value, util.EvaluationResult) and "metrics" in record:
         found += result_differences(record, value)
     elif "output" in record:
-        if (difference := first_difference(record["output"], _plain(value))) is not None:
-            found.append(f"output{difference}")
+        found += output_differences(record, record["output"], value)
     if record["status"] != "pipeline_error":
         for role in replay.wanted:
             if replay.wanted[role] != replay.sent[role]:

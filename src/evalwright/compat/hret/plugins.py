@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.compat.hret import settings
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
@@ -79,22 +80,25 @@ class PluginModel(LocalModel):
     ) -> Iterator[tuple[int, Response | Failure]]:
         """As `answer_batch`, with the rows that the plug-in is to see."""
         groups: dict[str, list[int]] = {}
-        settings: dict[str, dict[str, Any]] = {}
+        options: dict[str, dict[str, Any]] = {}
         for place, request in enumerate(requests):
             asked = self._settings(request)
             groups.setdefault(repr(asked), []).append(place)
-            settings[repr(asked)] = asked
+            options[repr(asked)] = asked
         for name, places in groups.items():
             rows = [given[place] for place in places]
-            for place, row, found in zip(places, rows, self.call(rows, settings[name]), strict=True):
+            for place, row, found in zip(places, rows, self.call(rows, options[name]), strict=True):
                 yield place, self._response(requests[place], row, found)
 
     def call(
-        self, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
+        self, rows: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
     ) -> list[dict[str, Any] | None]:
         """What the plug-in made of the rows, in their order; None where it returned none."""
         given = [{**copy.deepcopy(dict(row)), ID: place} for place, row in enumerate(rows)]
-        returned = self._call(given, **settings)
+        with settings.using(
+            "published" if self.published else "corrected"
+        ):  # this thread knows nothing of the call's
+            returned = self._call(given, **options)
         if not isinstance(returned, list | tuple):
             raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
         return matched(list(returned), len(rows))
