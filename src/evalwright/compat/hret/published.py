@@ -452,16 +452,13 @@ class Judging(Method):
 
     def prompt(self, row: Mapping[str, Any]) -> str | None:
         """What the judge is sent; None where HRET fails to make it, and then loses the row."""
-        keys = {
-            "input": "input",
-            "rubric": "rubric",
-            "response": "prediction",
-            "gold": "reference",
-            "response_b": "model_response_b",
-        }
+        kind = self.type_of(row)
+        keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
+        if kind != PAIR:
+            keys |= {"rubric": "rubric", "gold": "reference"}
         try:
             values = {name: row.get(key, "").strip() for name, key in keys.items()}
-            return str(self.asked[self.type_of(row)].format(**values))
+            return str(self.asked[kind].format(**values))
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return None
 
