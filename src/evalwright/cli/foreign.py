@@ -23,6 +23,7 @@ IMPORTERS = {
         "Recorded runs of open-factual-bench.",
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
+    "hret": ("evalwright.compat.hret.command:IMPORTER", "Saved results of the HaeRae Evaluation Toolkit."),
 }
 EXPORTERS = {
     "lm-eval": (
@@ -45,6 +46,9 @@ CHECKERS = (
 """Result folders that `runs check` takes: whether a folder is one, and what checks it."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
 """Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
+
+COMMANDS = {"hret": "evalwright.compat.hret.command:hret"}
+"""Commands of `evalwright` itself that stand for a foreign system's program."""
 
 _AS_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON.")
 
@@ -88,6 +92,13 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
 def _evalwright(arguments: Sequence[str]) -> int:
     result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def __getattr__(name: str) -> click.Command:
+    if name not in COMMANDS:
+        raise AttributeError(name)
+    command: click.Command = loaded(COMMANDS[name])
+    return command
 
 
 def loaded(target: str) -> Any:

@@ -286,9 +286,15 @@ def load_samples(
         return FileSamples(rows, make, content_hash, None)
     watch = _Watch(rows)
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
+    if rows.added:
+        digest.update(json.dumps(rows.added, sort_keys=True, default=str).encode())
     hashes = array("q")
     # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
-    skip = wanted.skipper() if all(source.checked for source in rows.sources) else None
+    skip = (
+        wanted.skipper({name for added in rows.added for name in added})
+        if all(source.checked for source in rows.sources)
+        else None
+    )
     for row, line, where, keep in rows.scan(skip):
         watch.look()
         if wanted and not wanted.wants(row, where):

@@ -1,1 +1,30 @@
-"""The HaeRae Evaluation Toolkit (HRET): its calls, run by this engine."""
+"""The HaeRae Evaluation Toolkit (HRET): its calls, run by this engine.
+
+    from evalwright.compat.hret import Evaluator, PipelineRunner, hret, run_from_config
+
+Names load their module on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from evalwright.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evalwright.compat.hret import hret
+    from evalwright.compat.hret.evaluator import Evaluator, run_from_config
+    from evalwright.compat.hret.runner import PipelineConfig, PipelineRunner
+    from evalwright.compat.hret.settings import set_scoring
+    from evalwright.compat.hret.utils.util import EvaluationResult
+
+_NAMES = {
+    "evaluator": "Evaluator run_from_config",
+    "runner": "PipelineConfig PipelineRunner",
+    "settings": "set_scoring",
+    "utils.util": "EvaluationResult",
+}
+
+__all__ = [
+    "EvaluationResult", "Evaluator", "PipelineConfig", "PipelineRunner", "hret", "run_from_config", "set_scoring",
+]  # fmt: skip
+
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -72,6 +72,12 @@ class PluginModel(LocalModel):
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """One call of the plug-in for all requests that are asked alike, in the order of the requests."""
+        yield from self.answer_rows(requests, [getattr(request, "row", {}) for request in requests])
+
+    def answer_rows(
+        self, requests: Sequence[Request], given: Sequence[Mapping[str, Any]]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """As `answer_batch`, with the rows that the plug-in is to see."""
         groups: dict[str, list[int]] = {}
         settings: dict[str, dict[str, Any]] = {}
         for place, request in enumerate(requests):
@@ -79,7 +85,7 @@ class PluginModel(LocalModel):
             groups.setdefault(repr(asked), []).append(place)
             settings[repr(asked)] = asked
         for name, places in groups.items():
-            rows = [getattr(requests[place], "row", {}) for place in places]
+            rows = [given[place] for place in places]
             for place, row, found in zip(places, rows, self.call(rows, settings[name]), strict=True):
                 yield place, self._response(requests[place], row, found)
 

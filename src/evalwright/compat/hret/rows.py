@@ -35,3 +35,20 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
     for score in scores.values():
         row.update((score.item or {}).get(ROW, {}))
     return row
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what JSON does not know becomes its text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return str(value)

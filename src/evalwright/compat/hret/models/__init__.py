@@ -10,5 +10,19 @@ from evalwright.compat.hret.models.base import (
     load_model,
     register_model,
 )
+from evalwright.compat.hret.models.native import (
+    HuggingFaceJudge,
+    HuggingFaceModel,
+    HuggingFaceReward,
+    LiteLLMBackend,
+    LiteLLMJudge,
+    MultiModel,
+    OpenAIJudge,
+    OpenAIModel,
+    VLLMModel,
+)
 
-__all__ = ["MODEL_REGISTRY", "BaseJudge", "BaseModel", "BaseRewardModel", "load_model", "register_model"]
+__all__ = [
+    "MODEL_REGISTRY", "BaseJudge", "BaseModel", "BaseRewardModel", "HuggingFaceJudge", "HuggingFaceModel", "HuggingFaceReward",
+    "LiteLLMBackend", "LiteLLMJudge", "MultiModel", "OpenAIJudge", "OpenAIModel", "VLLMModel", "load_model", "register_model",
+]  # fmt: skip

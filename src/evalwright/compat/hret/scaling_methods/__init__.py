@@ -8,5 +8,13 @@ from evalwright.compat.hret.scaling_methods.base import (
     load_scaling_method,
     register_scaling_method,
 )
+from evalwright.compat.hret.scaling_methods.built_in import (
+    BeamSearch,
+    BestOfN,
+    SelfConsistencyScalingMethod,
+)
 
-__all__ = ["SCALING_REGISTRY", "BaseScalingMethod", "load_scaling_method", "register_scaling_method"]
+__all__ = [
+    "SCALING_REGISTRY", "BaseScalingMethod", "BeamSearch", "BestOfN", "SelfConsistencyScalingMethod", "load_scaling_method",
+    "register_scaling_method",
+]  # fmt: skip
