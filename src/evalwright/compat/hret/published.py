@@ -340,10 +340,10 @@ _WINNER = re.compile(r"\[\[([AB])\]\]")
 _STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
 
 
-def _first(pattern: re.Pattern[str], reply: str, missing: str) -> str:
+def _first(pattern: re.Pattern[str], reply: str, missing: str, of: str = "response") -> str:
     if found := pattern.search(reply):
         return found[1]
-    raise ValueError(f"{missing} in response: {reply}")
+    raise ValueError(f"{missing} in {of}: {reply}")
 
 
 def read_rubric(reply: str) -> dict[str, Any]:
@@ -353,7 +353,7 @@ def read_rubric(reply: str) -> dict[str, Any]:
 
 def read_k2(reply: str) -> dict[str, Any]:
     """`Score: 3.5`, the first one."""
-    return {"score": float(_first(_K2_SCORE, reply, "No valid score found").strip())}
+    return {"score": float(_first(_K2_SCORE, reply, "No valid score found", "K2-Eval response"))}
 
 
 def read_winner(reply: str, missing: str = "No valid winner found") -> dict[str, Any]:

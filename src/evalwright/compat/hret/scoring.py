@@ -181,6 +181,11 @@ def _number(value: float, column: Column) -> Estimate:
 _HANGUL = re.compile("[가-힣]")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
+_WRONG = re.compile(
+    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2} ?[:：].*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that says what the answer is not."""
 _LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
 
 
@@ -218,7 +223,9 @@ def _named(reference: str) -> int:
     return int(found[1]) - 1 if found else -1
 
 
-def _seen(sample: Sample, row: Mapping[str, Any], targets: Sequence[str]) -> Sample:
+def _seen(
+    sample: Sample, row: Mapping[str, Any], targets: Sequence[str], choices: Sequence[str] = ()
+) -> Sample:
     """The sample as our scorers read it: its question without the options, its targets, its language."""
     question = str(row.get("input") or sample.input)
     language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
@@ -265,19 +272,22 @@ def _matching(
     """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
     assert isinstance(method, Matching)
 
+    def kept(text: str) -> str:
+        return arithmetic.without(method.patterns, _WRONG.sub("", text))
+
     def reduced(text: str) -> str:
-        text = arithmetic.without(method.patterns, text)
+        text = kept(text)
         return text.translate(str.maketrans("", "", digits)) if params.get("ignore_numbers") else text
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
         if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
             choices, gold = choices_of(row)
-            shown = _seen(sample, row, [choices[gold]])
+            shown = _seen(sample, row, [choices[gold]], choices)
             text = arithmetic.without(method.patterns, answer.text)
             return (
                 "choice",
-                replace(shown, choices=choices, gold=(gold,)),
+                replace(shown, gold=(gold,)),
                 replace(answer, text=text, choice=None),
             )
         reference = reduced(_reference(row))
@@ -393,7 +403,7 @@ def _likelihood(
                 "model that gives them, or the method 'string_match'."
             )
         best = max(range(len(values)), key=values.__getitem__)
-        shown = replace(_seen(sample, row, ()), choices=options, gold=(choices_of(row)[1],))
+        shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
         given = replace(answer, choice=best, log_likelihoods=values)
         found, normed = plainly.function(shown, given), by_length.function(shown, given)
         assert isinstance(found, Score) and isinstance(normed, Score)
