@@ -227,13 +227,11 @@ def _seen(
     sample: Sample, row: Mapping[str, Any], targets: Sequence[str], choices: Sequence[str] = ()
 ) -> Sample:
     """The sample as our scorers read it: its question without the options, its targets, its language."""
-    question = str(row.get("input") or sample.input)
+    question = sample.input or str(row.get("input") or "")
     language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
-    for text in row.get("options") or ():
-        question = question.replace(str(text), " ") if str(text).strip() else question
-    return Sample(
-        sample.id, question, tuple(targets), metadata={"language": language}, cluster=sample.cluster
-    )
+    for text in sorted((*choices, *map(str, row.get("options") or ())), key=len, reverse=True):
+        question = question.replace(text, " ") if text.strip() else question
+    return Sample(sample.id, question, tuple(targets), tuple(choices), metadata={"language": language})
 
 
 Prepared = tuple[str, Sample, Answer]
@@ -284,12 +282,8 @@ def _matching(
         if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
             choices, gold = choices_of(row)
             shown = _seen(sample, row, [choices[gold]], choices)
-            text = arithmetic.without(method.patterns, answer.text)
-            return (
-                "choice",
-                replace(shown, gold=(gold,)),
-                replace(answer, text=text, choice=None),
-            )
+            given = replace(answer, text=kept(answer.text), choice=None)
+            return "choice", replace(shown, gold=(gold,)), given
         reference = reduced(_reference(row))
         if not reference.strip():
             raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
