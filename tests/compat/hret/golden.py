@@ -10,11 +10,13 @@ import gzip
 import io
 import json
 import logging
+import os
 import re
 import sys
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +58,8 @@ class Replay:
         self.sent: dict[str, Counter[str]] = defaultdict(Counter)
         self.wanted: dict[str, Counter[str]] = defaultdict(Counter)
         self.functions = 0
+        self.empty: set[str] = set()
+        """Payloads to which the reply was empty: ours are sent again."""
         for call in record.get("calls") or []:
             role = call["role"]
             if role == "http":
@@ -63,6 +67,8 @@ class Replay:
                     key = canonical(call["payload"])
                     self.replies[role, key].append((call["status"], call.get("response")))
                     self.wanted[role][key] += 1
+                    if call.get("response") == "":
+                        self.empty.add(key)
                 continue
             for item in call["items"]:
                 key = canonical([item["input"], item["prediction"]] if role == "reward" else item["input"])
@@ -351,6 +357,9 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     """The value of the call, or what it raised, and what was asked. It runs in `folder`."""
     replay = Replay(record)
     CURRENT.append(replay)
+    os.environ["EVALWRIGHT_HOME"] = str(
+        folder / "homes" / blake2b(record["name"].encode(), digest_size=8).hexdigest()
+    )
     import datasets as hub_library
 
     text = record["call"].replace("PORT", str(port))
@@ -365,7 +374,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     scope: dict[str, Any] = {
         **{name: getattr(package, name) for name in package.__all__}, **vars(datasets), **vars(models), **vars(evaluation),
         **vars(scaling_methods), "EV": evaluator, "hret": hret, "io": io, "contextlib": contextlib, "json": json, "re": re,
-        "language_penalizer": metrics.language_penalizer, "N": None, "EvaluationResult": util.EvaluationResult, "os": __import__("os"),
+        "language_penalizer": metrics.language_penalizer, "N": None, "EvaluationResult": util.EvaluationResult, "os": os,
         **{name: getattr(prompt_template, name) for name in dir(prompt_template) if not name.startswith("__")},
     }  # fmt: skip
     scope["myparsers"] = sys.modules["myparsers"]
@@ -410,7 +419,9 @@ def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
         return result_differences({**record, **wanted}, value)
     if isinstance(wanted, dict) and isinstance(value, Mapping) and wanted.keys() == value.keys():
         return [
-            f"{key}: {one}" for key in wanted for one in output_differences(record, wanted[key], value[key])
+            f"{key}: {one}"
+            for key in wanted.keys() - {"description"}
+            for one in output_differences(record, wanted[key], value[key])
         ]
     difference = first_difference(wanted, _plain(value))
     return [] if difference is None else [f"output{difference}"]
@@ -476,6 +487,8 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
         found += output_differences(record, record["output"], value)
     if record["status"] != "pipeline_error":
         for role in replay.wanted:
+            for key in replay.empty & replay.sent[role].keys():
+                replay.sent[role][key] = min(replay.sent[role][key], replay.wanted[role][key])
             if replay.wanted[role] != replay.sent[role]:
                 lost = replay.wanted[role] - replay.sent[role]
                 more = replay.sent[role] - replay.wanted[role]
@@ -522,6 +535,8 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
                 unstable and (place in unstable or str(place) in map(str, unstable))
             ):
                 continue
+            if key == "error" and bool(expected) == bool(ours.get(key)):
+                continue  # the words are ours
             if (difference := first_difference(expected, ours.get(key))) is not None:
                 found.append(f"sample {place} {key}{difference}")
     return found
@@ -530,7 +545,7 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
 def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
     """Where two values differ, and how; None where they are equal."""
     if isinstance(wanted, dict) and isinstance(got, dict):
-        for key in {*wanted, *got}:
+        for key in {*wanted, *got} - {"description"}:
             if (found := first_difference(wanted.get(key), got.get(key), f"{at}.{key}")) is not None:
                 return found
         return None

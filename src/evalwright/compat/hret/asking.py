@@ -31,7 +31,8 @@ class Native:
     """A model of this package in the place of one of HRET's.
 
     sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities). chat: whether
-    prompts are messages. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
+    prompts are messages. tells_reason: HRET writes the reply's
+    finish reason into the sample. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
     to a prompt is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence in the
     prompt, as in HRET; else the sample fails.
     """
@@ -39,6 +40,7 @@ class Native:
     model: Model
     sampling: Sampling = AS_IT_LIKES
     one_call: bool = True
+    tells_reason: bool = False
     chat: bool = False
     system: str = ""
     vision: bool = False
@@ -127,7 +129,8 @@ class SampleDoor(Ask):
         images = images_of_row(self._row) if native.vision and own else []
         asked = replace(request, prompt=prompt_of(native, text, images))
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
-            asked = native.sampling.request(asked.prompt, asked.draw)
+            # Each verdict that is sampled is a draw of its own, also on equal prompts.
+            asked = native.sampling.request(asked.prompt, int(self._key))
         response = await self._ask(role, asked)
         return native.read(text + native.suffix, response) if native.read else response
 

@@ -21,7 +21,7 @@ from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability, Generate, Reward
 from evalwright.core.samples import Answer, Sample
@@ -220,7 +220,13 @@ class RowStrategy:
         except RequestFailed as error:
             if not parts.published or isinstance(parts.roles[TARGET], PluginModel):
                 raise
-            failed = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
+            failed: dict[str, Any] = {
+                "prediction": None,
+                "error": error.failure.message,
+                "finish_reason": "error",
+            }
+            if error.failure.kind == EmptyReply.kind:  # an answer to HRET
+                failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
         if not parts.config.scaling_method_name:
@@ -228,7 +234,7 @@ class RowStrategy:
             native = parts.roles[TARGET]
             if (
                 isinstance(native, Native)
-                and native.chat
+                and native.tells_reason
                 and answer.responses
                 and "finish_reason" not in added
             ):

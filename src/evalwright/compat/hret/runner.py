@@ -127,6 +127,10 @@ class PipelineRunner:
                 raise ValueError(f"The dataset '{self.config.dataset_name}' has no rows to evaluate.")
             applied = {"num_few_shot_applied": shots.n if shots else 0, "error": NO_SAMPLES}
             return EvaluationResult({}, [], {**_short_info(self.config), **applied})
+        for role in sorted(task.roles - {TARGET, *parts.roles}):
+            raise ValueError(
+                f"'{parts.method}' asks a model in the role '{role}', and none is named: give {role}_model."
+            )
         used = {role: parts.model_of(role) for role in sorted(task.roles) if role in parts.roles}
         if TARGET not in parts.roles:
             raise ValueError("No model generates: name one besides the judge and the reward model.")

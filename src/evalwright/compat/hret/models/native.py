@@ -200,6 +200,7 @@ class OpenAIModel(_Generator):
             _remote(given, chat=given["use_chat_api"]),
             Sampling(max_tokens=most, temperature=given["temperature"], top_p=given["top_p"], **own),
             one_call=not published,
+            tells_reason=True,
             chat=given["use_chat_api"],
             system=given["system_message"] or "",
             vision=bool(given["is_vision_model"]) or not published,
