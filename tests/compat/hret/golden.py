@@ -107,7 +107,8 @@ class Scripted(models.BaseModel):
             item = CURRENT[-1].answer("generate", text)
             if item is None:
                 raise RuntimeError(f"no recorded reply to {text[-200:]!r}")
-            made = {**one, "prediction": item["response"]}
+            made = {**one} if self.params.get("copy_items") else one
+            made["prediction"] = item["response"]
             if item.get("logits") is not None:
                 made["logits"] = item["logits"]
             if self.params.get("cot") and item["response"] is not None:
@@ -246,6 +247,11 @@ def tag_parser(text: str) -> tuple[str, str]:
     return text.strip(), found[0] if found else ""
 
 
+def agg_last(candidates: list[str]) -> str:
+    """An aggregator of the recorded calls."""
+    return candidates[-1]
+
+
 def bad_parser(text: str) -> tuple[str, str, str]:
     """A parser that returns too much."""
     return "a", "b", "c"
@@ -256,6 +262,7 @@ def plugins() -> Iterator[None]:
     """Everything registered that the recorded calls name, and `llm_eval` for our modules."""
     parsers = ModuleType("myparsers")
     parsers.tag_parser = tag_parser  # type: ignore[attr-defined]
+    parsers.agg_last = agg_last  # type: ignore[attr-defined]
     parsers.bad_parser = bad_parser  # type: ignore[attr-defined]
     tables: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (models.MODEL_REGISTRY, dict(PLUGINS)),
@@ -489,6 +496,9 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
         for role in replay.wanted:
             for key in replay.empty & replay.sent[role].keys():
                 replay.sent[role][key] = min(replay.sent[role][key], replay.wanted[role][key])
+            if role == "reward":  # an equal reply to the same row is rewarded once
+                replay.wanted[role] = Counter(set(replay.wanted[role]))
+                replay.sent[role] = Counter(set(replay.sent[role]))
             if replay.wanted[role] != replay.sent[role]:
                 lost = replay.wanted[role] - replay.sent[role]
                 more = replay.sent[role] - replay.wanted[role]

@@ -74,7 +74,7 @@ def images_of_row(row: Mapping[str, Any]) -> list[Any]:
 class SampleDoor(Ask):
     """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
 
-    found: what a plug-in changed in the row, when it was last asked about it.
+    found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of the last draw, where it did so in place.
     """
 
     def __init__(
@@ -86,6 +86,8 @@ class SampleDoor(Ask):
         self._text = input_of(row)
         self._models = models
         self.found: dict[str, Any] = {}
+        self.mutated: dict[str, Any] = {}
+        self._last = 0
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
         """As the door's; none for a role that no model plays."""
@@ -101,6 +103,9 @@ class SampleDoor(Ask):
             asked = self._with_row(request)
             response = await self._ask(role, asked)
             self.found = getattr(asked, "found", {})
+            mutated, draw = getattr(asked, "mutated", {}), getattr(asked, "draw", 0)
+            if mutated and draw >= self._last and getattr(asked, "row", None) is self._row:
+                self.mutated, self._last = mutated, draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)

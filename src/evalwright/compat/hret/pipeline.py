@@ -229,7 +229,10 @@ class RowStrategy:
                 failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
-        if not parts.config.scaling_method_name:
+        if parts.config.scaling_method_name and parts.published:
+            kept = {key: value for key, value in door.mutated.items() if key != "prediction"}
+            added = {**plain(kept), **added}
+        elif not parts.config.scaling_method_name:
             added = {**plain(door.found), **added}
             native = parts.roles[TARGET]
             if (
