@@ -99,7 +99,9 @@ class Scripted(models.BaseModel):
         super().__init__()
         self.params = params
 
-    def generate_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **options: Any
+    ) -> list[dict[str, Any]]:
         """The recorded replies."""
         out = []
         for one in inputs:
@@ -121,9 +123,11 @@ class Scripted(models.BaseModel):
 class Swapper(Scripted):
     """Returns its samples in the other order."""
 
-    def generate_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **options: Any
+    ) -> list[dict[str, Any]]:
         """As scripted, reversed."""
-        return super().generate_batch(inputs, **options)[::-1]
+        return super().generate_batch(inputs)[::-1]
 
 
 class ScriptedJudge(models.BaseJudge):
@@ -200,7 +204,7 @@ WRITTEN = (
 """What an evaluation writes into a row."""
 
 
-INFO = {
+INFO: dict[str, dict[str, Any]] = {
     "g_list": {"evaluation_only": ["math_match"]},
     "g_scaling": {"scaling_only": ["best_of_n"]},
     "g_str": {"evaluation_only": "string_match,partial_match"},
@@ -226,7 +230,8 @@ def _dataset(name: str) -> type[Any]:
             return rows
 
         def info(self) -> dict[str, Any]:
-            return {**super().info(), **INFO.get(name, {})}
+            more: dict[str, Any] = INFO.get(name, {})
+            return {**super().info(), **more}
 
     return Custom
 
@@ -395,7 +400,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
 
     scope["fn"] = fn
     kept, argv = hub_library.load_dataset, sys.argv
-    native.open_model = opened
+    setattr(native, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -412,7 +417,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     finally:
         logging.disable(level)
         hub_library.load_dataset, sys.argv = kept, argv
-        native.open_model = open_model
+        setattr(native, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
 
 
@@ -439,8 +444,9 @@ def opened(name: str, arguments: Mapping[str, Any] | None = None) -> Any:
     if name == "hf/fake":
         return _scripted(name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt))
     if name.startswith("litellm/"):
-        turns = lambda request: [turn.as_dict() for turn in request.prompt]  # noqa: E731
-        return _scripted(name, lambda request: CURRENT[-1].answer("litellm", turns(request)))
+        return _scripted(
+            name, lambda request: CURRENT[-1].answer("litellm", [turn.as_dict() for turn in request.prompt])
+        )
     return open_model(name, arguments)
 
 
@@ -528,9 +534,11 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
             continue
         if (difference := first_difference(wanted.get(name), value.metrics.get(name))) is not None:
             found.append(f"metric {name}{difference}")
-    for key in INFO_KEYS:
-        if key in record["info"] and record["info"][key] != value.info.get(key):
-            found.append(f"info {key}: {value.info.get(key)!r}, recorded {record['info'][key]!r}")
+    found += [
+        f"info {key}: {value.info.get(key)!r}, recorded {record['info'][key]!r}"
+        for key in INFO_KEYS
+        if key in record["info"] and record["info"][key] != value.info.get(key)
+    ]
     if "pipeline_error" in value.metrics:
         return found
     samples = _plain(value.samples)

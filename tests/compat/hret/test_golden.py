@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import golden
+from compat.hret import golden
 
 pytestmark = pytest.mark.skipif(not golden.FILE.exists(), reason="the recorded runs of HRET are not here")
 

@@ -133,7 +133,7 @@ def _import(
         "metrics": plain(result["metrics"]),
         "notes": _notes(records, result["metrics"], part),
     }
-    record = run_record(
+    whole = run_record(
         folder,
         identity,
         started=started([], [file]),
@@ -143,7 +143,7 @@ def _import(
         configuration={"scoring": "published", "imported": imported},
         seconds=number(info.get("elapsed_time_sec")) or 0.0,
     )
-    return write_run(folder, records, lambda: record)
+    return write_run(folder, records, lambda: whole)
 
 
 def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:

@@ -143,7 +143,9 @@ class Rows:
 
 def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     given = row.get("input", "")
-    changed = {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    changed: Any = (
+        {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    )
     if isinstance(given, list):  # chat messages: the examples stand in the first turn of the user
         place = next((at for at, turn in enumerate(given) if turn.get("role") == "user"), None)
         changed = [dict(turn) for turn in given]
@@ -289,11 +291,11 @@ class AskedModel:
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return self._wait(self._generated(inputs, return_logits, kwargs))
+        return list(self._wait(self._generated(inputs, return_logits, kwargs)))
 
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
-        return self._wait(self._rewarded(inputs))
+        return list(self._wait(self._rewarded(inputs)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

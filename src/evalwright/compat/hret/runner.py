@@ -18,12 +18,13 @@ from evalwright.compat.hret.datasets import load_datasets
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
-from evalwright.compat.hret.pipeline import TARGET, Components, roles_of, task_of
+from evalwright.compat.hret.pipeline import Components, roles_of, task_of
 from evalwright.compat.hret.results import result_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.evaluation.running import evaluate
+from evalwright.strategies.generate import TARGET
 
 NO_SAMPLES = "No samples for evaluation after few-shot processing"
 

@@ -129,7 +129,7 @@ class _Generator(NativeModel, BaseModel):
 
     def generate_batch(
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:  # type: ignore[override]
+    ) -> list[dict[str, Any]]:
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
