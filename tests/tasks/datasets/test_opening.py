@@ -102,7 +102,7 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
         ("dataset: d.jsonl\n", "t.yaml:2: the data file 'd.jsonl' does not exist."),
         ("dataset: home2\n", "t.yaml:2: the data file 'home2' is a folder, not a file."),
         ("dataset: t.yaml\n", "t.yaml:2: the name 't.yaml' does not say its format; add `format: jsonl`"),
-        ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` can only be used with JSON files, and 'empty.jsonl' is jsonl."),
+        ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` can only be used with JSON files and workbooks, and 'empty.jsonl' is jsonl."),
         ("dataset: empty.jsonl\n", "t.yaml:2: the dataset is empty (empty.jsonl)."),
         ("dataset: header.csv\n", "t.yaml:2: the dataset is empty (header.csv)."),
         ("dataset: one.jsonl\nwhere: {id: 7}\n", "t.yaml:3: no row is left after `where` (one.jsonl)."),

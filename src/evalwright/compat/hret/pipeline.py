@@ -21,7 +21,7 @@ from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability, Generate, Reward
 from evalwright.core.samples import Answer, Sample
@@ -53,6 +53,13 @@ class Components:
         """The evaluation method, by its own name."""
         name = self.config.evaluation_method_name
         return ALIASES.get(name, name)
+
+    @property
+    def judge(self) -> str:
+        """The registry name of the judge, "" for none."""
+        given = (self.config.model_backend_params or {}).get("judge_model")
+        named = str(given.get("name")) if isinstance(given, Mapping) else self.config.model_backend_name
+        return named if JUDGE in self.roles else ""
 
     def model_of(self, role: str) -> Model:
         """The engine's model of a role."""
@@ -93,6 +100,7 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
             published=parts.published,
             language=config.target_lang if config.language_penalize else None,
             samples=list(samples),
+            judge=parts.judge,
         )
     return Task(
         name=_task_name(config),
@@ -135,7 +143,9 @@ class Rows:
 
 def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     given = row.get("input", "")
-    changed = {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    changed: Any = (
+        {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    )
     if isinstance(given, list):  # chat messages: the examples stand in the first turn of the user
         place = next((at for at, turn in enumerate(given) if turn.get("role") == "user"), None)
         changed = [dict(turn) for turn in given]
@@ -196,14 +206,6 @@ class RowStrategy:
         self.roles: dict[str, frozenset[Ability]] = {
             role: able for role, able in getattr(self.inner, "roles", {}).items() if role in parts.roles
         }
-        self._judged = (
-            parts.published
-            and JUDGE in parts.roles
-            and isinstance(parts.evaluator, BuiltIn)
-            and not getattr(parts.evaluator, "has_custom_judge", False)
-        )
-        if self._judged:
-            self.roles[JUDGE] = frozenset({"generate"})
         if isinstance(self.inner, PluginStrategy) and REWARD in parts.roles:
             self.roles[REWARD] = frozenset({"reward"})
 
@@ -220,25 +222,28 @@ class RowStrategy:
         except RequestFailed as error:
             if not parts.published or isinstance(parts.roles[TARGET], PluginModel):
                 raise
-            failed = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
+            failed: dict[str, Any] = {
+                "prediction": None,
+                "error": error.failure.message,
+                "finish_reason": "error",
+            }
+            if error.failure.kind == EmptyReply.kind:  # an answer to HRET
+                failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
-        if not parts.config.scaling_method_name:
+        if parts.config.scaling_method_name and parts.published:
+            kept = {key: value for key, value in door.mutated.items() if key != "prediction"}
+            added = {**plain(kept), **added}
+        elif not parts.config.scaling_method_name:
             added = {**plain(door.found), **added}
             native = parts.roles[TARGET]
             if (
                 isinstance(native, Native)
-                and native.chat
+                and native.tells_reason
                 and answer.responses
                 and "finish_reason" not in added
             ):
                 added["finish_reason"] = answer.responses[-1].finish_reason
-        if self._judged:
-            judge = SampleDoor(ask, sample, {**row, "prediction": answer.text}, parts.roles)
-            response = await judge(JUDGE, Generate(input_of(row), temperature=None))
-            added = {**added, **plain(judge.found)}
-            added.pop("prediction", None)
-            answer = replace(answer, text=response.text)
         return replace(answer, strategy={**answer.strategy, ROW: added}) if added else answer
 
 
@@ -286,11 +291,11 @@ class AskedModel:
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return self._wait(self._generated(inputs, return_logits, kwargs))
+        return list(self._wait(self._generated(inputs, return_logits, kwargs)))
 
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
-        return self._wait(self._rewarded(inputs))
+        return list(self._wait(self._rewarded(inputs)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

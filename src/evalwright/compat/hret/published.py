@@ -340,10 +340,10 @@ _WINNER = re.compile(r"\[\[([AB])\]\]")
 _STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
 
 
-def _first(pattern: re.Pattern[str], reply: str, missing: str) -> str:
+def _first(pattern: re.Pattern[str], reply: str, missing: str, of: str = "response") -> str:
     if found := pattern.search(reply):
         return found[1]
-    raise ValueError(f"{missing} in response: {reply}")
+    raise ValueError(f"{missing} in {of}: {reply}")
 
 
 def read_rubric(reply: str) -> dict[str, Any]:
@@ -353,7 +353,7 @@ def read_rubric(reply: str) -> dict[str, Any]:
 
 def read_k2(reply: str) -> dict[str, Any]:
     """`Score: 3.5`, the first one."""
-    return {"score": float(_first(_K2_SCORE, reply, "No valid score found").strip())}
+    return {"score": float(_first(_K2_SCORE, reply, "No valid score found", "K2-Eval response"))}
 
 
 def read_winner(reply: str, missing: str = "No valid winner found") -> dict[str, Any]:
@@ -452,16 +452,13 @@ class Judging(Method):
 
     def prompt(self, row: Mapping[str, Any]) -> str | None:
         """What the judge is sent; None where HRET fails to make it, and then loses the row."""
-        keys = {
-            "input": "input",
-            "rubric": "rubric",
-            "response": "prediction",
-            "gold": "reference",
-            "response_b": "model_response_b",
-        }
+        kind = self.type_of(row)
+        keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
+        if kind != PAIR:
+            keys |= {"rubric": "rubric", "gold": "reference"}
         try:
             values = {name: row.get(key, "").strip() for name, key in keys.items()}
-            return str(self.asked[self.type_of(row)].format(**values))
+            return str(self.asked[kind].format(**values))
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return None
 

@@ -181,6 +181,11 @@ def _number(value: float, column: Column) -> Estimate:
 _HANGUL = re.compile("[가-힣]")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
+_WRONG = re.compile(
+    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2} ?[:：].*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that says what the answer is not."""
 _LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
 
 
@@ -218,15 +223,15 @@ def _named(reference: str) -> int:
     return int(found[1]) - 1 if found else -1
 
 
-def _seen(sample: Sample, row: Mapping[str, Any], targets: Sequence[str]) -> Sample:
+def _seen(
+    sample: Sample, row: Mapping[str, Any], targets: Sequence[str], choices: Sequence[str] = ()
+) -> Sample:
     """The sample as our scorers read it: its question without the options, its targets, its language."""
-    question = str(row.get("input") or sample.input)
+    question = sample.input or str(row.get("input") or "")
     language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
-    for text in row.get("options") or ():
-        question = question.replace(str(text), " ") if str(text).strip() else question
-    return Sample(
-        sample.id, question, tuple(targets), metadata={"language": language}, cluster=sample.cluster
-    )
+    for text in sorted((*choices, *map(str, row.get("options") or ())), key=len, reverse=True):
+        question = question.replace(text, " ") if text.strip() else question
+    return Sample(sample.id, question, tuple(targets), tuple(choices), metadata={"language": language})
 
 
 Prepared = tuple[str, Sample, Answer]
@@ -265,21 +270,20 @@ def _matching(
     """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
     assert isinstance(method, Matching)
 
+    def kept(text: str) -> str:
+        return arithmetic.without(method.patterns, _WRONG.sub("", text))
+
     def reduced(text: str) -> str:
-        text = arithmetic.without(method.patterns, text)
+        text = kept(text)
         return text.translate(str.maketrans("", "", digits)) if params.get("ignore_numbers") else text
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
         if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
             choices, gold = choices_of(row)
-            shown = _seen(sample, row, [choices[gold]])
-            text = arithmetic.without(method.patterns, answer.text)
-            return (
-                "choice",
-                replace(shown, choices=choices, gold=(gold,)),
-                replace(answer, text=text, choice=None),
-            )
+            shown = _seen(sample, row, [choices[gold]], choices)
+            given = replace(answer, text=kept(answer.text), choice=None)
+            return "choice", replace(shown, gold=(gold,)), given
         reference = reduced(_reference(row))
         if not reference.strip():
             raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
@@ -393,7 +397,7 @@ def _likelihood(
                 "model that gives them, or the method 'string_match'."
             )
         best = max(range(len(values)), key=values.__getitem__)
-        shown = replace(_seen(sample, row, ()), choices=options, gold=(choices_of(row)[1],))
+        shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
         given = replace(answer, choice=best, log_likelihoods=values)
         found, normed = plainly.function(shown, given), by_length.function(shown, given)
         assert isinstance(found, Score) and isinstance(normed, Score)

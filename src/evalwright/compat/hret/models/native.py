@@ -43,11 +43,6 @@ from evalwright.models.registry import open_model
 from evalwright.strategies.generate import Sampling
 
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-_FORMAT = (
-    "\n\nPlease provide your evaluation in the following format:\n"
-    "Feedback: [your detailed feedback] [RESULT] [score between 1-5]"
-)
-_FEEDBACK = re.compile(r"Feedback:(.*?)\[RESULT\]\s*(\d+(?:\.\d+)?)", re.DOTALL)
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 
@@ -134,7 +129,7 @@ class _Generator(NativeModel, BaseModel):
 
     def generate_batch(
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:  # type: ignore[override]
+    ) -> list[dict[str, Any]]:
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
@@ -202,9 +197,10 @@ class OpenAIModel(_Generator):
         own = {} if published else {"seed": given["seed"], "stop": _texts(given["stop"])}
         most = given["max_tokens"] if published else given["max_tokens"] or given["max_new_tokens"]
         return Native(
-            _remote(given, chat=given["use_chat_api"]),
+            _remote(given, chat=given["use_chat_api"], published=published),
             Sampling(max_tokens=most, temperature=given["temperature"], top_p=given["top_p"], **own),
             one_call=not published,
+            tells_reason=True,
             chat=given["use_chat_api"],
             system=given["system_message"] or "",
             vision=bool(given["is_vision_model"]) or not published,
@@ -217,14 +213,16 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def _remote(given: Mapping[str, Any], *, chat: bool = True) -> Any:
-    """The model at an address with or without the interface's path, and with or without a key."""
+def _remote(given: Mapping[str, Any], *, chat: bool = True, published: bool = True) -> Any:
+    """The model at an address with or without the interface's path, and with or without a key. published: send nothing to find out
+    whether it gives log-likelihoods, which HRET does not ask for."""
     base = str(given["api_base"]).rstrip("/")
     base = base.removesuffix("/completions").removesuffix("/chat") if base.endswith("/completions") else base
     body = {name: given[name] for name in _PENALTIES if given.get(name) is not None}
     arguments: dict[str, Any] = {
         "base_url": base,
         "interface": "chat" if chat else "completions",
+        "echo": False if published else None,
         "extra_body": {**body, **(given.get("extra_body") or {})} or None,
         "timeout": float(given.get("timeout") or 300.0),
         "max_attempts": int(given.get("max_retries") or 0) + 1,
@@ -362,28 +360,15 @@ class HuggingFaceJudge(_Judge):
     }  # fmt: skip
 
     def native(self, *, published: bool) -> Native:
-        """Published: the reply is the prompt with what follows it, as HRET decodes it."""
+        """Published: the bare reply; what HRET makes of the prompt and the reply together is the scorer's."""
         given = self.params
         model = open_model(f"hf/{given['model_name_or_path']}", _hf_arguments(given))
         return Native(
             model,
             Sampling(max_tokens=given["max_new_tokens"], **_drawn(given)),
             chat=not published and "chat" in model.abilities,
-            suffix=_FORMAT if published else "",
-            read=_published_verdict if published else _verdict,
+            read=None if published else _verdict,
         )
-
-
-def _published_verdict(prompt: str, response: Response) -> Response:
-    decoded = prompt + response.text
-    found = _FEEDBACK.search(decoded)
-    if found:
-        score = float(found[2])
-        return replace(response, text=f"Feedback: {found[1].strip()} [RESULT] {score}", values=(score,))
-    if found := _RESULT.search(decoded):
-        score = float(found[1])
-        return replace(response, text=f"Feedback: {decoded} [RESULT] {score}", values=(score,))
-    return replace(response, text=decoded)
 
 
 def _verdict(prompt: str, response: Response) -> Response:
