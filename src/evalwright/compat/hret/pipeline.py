@@ -193,7 +193,7 @@ class RowStrategy:
             cot = CotSettings(native.cot, native.trigger, native.parser) if native else CotSettings()
             backend = Backend(roles=tuple(parts.roles))
             if native:
-                backend = replace(backend, sampling=native.sampling, one_call=native.one_call)
+                backend = replace(backend, sampling=native.sampling, one_call=native.one_call, plugin=False)
             self.inner = strategy_of(
                 config.scaling_method_name,
                 config.scaling_params or {},
