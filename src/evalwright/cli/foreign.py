@@ -95,10 +95,9 @@ def _evalwright(arguments: Sequence[str]) -> int:
 
 
 def __getattr__(name: str) -> click.Command:
-    if name not in COMMANDS:
-        raise AttributeError(name)
-    command: click.Command = loaded(COMMANDS[name])
-    return command
+    if name in COMMANDS:
+        return loaded(COMMANDS[name])  # type: ignore[no-any-return]
+    raise AttributeError(name)
 
 
 def loaded(target: str) -> Any:
