@@ -33,7 +33,9 @@ class Hub:
     def __call__(self, path: str, name: str | None = None, *, split: str, **options: Any) -> Any:
         self.calls.append({"path": path, "name": name, "split": split, **options})
         if unknown := set(options) - {"revision", "token"} - ({"streaming"} if self.streams else set()):
-            raise ValueError(f"BuilderConfig ParquetConfig(name='{name}') doesn't have a '{min(unknown)}' key.")
+            raise ValueError(
+                f"BuilderConfig ParquetConfig(name='{name}') doesn't have a '{min(unknown)}' key."
+            )
         subsets = self.tables.get(path, {})
         found = subsets.get(name or "default")
         if found is None:
