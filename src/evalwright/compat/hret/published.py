@@ -22,7 +22,8 @@ from evalwright.core.samples import Score
 PENALTY, JUDGE_SCORE = "language_penalizer", "judge_score"
 VERDICT = "verdict"
 """The part that is the verdict itself, 1 or 0."""
-_MATH_SECONDS = 5.0
+_MATH_SECONDS, _LONG = 2.0, 2000
+"""Processor time for one comparison, and the characters from which on it gets a quarter of it."""
 _MARKUP = re.compile(r"\*\*|__|~~|`")
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
 _FEEDBACK = "Feedback:"
@@ -294,10 +295,11 @@ def verified(
     """
     if not find_spec("math_verify"):
         raise MissingExtra("The method 'math_match'", "math", "math-verify")
+    long = max(len(said), len(reference)) > _LONG
     try:
-        bounded.call(_verify, "$1$", "$1$", True, True, seconds=20 * _MATH_SECONDS)  # it takes time to load
+        bounded.call(_verify, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)  # it takes time to load
         found: tuple[list[str] | None, list[str] | None, bool] = bounded.call(
-            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS
+            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS / (4 if long else 1)
         )
     except bounded.LimitExceeded:
         return [], [], False
