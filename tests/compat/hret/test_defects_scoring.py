@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from evalwright.compat.hret.evaluation import get_evaluator
+from evalwright.compat.hret.evaluation.built_in import evaluate_rows
 from evalwright.compat.hret.judging import GRADE, WINNER
 from evalwright.compat.hret.rows import scored_row
-from evalwright.compat.hret.scoring import evaluate_rows, scoring_of
+from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
@@ -115,7 +116,7 @@ def test_defect_01_a_judge_never_writes_the_answer() -> None:
 
 def test_defect_02_verdicts_go_to_their_own_samples() -> None:
     """2: a judge that answered out of order gave verdicts to other samples."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"input": str(n), "prediction": f"답 {n}", "judge_type": "k2_eval", "reference": ""}
         for n in (1, 5, 3)
     ]
@@ -227,10 +228,9 @@ def test_defect_09_every_type_has_a_metric_and_an_unread_verdict_is_a_failure() 
         "k2_eval": {"grade": 5},
         "rubric_response_and_gold": {"class": "correct"},
     }
-    found = {
-        kind: metrics("llm_judge", [{**base, "judge_type": kind}], lambda prompt, said=said: said)
-        for kind, said in says.items()
-    }
+    found = {}
+    for kind, said in says.items():
+        found[kind] = metrics("llm_judge", [{**base, "judge_type": kind}], lambda prompt, said=said: said)  # type: ignore[misc]
     assert found["rubric_and_response"] == {"average_judge_score": 3}
     assert found["k2_eval"] == {"average_judge_score": 5}
     assert found["rubric_response_and_gold"] == {"accuracy": 1}
@@ -293,7 +293,7 @@ def test_defect_25_likelihood_without_log_probabilities_is_an_error_of_the_row()
     """25: log_likelihood silently compared texts, and one missing answer ended the evaluation."""
     with pytest.raises(ScoringError, match="0 log-likelihoods"):
         verdict("log_likelihood", CHOICE, "(B)")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {**CHOICE, "prediction": None},
         {**CHOICE, "prediction": "", "logits": {"option_log_probs": [-3.0, -1.0, -2.0]}},
     ]

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from evalwright.compat.hret import published, settings
+from evalwright.compat.hret import published_judges as judges
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.llm_judge import GoldComparisonParser, RubricScoreParser
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.rows import scored_row
-from evalwright.compat.hret.scoring import scoring_of
+from evalwright.compat.hret.scoring import method_of, scoring_of
 from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType, default_cot_parser
 from evalwright.core.errors import ConfigurationError, ScoringError
@@ -184,7 +185,7 @@ def test_recorded_replies_give_the_recorded_verdicts_prompts_and_metrics() -> No
 
 
 def test_judge_prompts_have_hret_names_and_fields() -> None:
-    assert {kind.value for kind in JUDGE_PROMPTS} == set(published.TYPES)
+    assert {kind.value for kind in JUDGE_PROMPTS} == set(judges.TYPES)
     assert "{rubric}" in JUDGE_PROMPTS[JudgeType.RUBRIC_AND_RESPONSE]
     evaluator = get_evaluator("llm_judge", model=None, default_judge_type="k2_eval")
     assert "**Question:**\n가\n" in evaluator.prepare_prompt({"input": "가", "response": "나"})
@@ -201,7 +202,7 @@ def test_parsers_read_as_hret_does() -> None:
     }
     assert default_cot_parser("생각한다. 정답: (B)") == ("생각한다. 정답:", "(B)")
     with pytest.raises(ValueError, match="No valid winner found in response"):
-        published.read_winner("[[C]]")
+        judges.read_winner("[[C]]")
 
 
 def test_one_evaluator_without_a_run() -> None:
@@ -230,7 +231,7 @@ def test_the_penalty_is_langdetects_with_a_fixed_seed() -> None:
 
 @pytest.mark.parametrize("method", ["string_match", "partial_match", "math_match"])
 def test_long_hostile_replies_take_little_time(method: str) -> None:
-    made = published.method_of(method, {})
+    made = method_of(method, {})
     if method == "math_match":
         published.verified("1", "1", True, True)  # loads the library
     for text in LONG:
@@ -242,18 +243,18 @@ def test_long_hostile_replies_take_little_time(method: str) -> None:
 @pytest.mark.parametrize("text", LONG, ids=lambda text: repr(text[:8]))
 def test_long_hostile_verdicts_take_little_time(text: str) -> None:
     begun = time.process_time()
-    published.from_huggingface(text, text)
-    for read in (published.read_rubric, published.read_k2, published.read_winner, published.read_gold):
+    judges.from_huggingface(text, text)
+    for read in (judges.read_rubric, judges.read_k2, judges.read_winner, judges.read_gold):
         with suppress(ValueError):
             read(text)
     assert time.process_time() - begun < 0.5
 
 
 def test_patterns_of_a_call_are_bounded_and_checked_at_once() -> None:
-    slow = published.method_of("string_match", {"regexes_to_ignore": ["(a+)+$"]})
+    slow = method_of("string_match", {"regexes_to_ignore": ["(a+)+$"]})
     with pytest.raises(ScoringError, match="processor time"):
         slow.parse("a" * 40 + "!")
     with pytest.raises(ConfigurationError, match="no pattern"):
-        published.method_of("partial_match", {"regexes_to_ignore": ["("]})
+        method_of("partial_match", {"regexes_to_ignore": ["("]})
     with pytest.raises(ConfigurationError, match="does not take"):
-        published.method_of("log_likelihood", {"normalize": True})
+        method_of("log_likelihood", {"normalize": True})
