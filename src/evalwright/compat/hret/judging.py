@@ -106,7 +106,7 @@ async def _own(method: Judging, row: Mapping[str, Any], ask: Ask) -> Score:
     prompt = method.prompt(row)
     if prompt is None:
         raise ScoringError(
-            "The template of the judge cannot be filled with the fields of the row, or one of them is no text."
+            "The template of the judge cannot be filled with the fields of the row, or one of them is not a text."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
     reply = separate_reasoning(response).answer

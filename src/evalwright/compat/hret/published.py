@@ -232,7 +232,7 @@ class Likelihood(Method):
             said = options[list(values).index(max(values))]
         reference = row.get("reference", "")
         if not isinstance(said, str) or not isinstance(reference, str):
-            raise ScoringError("AttributeError: a prediction or reference that is no text")
+            raise ScoringError("AttributeError: a prediction or reference that is not a text")
         return scored(said.strip() == reference.strip(), {})
 
 
