@@ -173,7 +173,7 @@ class _Data:
         dataset_at, where_at, sample_at = places
         return load_samples(
             open_rows(dataset, self.document, dataset_at),
-            SampleMaker(sample, self.document, sample_at, self.variables, self.defaults),
+            SampleMaker(sample, self.document, sample_at, self.variables, self.defaults, dataset.each),
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,

@@ -10,11 +10,13 @@ import gzip
 import io
 import json
 import logging
+import os
 import re
 import sys
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -32,7 +34,10 @@ from evalwright.compat.hret import (
     settings,
 )
 from evalwright.compat.hret.datasets.base import BaseDataset
+from evalwright.compat.hret.models import native
 from evalwright.compat.hret.utils import metrics, prompt_template, util
+from evalwright.models.registry import open_model
+from evalwright.models.scripted import ScriptedModel
 
 FILE = Path(__file__).parents[4] / "shared/golden/hret/golden.jsonl.gz"
 Record = dict[str, Any]
@@ -53,6 +58,8 @@ class Replay:
         self.sent: dict[str, Counter[str]] = defaultdict(Counter)
         self.wanted: dict[str, Counter[str]] = defaultdict(Counter)
         self.functions = 0
+        self.empty: set[str] = set()
+        """Payloads to which the reply was empty: ours are sent again."""
         for call in record.get("calls") or []:
             role = call["role"]
             if role == "http":
@@ -60,6 +67,8 @@ class Replay:
                     key = canonical(call["payload"])
                     self.replies[role, key].append((call["status"], call.get("response")))
                     self.wanted[role][key] += 1
+                    if call.get("response") == "":
+                        self.empty.add(key)
                 continue
             for item in call["items"]:
                 key = canonical([item["input"], item["prediction"]] if role == "reward" else item["input"])
@@ -90,7 +99,9 @@ class Scripted(models.BaseModel):
         super().__init__()
         self.params = params
 
-    def generate_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **options: Any
+    ) -> list[dict[str, Any]]:
         """The recorded replies."""
         out = []
         for one in inputs:
@@ -98,7 +109,8 @@ class Scripted(models.BaseModel):
             item = CURRENT[-1].answer("generate", text)
             if item is None:
                 raise RuntimeError(f"no recorded reply to {text[-200:]!r}")
-            made = {**one, "prediction": item["response"]}
+            made = {**one} if self.params.get("copy_items") else one
+            made["prediction"] = item["response"]
             if item.get("logits") is not None:
                 made["logits"] = item["logits"]
             if self.params.get("cot") and item["response"] is not None:
@@ -111,9 +123,11 @@ class Scripted(models.BaseModel):
 class Swapper(Scripted):
     """Returns its samples in the other order."""
 
-    def generate_batch(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **options: Any
+    ) -> list[dict[str, Any]]:
         """As scripted, reversed."""
-        return super().generate_batch(inputs, **options)[::-1]
+        return super().generate_batch(inputs)[::-1]
 
 
 class ScriptedJudge(models.BaseJudge):
@@ -166,16 +180,31 @@ class OddEvaluator(evaluation.BaseEvaluator):
 
 def _rows_of(record: Record) -> list[dict[str, Any]]:
     """The rows of a dataset of the harness, as far as the record shows them."""
-    if record["notes"].startswith("["):
+    if record["notes"].startswith("[{"):
         found: list[dict[str, Any]] = json.loads(record["notes"])
         return found
     generated = [call for call in record.get("calls") or [] if call["role"] == "generate"]
     keys = set(generated[0]["items"][0].get("keys", [])) if generated else set()
     samples = record.get("samples") or (record.get("output") or {}).get("samples") or []
-    return [{key: value for key, value in one.items() if key in keys} for one in samples]
+    return [
+        {key: one for key, one in row.items() if (key in keys if keys else key not in WRITTEN)}
+        for row in samples
+    ]
 
 
-INFO = {
+WRITTEN = (
+    "prediction",
+    "evaluation",
+    "language_penalizer",
+    "finish_reason",
+    "error",
+    "logits",
+    "few_shot_applied",
+)
+"""What an evaluation writes into a row."""
+
+
+INFO: dict[str, dict[str, Any]] = {
     "g_list": {"evaluation_only": ["math_match"]},
     "g_scaling": {"scaling_only": ["best_of_n"]},
     "g_str": {"evaluation_only": "string_match,partial_match"},
@@ -201,7 +230,8 @@ def _dataset(name: str) -> type[Any]:
             return rows
 
         def info(self) -> dict[str, Any]:
-            return {**super().info(), **INFO.get(name, {})}
+            more: dict[str, Any] = INFO.get(name, {})
+            return {**super().info(), **more}
 
     return Custom
 
@@ -218,8 +248,13 @@ PLUGINS = {
 
 def tag_parser(text: str) -> tuple[str, str]:
     """A parser of the recorded calls."""
-    marks = list(re.finditer(r"(?:정답|답|[Aa]nswer)\S*:?\s*", text))
-    return (text, "") if not marks else (text[: marks[-1].start()], text[marks[-1].end() :])
+    found = re.search(r"\([A-Ea-e]\)", text)
+    return text.strip(), found[0] if found else ""
+
+
+def agg_last(candidates: list[str]) -> str:
+    """An aggregator of the recorded calls."""
+    return candidates[-1]
 
 
 def bad_parser(text: str) -> tuple[str, str, str]:
@@ -232,6 +267,7 @@ def plugins() -> Iterator[None]:
     """Everything registered that the recorded calls name, and `llm_eval` for our modules."""
     parsers = ModuleType("myparsers")
     parsers.tag_parser = tag_parser  # type: ignore[attr-defined]
+    parsers.agg_last = agg_last  # type: ignore[attr-defined]
     parsers.bad_parser = bad_parser  # type: ignore[attr-defined]
     tables: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (models.MODEL_REGISTRY, dict(PLUGINS)),
@@ -333,11 +369,16 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     """The value of the call, or what it raised, and what was asked. It runs in `folder`."""
     replay = Replay(record)
     CURRENT.append(replay)
+    os.environ["EVALWRIGHT_HOME"] = str(
+        folder / "homes" / blake2b(record["name"].encode(), digest_size=8).hexdigest()
+    )
     import datasets as hub_library
 
     text = record["call"].replace("PORT", str(port))
     files = folder / "files"
     files.mkdir(exist_ok=True)
+    if "files/g." in text:
+        write_files(files)
     if record["notes"].startswith("config: "):
         config = record["notes"].removeprefix("config: ")
         for name in re.findall(r"run_from_config\('([^']+)'\)", text):
@@ -345,7 +386,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     scope: dict[str, Any] = {
         **{name: getattr(package, name) for name in package.__all__}, **vars(datasets), **vars(models), **vars(evaluation),
         **vars(scaling_methods), "EV": evaluator, "hret": hret, "io": io, "contextlib": contextlib, "json": json, "re": re,
-        "language_penalizer": metrics.language_penalizer, "N": None, "EvaluationResult": util.EvaluationResult, "os": __import__("os"),
+        "language_penalizer": metrics.language_penalizer, "N": None, "EvaluationResult": util.EvaluationResult, "os": os,
         **{name: getattr(prompt_template, name) for name in dir(prompt_template) if not name.startswith("__")},
     }  # fmt: skip
     scope["myparsers"] = sys.modules["myparsers"]
@@ -359,6 +400,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
 
     scope["fn"] = fn
     kept, argv = hub_library.load_dataset, sys.argv
+    setattr(native, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
@@ -375,7 +417,68 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
     finally:
         logging.disable(level)
         hub_library.load_dataset, sys.argv = kept, argv
+        setattr(native, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
+
+
+def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
+    """Of what a call printed or made: results as results."""
+    if isinstance(wanted, dict) and {"metrics", "samples", "info"} <= wanted.keys():
+        if value is None:
+            return ["no result"]
+        if not isinstance(value, util.EvaluationResult):
+            value = util.EvaluationResult(value["metrics"], value["samples"], value["info"])
+        return result_differences({**record, **wanted}, value)
+    if isinstance(wanted, dict) and isinstance(value, Mapping) and wanted.keys() == value.keys():
+        return [
+            f"{key}: {one}"
+            for key in wanted.keys() - {"description"}
+            for one in output_differences(record, wanted[key], value[key])
+        ]
+    difference = first_difference(wanted, _plain(value))
+    return [] if difference is None else [f"output{difference}"]
+
+
+def opened(name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    """As `open_model`, but the weights and services that are not here are answered for by the record."""
+    if name == "hf/fake":
+        return _scripted(name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt))
+    if name.startswith("litellm/"):
+        return _scripted(
+            name, lambda request: CURRENT[-1].answer("litellm", [turn.as_dict() for turn in request.prompt])
+        )
+    return open_model(name, arguments)
+
+
+def _scripted(name: str, find: Any) -> ScriptedModel:
+    replay = CURRENT[-1]
+
+    def reply(request: Any) -> str:
+        CURRENT.append(replay)
+        try:
+            return str((find(request) or {"response": ""})["response"])
+        finally:
+            CURRENT.pop()
+
+    return ScriptedModel(reply, name=name)
+
+
+def write_files(folder: Path) -> None:
+    """The files that the calls of `generic_file` read, made of what was read of them."""
+    import pandas as pd
+
+    if (folder / "g.csv").exists():
+        return
+    for record in records():
+        if record["name"] == "ds/generic_file/csv":
+            rows = record["output"]["loaded"]
+            table = pd.DataFrame(
+                [{"question": one["input"], "answer": one["reference"], **one["metadata"]} for one in rows]
+            )
+            table.to_csv(folder / "g.csv", index=False)
+            table.to_csv(folder / "g.tsv", index=False, sep="\t")
+            table.to_parquet(folder / "g.parquet")
+            table.to_json(folder / "g.json", orient="records")
 
 
 INFO_KEYS = (
@@ -394,10 +497,14 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
     if isinstance(value, util.EvaluationResult) and "metrics" in record:
         found += result_differences(record, value)
     elif "output" in record:
-        if (difference := first_difference(record["output"], _plain(value))) is not None:
-            found.append(f"output{difference}")
+        found += output_differences(record, record["output"], value)
     if record["status"] != "pipeline_error":
         for role in replay.wanted:
+            for key in replay.empty & replay.sent[role].keys():
+                replay.sent[role][key] = min(replay.sent[role][key], replay.wanted[role][key])
+            if role == "reward":  # an equal reply to the same row is rewarded once
+                replay.wanted[role] = Counter(set(replay.wanted[role]))
+                replay.sent[role] = Counter(set(replay.sent[role]))
             if replay.wanted[role] != replay.sent[role]:
                 lost = replay.wanted[role] - replay.sent[role]
                 more = replay.sent[role] - replay.wanted[role]
@@ -427,9 +534,11 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
             continue
         if (difference := first_difference(wanted.get(name), value.metrics.get(name))) is not None:
             found.append(f"metric {name}{difference}")
-    for key in INFO_KEYS:
-        if key in record["info"] and record["info"][key] != value.info.get(key):
-            found.append(f"info {key}: {value.info.get(key)!r}, recorded {record['info'][key]!r}")
+    found += [
+        f"info {key}: {value.info.get(key)!r}, recorded {record['info'][key]!r}"
+        for key in INFO_KEYS
+        if key in record["info"] and record["info"][key] != value.info.get(key)
+    ]
     if "pipeline_error" in value.metrics:
         return found
     samples = _plain(value.samples)
@@ -444,6 +553,8 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
                 unstable and (place in unstable or str(place) in map(str, unstable))
             ):
                 continue
+            if key == "error" and bool(expected) == bool(ours.get(key)):
+                continue  # the words are ours
             if (difference := first_difference(expected, ours.get(key))) is not None:
                 found.append(f"sample {place} {key}{difference}")
     return found
@@ -452,7 +563,7 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
 def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
     """Where two values differ, and how; None where they are equal."""
     if isinstance(wanted, dict) and isinstance(got, dict):
-        for key in {*wanted, *got}:
+        for key in {*wanted, *got} - {"description"}:
             if (found := first_difference(wanted.get(key), got.get(key), f"{at}.{key}")) is not None:
                 return found
         return None

@@ -31,7 +31,8 @@ class Native:
     """A model of this package in the place of one of HRET's.
 
     sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities). chat: whether
-    prompts are messages. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
+    prompts are messages. tells_reason: HRET writes the reply's
+    finish reason into the sample. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
     to a prompt is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence in the
     prompt, as in HRET; else the sample fails.
     """
@@ -39,6 +40,7 @@ class Native:
     model: Model
     sampling: Sampling = AS_IT_LIKES
     one_call: bool = True
+    tells_reason: bool = False
     chat: bool = False
     system: str = ""
     vision: bool = False
@@ -72,7 +74,7 @@ def images_of_row(row: Mapping[str, Any]) -> list[Any]:
 class SampleDoor(Ask):
     """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
 
-    found: what a plug-in changed in the row, when it was last asked about it.
+    found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of the last draw, where it did so in place.
     """
 
     def __init__(
@@ -84,6 +86,8 @@ class SampleDoor(Ask):
         self._text = input_of(row)
         self._models = models
         self.found: dict[str, Any] = {}
+        self.mutated: dict[str, Any] = {}
+        self._last = 0
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
         """As the door's; none for a role that no model plays."""
@@ -99,6 +103,9 @@ class SampleDoor(Ask):
             asked = self._with_row(request)
             response = await self._ask(role, asked)
             self.found = getattr(asked, "found", {})
+            mutated, draw = getattr(asked, "mutated", {}), getattr(asked, "draw", 0)
+            if mutated and draw >= self._last and getattr(asked, "row", None) is self._row:
+                self.mutated, self._last = mutated, draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
@@ -127,7 +134,8 @@ class SampleDoor(Ask):
         images = images_of_row(self._row) if native.vision and own else []
         asked = replace(request, prompt=prompt_of(native, text, images))
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
-            asked = native.sampling.request(asked.prompt, asked.draw)
+            # Each verdict that is sampled is a draw of its own, also on equal prompts.
+            asked = native.sampling.request(asked.prompt, int(self._key))
         response = await self._ask(role, asked)
         return native.read(text + native.suffix, response) if native.read else response
 

@@ -30,7 +30,7 @@ _PARAMS = (
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
-class _Json(click.ParamType):
+class _Json(click.ParamType[dict[str, Any]]):
     name = "json"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _flag(name: str, text: str, **settings: Any) -> click.Option:
     return option(f"--{name}", *([f"--{dashed}"] if dashed != name else []), name, help=text, **settings)
 
 
-_OPTIONS = [
+_OPTIONS: list[click.Parameter] = [
     _flag("dataset", "The dataset's name in the registry, such as haerae_bench."),
     _flag("model", "The model's name in the registry, such as huggingface or openai."),
     _flag("config", "A YAML or JSON file with all of these in place of them.", type=click.Path(dir_okay=False)),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,7 @@ class EvaluationContext:
     def log_to_mlflow(self, experiment_name: str | None = None) -> None:
         """Send metrics, parameters and results to MLflow in the end; without it installed, this is logged and nothing is sent."""
         try:
-            import mlflow
+            mlflow: Any = import_module("mlflow")
         except ImportError:
             log.error("mlflow is not installed: pip install mlflow")
             return
@@ -275,7 +276,7 @@ class EvaluationContext:
     def log_to_wandb(self, project_name: str | None = None) -> None:
         """Send metrics, parameters and results to Weights & Biases in the end; without it installed, this is logged and nothing is sent."""
         try:
-            import wandb
+            wandb: Any = import_module("wandb")
         except ImportError:
             log.error("wandb is not installed: pip install wandb")
             return

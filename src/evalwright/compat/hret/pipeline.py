@@ -21,7 +21,7 @@ from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability, Generate, Reward
 from evalwright.core.samples import Answer, Sample
@@ -143,7 +143,9 @@ class Rows:
 
 def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     given = row.get("input", "")
-    changed = {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    changed: Any = (
+        {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
+    )
     if isinstance(given, list):  # chat messages: the examples stand in the first turn of the user
         place = next((at for at, turn in enumerate(given) if turn.get("role") == "user"), None)
         changed = [dict(turn) for turn in given]
@@ -220,15 +222,24 @@ class RowStrategy:
         except RequestFailed as error:
             if not parts.published or isinstance(parts.roles[TARGET], PluginModel):
                 raise
-            failed = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
+            failed: dict[str, Any] = {
+                "prediction": None,
+                "error": error.failure.message,
+                "finish_reason": "error",
+            }
+            if error.failure.kind == EmptyReply.kind:  # an answer to HRET
+                failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
-        if not parts.config.scaling_method_name:
+        if parts.config.scaling_method_name and parts.published:
+            kept = {key: value for key, value in door.mutated.items() if key != "prediction"}
+            added = {**plain(kept), **added}
+        elif not parts.config.scaling_method_name:
             added = {**plain(door.found), **added}
             native = parts.roles[TARGET]
             if (
                 isinstance(native, Native)
-                and native.chat
+                and native.tells_reason
                 and answer.responses
                 and "finish_reason" not in added
             ):
@@ -280,11 +291,11 @@ class AskedModel:
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return self._wait(self._generated(inputs, return_logits, kwargs))
+        return list(self._wait(self._generated(inputs, return_logits, kwargs)))
 
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
-        return self._wait(self._rewarded(inputs))
+        return list(self._wait(self._rewarded(inputs)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

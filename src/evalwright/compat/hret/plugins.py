@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.compat.hret import settings
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
@@ -28,11 +29,13 @@ METHODS: Mapping[str, tuple[str, frozenset[Ability]]] = {
 class RowGenerate(Generate):
     """A prompt with the dict that a plug-in is to see. key: of the row, so that two rows with one prompt are two requests.
 
-    found: takes what the plug-in changed in the dict.
+    found: takes what the plug-in returned beside what it was given; mutated: the same, where it
+    did so in that very dict, which HRET's best_of_n keeps.
     """
 
     row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    mutated: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     key: str = ""
 
     def payload(self) -> dict[str, Any]:
@@ -79,25 +82,34 @@ class PluginModel(LocalModel):
     ) -> Iterator[tuple[int, Response | Failure]]:
         """As `answer_batch`, with the rows that the plug-in is to see."""
         groups: dict[str, list[int]] = {}
-        settings: dict[str, dict[str, Any]] = {}
+        options: dict[str, dict[str, Any]] = {}
         for place, request in enumerate(requests):
             asked = self._settings(request)
             groups.setdefault(repr(asked), []).append(place)
-            settings[repr(asked)] = asked
+            options[repr(asked)] = asked
         for name, places in groups.items():
             rows = [given[place] for place in places]
-            for place, row, found in zip(places, rows, self.call(rows, settings[name]), strict=True):
-                yield place, self._response(requests[place], row, found)
+            for place, row, (found, changed) in zip(
+                places, rows, self.call(rows, options[name]), strict=True
+            ):
+                response = self._response(requests[place], row, found)
+                if changed:
+                    getattr(requests[place], "mutated", {}).update(getattr(requests[place], "found", {}))
+                yield place, response
 
     def call(
-        self, rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]
-    ) -> list[dict[str, Any] | None]:
-        """What the plug-in made of the rows, in their order; None where it returned none."""
+        self, rows: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, Any] | None, bool]]:
+        """What the plug-in made of the rows, in their order, None where it returned none; and whether that is the dict it was given."""
         given = [{**copy.deepcopy(dict(row)), ID: place} for place, row in enumerate(rows)]
-        returned = self._call(given, **settings)
+        own = {id(one) for one in given}
+        # This thread knows nothing of the call's scoring.
+        with settings.using("published" if self.published else "corrected"):
+            returned = self._call(given, **options)
         if not isinstance(returned, list | tuple):
             raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
-        return matched(list(returned), len(rows))
+        changed = {one.get(ID) for one in returned if id(one) in own}
+        return [(one, place in changed) for place, one in enumerate(matched(list(returned), len(rows)))]
 
     def _settings(self, request: Request) -> dict[str, Any]:
         """Options for the method, of those that it takes."""

@@ -30,7 +30,12 @@ def result_of(run: Run, task: Task, parts: Components, seconds: float) -> Evalua
         "run": str(run.folder),
     }
     info |= {"model": run.model, "n_failed": found.n_failed}
-    failures = [record.failure for record in records if record.failure is not None]
+    failures = [
+        one
+        for record in records
+        for one in (record.failure, *record.score_failures.values())
+        if one is not None
+    ]
     if len(failures) == len(records):
         info |= {"status": "failed", "error": failures[0].message}
         return EvaluationResult({"pipeline_error": failures[0].message}, [], info, run)

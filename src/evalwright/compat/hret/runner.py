@@ -18,12 +18,13 @@ from evalwright.compat.hret.datasets import load_datasets
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
-from evalwright.compat.hret.pipeline import TARGET, Components, roles_of, task_of
+from evalwright.compat.hret.pipeline import Components, roles_of, task_of
 from evalwright.compat.hret.results import result_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.evaluation.running import evaluate
+from evalwright.strategies.generate import TARGET
 
 NO_SAMPLES = "No samples for evaluation after few-shot processing"
 
@@ -127,6 +128,10 @@ class PipelineRunner:
                 raise ValueError(f"The dataset '{self.config.dataset_name}' has no rows to evaluate.")
             applied = {"num_few_shot_applied": shots.n if shots else 0, "error": NO_SAMPLES}
             return EvaluationResult({}, [], {**_short_info(self.config), **applied})
+        for role in sorted(task.roles - {TARGET, *parts.roles}):
+            raise ValueError(
+                f"'{parts.method}' asks a model in the role '{role}', and none is named: give {role}_model."
+            )
         used = {role: parts.model_of(role) for role in sorted(task.roles) if role in parts.roles}
         if TARGET not in parts.roles:
             raise ValueError("No model generates: name one besides the judge and the reward model.")

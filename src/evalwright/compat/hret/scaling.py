@@ -15,11 +15,11 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from evalwright.compat.hret.rows import ROW
 from evalwright.core.asking import Ask, options_of
@@ -84,7 +84,7 @@ class Backend:
     """
 
     render: Callable[[Sample], Prompt] = lambda sample: prompt_of(sample)
-    sampling: Sampling = Sampling(temperature=None)
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=None))
     roles: Collection[str] = ()
     one_call: bool = True
     read: Callable[[Sample, Answer], str] = lambda sample, answer: read_answer(sample, answer)
@@ -105,7 +105,9 @@ def strategy_of(
     refuses, ConfigurationError for what a corrected run cannot use.
     """
     if not method:
-        return _Published(backend, cot)
+        if published:
+            return _Published(backend, cot)
+        return _Parsed(bind("single-draw", _setup(backend, cot)), cot)
     if method not in METHODS and (published or method not in DRAWN):
         raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
     if published:
@@ -126,12 +128,12 @@ def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser |
     published: what cannot be imported is the default parser, as in HRET. Raises ConfigurationError.
     """
     if value is None or callable(value):
-        return value  # type: ignore[no-any-return]
+        return cast("Parser | None", value)
     from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 
     module, _, name = str(value).rpartition(".")
     if name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template")):
-        return default_cot_parser
+        return cast(Parser, default_cot_parser)
     if not trusted:
         raise ConfigurationError(
             f"The parser {value!r} comes from a file and would be executed. Name it yourself: pass the function, or give it on the command line."
@@ -141,13 +143,13 @@ def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser |
     except (ImportError, AttributeError, ValueError) as error:
         if published:
             logger.warning("The parser %r cannot be imported (%s): the default one is used.", value, error)
-            return default_cot_parser
+            return cast(Parser, default_cot_parser)
         raise ConfigurationError(
             f"The parser {value!r} cannot be imported: {error}. Give it as package.module.function."
         ) from None
     if not callable(found):
         raise ConfigurationError(f"The parser {value!r} is not a function.")
-    return found  # type: ignore[no-any-return]
+    return cast(Parser, found)
 
 
 def prompt_of(sample: Sample) -> str:

@@ -109,29 +109,33 @@ class Filter:
         self._at = document.at(at)
         self._columns: list[tuple[str, tuple[Any, ...]]] = []
         self._parts: list[tuple[str, tuple[str, ...]]] = []
-        self._condition: Callable[[Mapping[str, Any]], bool] | None = None
+        self._conditions: list[Callable[[Mapping[str, Any]], bool]] = []
         self._variables = dict(variables)
         if isinstance(where, str):
-            try:
-                self._condition = templates.condition(where)
-            except templates.TemplateError as error:
-                raise document.error(at, f"{error}.") from None
+            self._conditions.append(_condition(where, document, at))
         for name, wanted in (where or {}).items() if not isinstance(where, str) else ():
-            contains = isinstance(wanted, Mapping) and list(wanted) == ["contains"]
-            value = wanted["contains"] if contains else wanted
+            how = next(iter(wanted)) if isinstance(wanted, Mapping) and len(wanted) == 1 else ""
+            value = wanted[how] if how else wanted
             values = value if isinstance(value, list) else [value]
-            if any(isinstance(one, Mapping | list) for one in values) or not values:
+            if (
+                how not in ("", "contains", "holds")
+                or any(isinstance(one, Mapping | list) for one in values)
+                or not values
+            ):
                 raise document.error(
                     (*at, name),
-                    f"`where.{name}` is a value, a list of values, or `contains` with one of them, not {kind_of(wanted)}.",
+                    f"`where.{name}` is a value, a list of values, `contains` with one of them, or `holds` with an expression, not "
+                    f"{kind_of(wanted)}.",
                 )
-            if contains:
+            if how == "holds":
+                self._conditions.append(_condition(str(value), document, (*at, name)))
+            elif how:
                 self._parts.append((name, tuple(str(one).casefold() for one in values)))
             else:
                 self._columns.append((name, tuple(values)))
 
     def __bool__(self) -> bool:
-        return bool(self._columns or self._parts) or self._condition is not None
+        return bool(self._columns or self._parts or self._conditions)
 
     def wants(self, row: Row, where: str) -> bool:
         """Whether to keep a row; `where` names it in errors."""
@@ -143,9 +147,10 @@ class Filter:
             cells = _cells(_column(row, name, where, self._at))
             if not any(part in str(cell).casefold() for cell in cells if cell is not None for part in parts):
                 return False
-        if self._condition is not None:
+        for condition in self._conditions:
             try:
-                return self._condition({"row": row, **row, **self._variables})
+                if not condition({"row": row, **row, **self._variables}):
+                    return False
             except templates.TemplateError as error:
                 reason = templates.missing_column(error.missing, row) if error.missing else str(error)
                 raise DatasetError(f"{where}: `where` ({self._at}) cannot be decided: {reason}.") from None
@@ -168,6 +173,13 @@ class Filter:
         if not needles:
             return None
         return lambda line: any(needle not in line for needle in needles) and b"\\u00" not in line
+
+
+def _condition(text: str, document: Document, at: KeyPath) -> Callable[[Mapping[str, Any]], bool]:
+    try:
+        return templates.condition(text)
+    except templates.TemplateError as error:
+        raise document.error(at, f"{error}.") from None
 
 
 def _column(row: Row, name: str, where: str, at: str) -> Any:

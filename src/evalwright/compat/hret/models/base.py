@@ -30,13 +30,7 @@ class BaseModel:
         self.cot_parser = cot_parser
 
     def generate_batch(
-        self,
-        inputs: list[dict[str, Any]],
-        return_logits: bool = False,
-        cot: bool = False,
-        batch_size: int | str | None = "auto",
-        until: str | list[str] | None = None,
-        **kwargs: Any,
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`; further fields are kept (`logits`, `chain_of_thought`, `finish_reason`, `error`)."""
         raise NotImplementedError("Subclasses must implement generate_batch().")

@@ -129,7 +129,7 @@ class _Generator(NativeModel, BaseModel):
 
     def generate_batch(
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:  # type: ignore[override]
+    ) -> list[dict[str, Any]]:
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
@@ -197,9 +197,10 @@ class OpenAIModel(_Generator):
         own = {} if published else {"seed": given["seed"], "stop": _texts(given["stop"])}
         most = given["max_tokens"] if published else given["max_tokens"] or given["max_new_tokens"]
         return Native(
-            _remote(given, chat=given["use_chat_api"]),
+            _remote(given, chat=given["use_chat_api"], published=published),
             Sampling(max_tokens=most, temperature=given["temperature"], top_p=given["top_p"], **own),
             one_call=not published,
+            tells_reason=True,
             chat=given["use_chat_api"],
             system=given["system_message"] or "",
             vision=bool(given["is_vision_model"]) or not published,
@@ -212,14 +213,16 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def _remote(given: Mapping[str, Any], *, chat: bool = True) -> Any:
-    """The model at an address with or without the interface's path, and with or without a key."""
+def _remote(given: Mapping[str, Any], *, chat: bool = True, published: bool = True) -> Any:
+    """The model at an address with or without the interface's path, and with or without a key. published: send nothing to find out
+    whether it gives log-likelihoods, which HRET does not ask for."""
     base = str(given["api_base"]).rstrip("/")
     base = base.removesuffix("/completions").removesuffix("/chat") if base.endswith("/completions") else base
     body = {name: given[name] for name in _PENALTIES if given.get(name) is not None}
     arguments: dict[str, Any] = {
         "base_url": base,
         "interface": "chat" if chat else "completions",
+        "echo": False if published else None,
         "extra_body": {**body, **(given.get("extra_body") or {})} or None,
         "timeout": float(given.get("timeout") or 300.0),
         "max_attempts": int(given.get("max_retries") or 0) + 1,

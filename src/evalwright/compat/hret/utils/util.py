@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +21,7 @@ _HRET = """@article{lee2025hret,
   author={Lee, Hanwool and Kim, Soo Yong and Choi, Dasol and Baek, SangWon and Hong, Seunghyeok and Jeong, Ilgyun and Hwang, Inseon and Lee, Naeun and Son, Guijin},
   journal={arXiv preprint arXiv:2503.22968},
   year={2025}
-}"""  # noqa: E501
+}"""
 _BENCHHUB = """@misc{kim2025benchhub,
   title={BenchHub: A Unified Benchmark Suite for Holistic and Customizable LLM Evaluation},
   author={Eunsu Kim and Haneul Yoo and Guijin Son and Hitesh Patel and Amit Agarwal and Alice Oh},
@@ -167,16 +165,12 @@ def as_json(data: Any) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(text)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
-        raise
+        part.write_text(text, encoding="utf-8", errors="surrogatepass")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _load_function(func_path: str) -> Callable[..., Any]:
