@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalwright.compat.hret.published import GOLD, K2, PAIR, RUBRIC, Judging
+from evalwright.compat.hret.published_judges import GOLD, K2, PAIR, RUBRIC, Judging
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError
