@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalwright.compat.hret.published import GOLD, K2, PAIR, RUBRIC, Judging
+from evalwright.compat.hret.published_judges import GOLD, K2, PAIR, RUBRIC, Judging
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError
@@ -106,7 +106,7 @@ async def _own(method: Judging, row: Mapping[str, Any], ask: Ask) -> Score:
     prompt = method.prompt(row)
     if prompt is None:
         raise ScoringError(
-            "The template of the judge cannot be filled with the fields of the row, or one of them is no text."
+            "The template of the judge cannot be filled with the fields of the row, or one of them is not a text."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
     reply = separate_reasoning(response).answer

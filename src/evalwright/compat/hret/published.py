@@ -6,10 +6,9 @@ are made of. A metric is a share of all samples that were asked, those that fail
 
 from __future__ import annotations
 
-import math
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
@@ -22,11 +21,9 @@ from evalwright.core.samples import Score
 PENALTY, JUDGE_SCORE = "language_penalizer", "judge_score"
 VERDICT = "verdict"
 """The part that is the verdict itself, 1 or 0."""
-_MATH_SECONDS = 5.0
+_MATH_SECONDS, _LONG = 2.0, 2000
+"""Processor time for one comparison, and the characters from which on it gets a quarter of it."""
 _MARKUP = re.compile(r"\*\*|__|~~|`")
-_RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
-_FEEDBACK = "Feedback:"
-_MOST = 1e100
 
 
 @cache
@@ -235,7 +232,7 @@ class Likelihood(Method):
             said = options[list(values).index(max(values))]
         reference = row.get("reference", "")
         if not isinstance(said, str) or not isinstance(reference, str):
-            raise ScoringError("AttributeError: a prediction or reference that is no text")
+            raise ScoringError("AttributeError: a prediction or reference that is not a text")
         return scored(said.strip() == reference.strip(), {})
 
 
@@ -294,10 +291,11 @@ def verified(
     """
     if not find_spec("math_verify"):
         raise MissingExtra("The method 'math_match'", "math", "math-verify")
+    long = max(len(said), len(reference)) > _LONG
     try:
-        bounded.call(_verify, "$1$", "$1$", True, True, seconds=20 * _MATH_SECONDS)  # it takes time to load
+        bounded.call(_verify, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)  # it takes time to load
         found: tuple[list[str] | None, list[str] | None, bool] = bounded.call(
-            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS
+            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS / (4 if long else 1)
         )
     except bounded.LimitExceeded:
         return [], [], False
@@ -326,208 +324,3 @@ def _verify(said: str, reference: str, latex: bool, expression: bool) -> Any:
     except Exception:
         right = False
     return *(one and [str(value) for value in one] for one in read), right
-
-
-# -- judges -------------------------------------------------------------------------------------------------------------
-
-RUBRIC, GOLD, PAIR, K2 = "rubric_and_response", "rubric_response_and_gold", "response_comparison", "k2_eval"
-TYPES = (RUBRIC, GOLD, PAIR, K2)
-
-Parser = Callable[[str], Mapping[str, Any]]
-_SCORE = re.compile(r"\[\[score:\s*(\d+(?:\.\d*)?)\]\]")
-_K2_SCORE = re.compile(r"Score:\s*(\d+(?:\.\d+)?)")
-_WINNER = re.compile(r"\[\[([AB])\]\]")
-_STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
-
-
-def _first(pattern: re.Pattern[str], reply: str, missing: str, of: str = "response") -> str:
-    if found := pattern.search(reply):
-        return found[1]
-    raise ValueError(f"{missing} in {of}: {reply}")
-
-
-def read_rubric(reply: str) -> dict[str, Any]:
-    """`[[score: 3]]`, which no prompt asks for. Raises ValueError, as all of these."""
-    return {"score": float(_first(_SCORE, reply, "No valid score found"))}
-
-
-def read_k2(reply: str) -> dict[str, Any]:
-    """`Score: 3.5`, the first one."""
-    return {"score": float(_first(_K2_SCORE, reply, "No valid score found", "K2-Eval response"))}
-
-
-def read_winner(reply: str, missing: str = "No valid winner found") -> dict[str, Any]:
-    """`[[A]]` or `[[B]]`, the first one."""
-    return {"winner": _first(_WINNER, reply, missing)}
-
-
-def read_gold(reply: str) -> dict[str, Any]:
-    """`[[true]]`, or `[[false]]` with the step that is wrong."""
-    lower = reply.lower()
-    if "[[true]]" in lower:
-        return {"correct": True}
-    if "[[false]]" in lower:
-        step = _STEP.search(reply)
-        return {"correct": False, "step": int(step[1]) if step else None}
-    raise ValueError(f"No valid verdict found in response: {reply}")
-
-
-def from_huggingface(prompt: str, reply: str) -> dict[str, Any]:
-    """What HRET's `huggingface_judge` writes: its score is looked for in the prompt and the reply together."""
-    whole = prompt + reply
-    start = whole.find(_FEEDBACK) + len(_FEEDBACK)
-    found = _RESULT.search(whole, start) if start >= len(_FEEDBACK) else None
-    said = whole[start : found.start()].strip() if found else whole
-    found = found or _RESULT.search(whole)
-    score = float(found[1]) if found else "error"
-    text = f"{_FEEDBACK} {said} [RESULT] {score}" if found else whole
-    return {
-        "prediction": text,
-        "judge_score": score,
-        PENALTY: 1.0,
-        "_subset_name": "Pointwise",
-        "judge_type": RUBRIC,
-    }
-
-
-def _parser(name: str, given: Parser | str) -> Parser:
-    if callable(given):
-        return given
-    try:
-        good = isinstance(given, str) and re.compile(given).groups == 1
-    except (re.error, RecursionError, OverflowError):
-        good = False
-    if not good:
-        raise ConfigurationError(
-            f"The parser of the type of judgement '{name}' is a function or a pattern with one group, not {given!r}."
-        )
-
-    def read(reply: str) -> dict[str, Any]:
-        try:
-            found = bounded.call(_group, given, reply, key=given)
-        except (bounded.LimitExceeded, bounded.Raised) as error:
-            raise ValueError(f"the pattern {given!r}: {error}") from None
-        if found is None:
-            raise ValueError(f"nothing in the reply is like {given!r}")
-        return {"winner": found} if found in ("A", "B") else {"score": float(found)}
-
-    return read
-
-
-def _group(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text)
-    return str(found[1]) if found else None
-
-
-class Judging(Method):
-    """`llm_judge`. judge_prompts, judge_parsers: of further types by their names. A parser is a function of the reply that gives `score`, `winner`
-    or `correct`, or raises ValueError; or a pattern whose group is a number or A or B."""
-
-    shares: Mapping[str, str] = {}
-    means: Mapping[str, str] = {"average_judge_score": "judge_score"}
-
-    def __init__(
-        self,
-        *,
-        default_judge_type: Any = RUBRIC,
-        judge_prompts: Mapping[str, str] | None = None,
-        judge_parsers: Mapping[str, Parser | str] | None = None,
-    ) -> None:
-        self.default = getattr(default_judge_type, "value", default_judge_type)
-        self.asked = {name: one.get("asked", one["template"]) for name, one in texts()["judges"].items()}
-        self.asked |= judge_prompts or {}
-        self.parsers = {name: _parser(name, one) for name, one in (judge_parsers or {}).items()}
-        self.own = frozenset((*(judge_prompts or ()), *self.parsers))
-        if without_parser := [name for name in judge_prompts or () if name not in (*self.parsers, *TYPES)]:
-            raise ConfigurationError(
-                f"The type of judgement '{without_parser[0]}' needs a parser: judge_parsers={{'{without_parser[0]}': a function of the "
-                "reply, or a pattern with one group}."
-            )
-        if self.default not in self.asked:
-            raise ConfigurationError(f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}.")
-
-    def type_of(self, row: Mapping[str, Any]) -> Any:
-        """The type of judgement that a row asks for."""
-        return row.get("judge_type", self.default)
-
-    def prompt(self, row: Mapping[str, Any]) -> str | None:
-        """What the judge is sent; None where HRET fails to make it, and then loses the row."""
-        kind = self.type_of(row)
-        keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
-        if kind != PAIR:
-            keys |= {"rubric": "rubric", "gold": "reference"}
-        try:
-            values = {name: row.get(key, "").strip() for name, key in keys.items()}
-            return str(self.asked[kind].format(**values))
-        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
-            return None
-
-    def read(self, row: Mapping[str, Any], reply: str | None, score: Any = None) -> Score:
-        """What a reply comes to. score: a number that the judge itself gives; the only one that counts for a rubric."""
-        kind = self.type_of(row)
-        written: dict[str, Any] = {"judge_evaluation": reply}
-        parts: dict[str, float] = {"unread": 0.0}
-        try:
-            if kind == RUBRIC and kind not in self.parsers:
-                found: Mapping[str, Any] = {"score": score} if isinstance(score, int | float) else {}
-            elif kind == GOLD and kind not in self.parsers:
-                found = {}
-            else:
-                read = self.parsers.get(kind) or {K2: read_k2, PAIR: read_winner}[kind]
-                found = read(reply or "")
-        except (ValueError, KeyError) as error:
-            found, parts["unread"] = {}, 1.0
-            why = str(error)[:200]
-        else:
-            why = "" if found else "the reply is not read"
-        if "score" in found and math.isfinite(found["score"]) and abs(found["score"]) < _MOST:
-            written["judge_score"] = found["score"]
-            parts["judge_score"] = float(found["score"])
-        right: bool | None = found.get("correct")
-        if "winner" in found:
-            right = row.get("reference") == found["winner"]
-            model = row.get("model_a" if found["winner"] == "A" else "model_b", "unknown")
-            parsed = {**found, "model_name": model}
-            evaluation = {
-                "raw_output": reply,
-                "parsed": parsed,
-                "winner": found["winner"],
-                "is_correct": right,
-            }
-            written |= {"evaluation": evaluation, "judge_winner": found["winner"], "judge_correct": right}
-        if right is not None:
-            parts["judge_correct"] = float(right)
-        value = parts.get("judge_correct", parts.get("judge_score", 0.0))
-        return Score(value, str(kind), why, parts, {"row": written})
-
-    def lost(self) -> Score:
-        """A row for which there is no prompt."""
-        return Score(0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}})
-
-    def shares_of(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-        """The metrics that are shares: the one of pairs, over all rows, where any row is one."""
-        return {"judge_accuracy": "judge_correct"} if any(self.type_of(row) == PAIR for row in rows) else {}
-
-
-METHODS: Mapping[str, Callable[..., Method]] = {
-    "string_match": lambda **options: Matching(True, **options),
-    "partial_match": lambda **options: Matching(False, **options),
-    "log_likelihood": Likelihood,
-    "math_match": Mathematics,
-    "llm_judge": Judging,
-}
-"""The methods by HRET's names."""
-
-
-def method_of(name: str, params: Mapping[str, Any]) -> Method:
-    """A method with its parameters. Raises ConfigurationError for one that it does not take."""
-    given = {key: value for key, value in params.items() if name != "llm_judge" or key in _JUDGE_PARAMS}
-    try:
-        return METHODS[name](**given)
-    except TypeError as error:
-        raise ConfigurationError(
-            f"The evaluation method '{name}' does not take these parameters: {error}."
-        ) from None
-
-
-_JUDGE_PARAMS = ("default_judge_type", "judge_prompts", "judge_parsers")

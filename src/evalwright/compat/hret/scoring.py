@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret.judging import as_prompt, judging_of
 from evalwright.compat.hret.plugins import RowGenerate
-from evalwright.compat.hret.published import PENALTY, Judging, Matching, Method, method_of
-from evalwright.compat.hret.rows import ROW, row_of, scored_row
+from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
+from evalwright.compat.hret.published_judges import Judging, from_huggingface
+from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import Failure, ScoringError, UnknownName
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.number import find_numbers
@@ -73,6 +73,30 @@ def scoring_of(
     return scorers, specs
 
 
+METHODS: Mapping[str, Callable[..., Method]] = {
+    "string_match": lambda **options: Matching(True, **options),
+    "partial_match": lambda **options: Matching(False, **options),
+    "log_likelihood": Likelihood,
+    "math_match": Mathematics,
+    "llm_judge": Judging,
+}
+"""The methods by HRET's names."""
+
+
+def method_of(name: str, params: Mapping[str, Any]) -> Method:
+    """A method with its parameters. Raises ConfigurationError for one that it does not take."""
+    given = {key: value for key, value in params.items() if name != "llm_judge" or key in _JUDGE_PARAMS}
+    try:
+        return METHODS[name](**given)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"The evaluation method '{name}' does not take these parameters: {error}."
+        ) from None
+
+
+_JUDGE_PARAMS = ("default_judge_type", "judge_prompts", "judge_parsers")
+
+
 # -- published ----------------------------------------------------------------------------------------------------------
 
 
@@ -111,9 +135,7 @@ def _published(
         if prompt is None:
             return ended(sample, answer, row, method.lost())
         reply = await _reply(prompt, {}, sample.id, judge, ask)
-        return ended(
-            sample, answer, row, method.read(row, reply["prediction"], reply.get(arithmetic.JUDGE_SCORE))
-        )
+        return ended(sample, answer, row, method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)))
 
     rows = [row_of(one) for one in samples] if isinstance(method, Judging) else []
     shares = method.shares_of(rows) if isinstance(method, Judging) else method.shares
@@ -145,9 +167,9 @@ async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask:
     )
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
-        return arithmetic.from_huggingface(prompt, response.text)
+        return from_huggingface(prompt, response.text)
     if len(response.values) == 1:
-        found.setdefault(arithmetic.JUDGE_SCORE, response.values[0])
+        found.setdefault(JUDGE_SCORE, response.values[0])
     if response.finish_reason:
         found.setdefault("finish_reason", response.finish_reason)
     return {"prediction": response.text, **found}
@@ -449,60 +471,3 @@ _CORRECTED: Mapping[str, Callable[[str, Method, Mapping[str, Any], Sequence[Samp
     "math_match": _mathematics,
     "llm_judge": _judged,
 }
-
-
-# -- without a run ------------------------------------------------------------------------------------------------------
-
-
-def evaluate_rows(
-    method: str,
-    params: Mapping[str, Any],
-    rows: list[dict[str, Any]],
-    judge_batch: Callable[[list[dict[str, Any]]], Sequence[Mapping[str, Any]]] | None = None,
-) -> dict[str, Any]:
-    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
-    from evalwright.evaluation.running import run_blocking, score_answer
-    from evalwright.runs.aggregation import TaskTally
-
-    samples = [
-        Sample(
-            str(place),
-            str(row.get("input", "")),
-            metadata={ROW: {key: one for key, one in row.items() if key != "prediction"}},
-        )
-        for place, row in enumerate(rows)
-    ]
-    scorers, specs = scoring_of(method, params, published=False, language=None, samples=samples)
-    tally = TaskTally([one.name for one in scorers], [])
-
-    async def ask(role: str, request: Any) -> Response:
-        if judge_batch is None:
-            raise ScoringError("No judge is there. Give a model that has one.")
-        text = (
-            request.prompt
-            if isinstance(request.prompt, str)
-            else "\n\n".join(one.text for one in request.prompt)
-        )
-        return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
-
-    async def work() -> None:
-        for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
-            text = row.get("prediction", "")
-            answer = Answer(str(text), responses=(Response(str(text)),))
-            if text is None:
-                failure = Failure("no answer", "model", "There is no prediction.")
-                record = SampleRecord(method, place, 0, sample, None, {}, failure)
-            else:
-                scores, failures, undecided = await score_answer(scorers, sample, answer, ask, specs)
-                record = SampleRecord(method, place, 0, sample, answer, scores, None, failures, undecided)
-                scored_row(row, scores)
-                if said := "; ".join(one.message for one in failures.values()):
-                    row["error"] = said
-            tally.add(record)
-
-    run_blocking(work)
-    found = tally.result(method, "1", specs)
-    numbers = {
-        one.label: one.estimate.value for one in found.metrics if one.estimate.value == one.estimate.value
-    }
-    return {"metrics": numbers, "samples": rows}

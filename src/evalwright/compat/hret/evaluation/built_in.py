@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.evaluation.base import BaseEvaluator, register_evaluator
-from evalwright.compat.hret.published import method_of
-from evalwright.compat.hret.scoring import evaluate_rows
+from evalwright.compat.hret.rows import ROW, scored_row
+from evalwright.compat.hret.scoring import method_of, scoring_of
+from evalwright.core.errors import Failure, ScoringError
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample, SampleRecord
 
 
 class BuiltIn(BaseEvaluator):
@@ -60,3 +64,57 @@ class LogProbEvaluator(BuiltIn):
 
     name = "log_likelihood"
     requires_logits = True
+
+
+def evaluate_rows(
+    method: str,
+    params: Mapping[str, Any],
+    rows: list[dict[str, Any]],
+    judge_batch: Callable[[list[dict[str, Any]]], Sequence[Mapping[str, Any]]] | None = None,
+) -> dict[str, Any]:
+    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
+    from evalwright.evaluation.running import run_blocking, score_answer
+    from evalwright.runs.aggregation import TaskTally
+
+    samples = [
+        Sample(
+            str(place),
+            str(row.get("input", "")),
+            metadata={ROW: {key: one for key, one in row.items() if key != "prediction"}},
+        )
+        for place, row in enumerate(rows)
+    ]
+    scorers, specs = scoring_of(method, params, published=False, language=None, samples=samples)
+    tally = TaskTally([one.name for one in scorers], [])
+
+    async def ask(role: str, request: Any) -> Response:
+        if judge_batch is None:
+            raise ScoringError("No judge is there. Give a model that has one.")
+        text = (
+            request.prompt
+            if isinstance(request.prompt, str)
+            else "\n\n".join(one.text for one in request.prompt)
+        )
+        return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
+
+    async def work() -> None:
+        for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
+            text = row.get("prediction", "")
+            answer = Answer(str(text), responses=(Response(str(text)),))
+            if text is None:
+                failure = Failure("no answer", "model", "There is no prediction.")
+                record = SampleRecord(method, place, 0, sample, None, {}, failure)
+            else:
+                scores, failures, undecided = await score_answer(scorers, sample, answer, ask, specs)
+                record = SampleRecord(method, place, 0, sample, answer, scores, None, failures, undecided)
+                scored_row(row, scores)
+                if said := "; ".join(one.message for one in failures.values()):
+                    row["error"] = said
+            tally.add(record)
+
+    run_blocking(work)
+    found = tally.result(method, "1", specs)
+    numbers = {
+        one.label: one.estimate.value for one in found.metrics if one.estimate.value == one.estimate.value
+    }
+    return {"metrics": numbers, "samples": rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.compat.hret import published
+from evalwright.compat.hret import published_judges as published
 from evalwright.compat.hret.evaluation.base import register_evaluator
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType

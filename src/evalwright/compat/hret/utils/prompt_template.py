@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from evalwright.compat.hret import published, settings
+from evalwright.compat.hret import published, published_judges, settings
 from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
@@ -32,10 +32,10 @@ __all__ = [
 class JudgeType(Enum):
     """What a judge is asked for."""
 
-    RUBRIC_AND_RESPONSE = published.RUBRIC
-    RUBRIC_RESPONSE_AND_GOLD = published.GOLD
-    RESPONSE_COMPARISON = published.PAIR
-    K2_EVAL = published.K2
+    RUBRIC_AND_RESPONSE = published_judges.RUBRIC
+    RUBRIC_RESPONSE_AND_GOLD = published_judges.GOLD
+    RESPONSE_COMPARISON = published_judges.PAIR
+    K2_EVAL = published_judges.K2
 
 
 JUDGE_PROMPTS: Mapping[JudgeType, str] = {

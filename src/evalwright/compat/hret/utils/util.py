@@ -10,7 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.hret.rows import plain
 from evalwright.compat.hret.utils.analysis import analyse, as_markdown
+from evalwright.tasks.files import write_text
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -97,7 +99,7 @@ class EvaluationResult:
             shown = rf"\cite{{{key[1]}}}" if key else f"{str(name).translate(_SPECIAL)} (citation missing)"
             rows.append(rf"{shown} & {counts.get(name, 0)} \\")
             entries += [text] if key and text not in entries else []
-        _write(Path(output_path), _REPORT.replace("ROWS", "\n".join(rows)) + "\n\n".join(entries) + "\n")
+        write_text(Path(output_path), _REPORT.replace("ROWS", "\n".join(rows)) + "\n\n".join(entries) + "\n")
 
     def analysis_report(self, top_n: int = 5, output_format: str = "markdown") -> str | dict[str, Any]:
         """Whole, by subset, in words, errors and examples, as Markdown or as a dict. Needs no language model.
@@ -151,26 +153,14 @@ ROWS
 
 def write_json(path: Path, data: Any) -> None:
     """JSON for people, in UTF-8, put in place at once."""
-    _write(path, as_json(data))
+    write_text(path, as_json(data))
 
 
 def as_json(data: Any) -> str:
     """JSON for people; what JSON does not know becomes its text."""
     import json
 
-    from evalwright.compat.hret.rows import plain
-
     return json.dumps(plain(data), ensure_ascii=False, indent=2)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8", errors="surrogatepass")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _load_function(func_path: str) -> Callable[..., Any]:
