@@ -7,6 +7,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -255,13 +257,16 @@ class PluginStrategy:
 
     def __init__(self, parts: Components) -> None:
         self._parts = parts
+        # Threads that wait for replies are not those that the loop needs for its own work.
+        self._threads = ThreadPoolExecutor(16, "evalwright-scaling")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        config = self._parts.config
-        model = AskedModel(ask, asyncio.get_running_loop())
+        config, loop = self._parts.config, asyncio.get_running_loop()
+        model = AskedModel(ask, loop)
         row = {**sample.row, ID: 0}
         scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
-        found = matched(list(await asyncio.to_thread(scaler.apply, [row])), 1)[0]
+        work = loop.run_in_executor(self._threads, copy_context().run, scaler.apply, [row])
+        found = matched(list(await work), 1)[0]
         if found is None:
             raise RequestFailed(
                 Failure("bad reply", "model", "The scaling method returned no sample for this one.")
