@@ -30,6 +30,9 @@ from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET
 
 JUDGE, REWARD = "judge", "reward"
+_THREADS = 16
+_DRAWS = 1000
+"""More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
 BUILT_IN = "_evalwright_method"
 """The attribute by which a class of this package says which method it stands for."""
 
@@ -255,10 +258,16 @@ class PluginStrategy:
 
     def __init__(self, parts: Components) -> None:
         self._parts = parts
+        self._turn = asyncio.Semaphore(1 if parts.published else _THREADS)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """Published: one sample after another, as HRET."""
+        async with self._turn:
+            return await self._applied(sample, ask)
+
+    async def _applied(self, sample: Sample, ask: Ask) -> Answer:
         config = self._parts.config
-        model = AskedModel(ask, asyncio.get_running_loop())
+        model = AskedModel(ask, asyncio.get_running_loop(), int(sample.metadata.get("earlier", 0)) * _DRAWS)
         row = {**sample.row, ID: 0}
         scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
         found = matched(list(await asyncio.to_thread(scaler.apply, [row])), 1)[0]
@@ -281,9 +290,10 @@ class PluginStrategy:
 class AskedModel:
     """The model that a scaling method of a user is given: every request goes through the engine, and so is stored and paid once."""
 
-    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop, first: int = 0) -> None:
         self._ask = ask
         self._loop = loop
+        self._first = first
         self._draws: dict[str, int] = {}
         self.responses: list[Any] = []
 
@@ -307,7 +317,7 @@ class AskedModel:
         requests = []
         for one in inputs:
             text = input_of(one)
-            draw = self._draws[text] = self._draws.get(text, -1) + 1
+            draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(
                 Generate(
                     text,
