@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.runs.aggregation import TaskTally
 
+FILE = Path(__file__).resolve().parents[4] / "shared" / "golden" / "hret" / "golden.jsonl.gz"
 LETTERS = ["(A)", "(B)", "(C)"]
 QUESTION = "대한민국의 수도는 어디인가?\n(A) 부산\n(B) 서울\n(C) 대구"
 
@@ -259,6 +263,7 @@ def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     assert verdict("partial_match", {"input": "몇?", "reference": "1"}, "12") == 0
     assert verdict("partial_match", {"input": "몇?", "reference": "12"}, "모두 12개입니다") == 1
     assert verdict("partial_match", {**OPEN, "reference": "울"}, "서울입니다") == 0
+    assert verdict("partial_match", OPEN, "수도는 서울특별시입니다") == 1
     found = evaluate_rows(
         "partial_match", {}, [{"prediction": "a", "reference": ""}, {"prediction": "b", "reference": "b"}]
     )
@@ -335,6 +340,35 @@ def test_defect_m8_no_rows_are_no_error() -> None:
     """Further 8: an empty list raised IndexError."""
     for name in ("string_match", "partial_match", "math_match", "log_likelihood"):
         assert get_evaluator(name).evaluate([]) == {"metrics": {}, "samples": []}
+
+
+@pytest.mark.skipif(not FILE.exists(), reason="HRET's recorded runs are not here")
+def test_no_reply_that_was_meant_right_is_wrong_and_none_meant_wrong_is_right() -> None:
+    """The recorded replies say what they were meant as. HRET's own arithmetic loses most of the right ones."""
+    counts: Counter[tuple[str, object]] = Counter()
+    wrong = []
+    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            group, method, *_ = record["name"].split("/")
+            if (
+                group != "sweep"
+                or method not in ("string_match", "partial_match")
+                or not record.get("samples")
+            ):
+                continue
+            rows, meant = [], []
+            for sample, item in zip(record["samples"], record["calls"][0]["items"], strict=True):
+                kept = {key: sample[key] for key in ("reference", "options") if key in sample}
+                rows.append({**kept, "input": item["input"], "prediction": item["response"]})
+                meant.append(item["meant"])
+            evaluate_rows(method, {}, rows)
+            for row, said in zip(rows, meant, strict=True):
+                right = row.get("evaluation", {}).get("is_correct")
+                counts[said, right] += 1
+                if right is not None and (said, right) in (("right", False), ("wrong", True)):
+                    wrong.append((method, row["reference"], row["prediction"]))
+    assert wrong == []
+    assert counts["right", True] > 30 * counts["right", None]
 
 
 def test_options_of_the_methods_hold() -> None:

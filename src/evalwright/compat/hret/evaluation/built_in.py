@@ -10,6 +10,7 @@ from evalwright.compat.hret.evaluation.base import BaseEvaluator, register_evalu
 from evalwright.compat.hret.rows import ROW, scored_row
 from evalwright.compat.hret.scoring import method_of, scoring_of
 from evalwright.core.errors import Failure, ScoringError
+from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord
 
@@ -100,7 +101,8 @@ def evaluate_rows(
     async def work() -> None:
         for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
             text = row.get("prediction", "")
-            answer = Answer(str(text), responses=(Response(str(text)),))
+            response = Response(str(text))
+            answer = Answer(separate_reasoning(response).answer, responses=(response,))
             if text is None:
                 failure = Failure("no answer", "model", "There is no prediction.")
                 record = SampleRecord(method, place, 0, sample, None, {}, failure)
