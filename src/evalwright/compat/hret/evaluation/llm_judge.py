@@ -95,7 +95,10 @@ class LLMJudgeEvaluator(BuiltIn):
         assert isinstance(method, published.Judging)
         prompts = [method.prompt(row) for row in samples]
         asked = [{"input": prompt} for prompt in prompts if prompt is not None]
-        replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+        try:
+            replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+        except Exception as error:
+            return {"error": str(error)}
         scores = []
         for row, prompt in zip(samples, prompts, strict=True):
             if prompt is None:
