@@ -114,8 +114,8 @@ def test_defect_01_a_judge_never_writes_the_answer() -> None:
         found["string_match"].value == 0 and row["prediction"] == "정답은 (A)입니다" and judge.prompts == []
     )
     # It decides what rules leave open, and nothing else.
-    found, row = scored("string_match", OPEN, "서울특별시", judge=judge)
-    assert found["string_match"].value == 1 and row["prediction"] == "서울특별시" and len(judge.prompts) == 1
+    found, row = scored("string_match", OPEN, "Seoul", judge=judge)
+    assert found["string_match"].value == 1 and row["prediction"] == "Seoul" and len(judge.prompts) == 1
 
 
 def test_defect_02_verdicts_go_to_their_own_samples() -> None:
