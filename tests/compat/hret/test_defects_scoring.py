@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.built_in import evaluate_rows
+from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
 from evalwright.compat.hret.judging import GRADE, WINNER
 from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import scoring_of
+from evalwright.compat.hret.utils.prompt_template import JudgeType
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
@@ -417,6 +420,23 @@ def test_types_and_parsers_of_a_user() -> None:
         scoring_of("llm_judge", {"judge_prompts": {"x": "?"}}, published=False, language=None)
     with pytest.raises(ConfigurationError, match="not a valid JudgeType"):
         scoring_of("llm_judge", {"default_judge_type": "five_star"}, published=False, language=None)
+
+
+def test_a_parser_that_was_put_in_the_place_of_hrets() -> None:
+    class Points(ResponseParser):
+        def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+            return {"score": float(response.split(":")[1])}
+
+    class Model:
+        def judge_batch(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "점수: 2"} for one in items]
+
+    for scoring in ("published", "corrected"):
+        settings.set_scoring(scoring)
+        evaluator = get_evaluator("llm_judge", model=Model(), default_judge_type="k2_eval")
+        evaluator.parsers[JudgeType.K2_EVAL] = Points()
+        rows = [{"input": "가", "prediction": "나", "reference": ""}]
+        assert evaluator.evaluate(rows)["metrics"] == {"average_judge_score": 2}
 
 
 def test_metrics_have_intervals_and_count_what_was_not_scored() -> None:

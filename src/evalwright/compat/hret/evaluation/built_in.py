@@ -22,6 +22,10 @@ class BuiltIn(BaseEvaluator):
         self.params = params
         self.method = method_of(self.name, params)
 
+    def parameters(self) -> dict[str, Any]:
+        """The parameters as they are now."""
+        return self.params
+
     def parse_prediction(self, raw_output: Any) -> Any:
         """The reply as HRET compares it."""
         return self.method.parse(raw_output)
@@ -35,7 +39,7 @@ class BuiltIn(BaseEvaluator):
         if settings.scoring() == "published":
             return super().evaluate(data, model)
         judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
-        return evaluate_rows(self.name, self.params, data, judge)
+        return evaluate_rows(self.name, self.parameters(), data, judge)
 
 
 @register_evaluator("string_match")
