@@ -293,6 +293,7 @@ def test_simulations_previews_checks_and_plans_take_every_strategy(named: str, t
         (['metrics=[{"pass@k": {"k": 3}}]'], "needs at least 3 draws"),
         (['metrics=[{"pass@k": {"k": 0}}]'], "a whole number from 1 on"),
         (["strategy=5"], "a strategy is a name"),
+        (["strategy=greedy", "answer.draws=3"], "several draws need a temperature above 0"),
         (
             ["strategy.name=beam-search", "strategy.early_stopping=often", "answer.temperature=0"],
             "true, false or never",

@@ -40,6 +40,9 @@ EXPORTERS = {
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
+CITATIONS = {
+    "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks.")
+}
 CHECKERS = (
     ("evalwright.compat.sea_helm.files:is_results", "evalwright.compat.sea_helm.checking:check_folder"),
 )
@@ -62,10 +65,13 @@ class _Importers(LazyGroup):
 
 
 class _Exporters(LazyGroup):
-    table = EXPORTERS
+    table = EXPORTERS | CITATIONS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter."""
+        """The command of an exporter, or of citations."""
+        if cmd_name in CITATIONS:
+            command: click.Command = loaded(CITATIONS[cmd_name][0])
+            return command
         return export_command(cmd_name, loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
 
 
@@ -76,7 +82,7 @@ def import_() -> None:
 
 @click.group(cls=_Exporters)
 def export() -> None:
-    """Export runs as files of other programs."""
+    """Export runs as files of other programs, and what to cite."""
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
@@ -95,10 +101,9 @@ def _evalwright(arguments: Sequence[str]) -> int:
 
 
 def __getattr__(name: str) -> click.Command:
-    if name not in COMMANDS:
-        raise AttributeError(name)
-    command: click.Command = loaded(COMMANDS[name])
-    return command
+    if name in COMMANDS:
+        return loaded(COMMANDS[name])  # type: ignore[no-any-return]
+    raise AttributeError(name)
 
 
 def loaded(target: str) -> Any:

@@ -126,11 +126,6 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
         raise document.error(
             ("answer", "reasoning_budget"), "give `reasoning_effort` or `reasoning_budget`, not both."
         )
-    elif answer.draws > 1 and drawing.temperature == 0:
-        raise document.error(
-            ("answer", "draws"),
-            "several draws need a temperature above 0; otherwise they are all the same.",
-        )
     if prompt.images is not None:
         if mode != "generate":
             raise document.error(("prompt", "images"), f"images cannot be used with the mode {mode}.")
@@ -234,6 +229,12 @@ def strategy_of(
         made = bind(name, setup, options)
     except UsageError as error:
         raise document.error(("strategy",), str(error)) from None
+    drawn = getattr(made, "sampling", None)
+    if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
+        raise document.error(
+            ("answer", "draws"),
+            "several draws need a temperature above 0; otherwise they are all the same.",
+        )
     if form == "chat":
         made.needs = made.needs | {"chat"}
     return made

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
+from evalwright.compat.hret.rows import input_of
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
@@ -52,16 +53,6 @@ class Native:
     cot: bool = False
     trigger: str | None = None
     parser: Callable[[str], tuple[str, str]] | None = None
-
-
-def input_of(row: Mapping[str, Any]) -> str:
-    """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
-    given = row.get("input", "")
-    if isinstance(given, Mapping):
-        given = given.get("text", "")
-    if isinstance(given, list):
-        return "\n\n".join(str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping))
-    return given if isinstance(given, str) else "" if given is None else str(given)
 
 
 def images_of_row(row: Mapping[str, Any]) -> list[Any]:

@@ -69,7 +69,7 @@ _OPTIONS: list[click.Parameter] = [
         default=True, help="Measure the language of the replies.",
     ),
     _flag("target_lang", "The language that replies should have.", default="ko", show_default=True),
-    _flag("num_few_shot", "How many examples stand before every question.", type=click.IntRange(0), default=0, show_default=True),
+    _flag("num_few_shot", "The number of examples in front of every question.", type=click.IntRange(0), default=0, show_default=True),
     _flag("few_shot_split", "The split of the examples. Without it: another one than --split, where there is one."),
     _flag("few_shot_instruction", "The text before the examples."),
     _flag("few_shot_example_template", "The template of an example, with {input} and {reference}."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,5 @@ def main(arguments: list[str] | None = None) -> int:
 
     Raises SystemExit with 2 for wrong usage.
     """
-    from evalwright.compat.hret.command import run
-
-    return run(arguments)
+    code: int = import_module("evalwright.compat.hret.command").run(arguments)
+    return code

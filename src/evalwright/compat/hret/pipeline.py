@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.compat.hret.asking import Native, SampleDoor, input_of
+from evalwright.compat.hret.asking import Native, SampleDoor
 from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
-from evalwright.compat.hret.rows import ROW, plain
+from evalwright.compat.hret.rows import ROW, input_of, plain
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of

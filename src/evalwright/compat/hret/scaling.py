@@ -21,7 +21,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any, cast
 
-from evalwright.compat.hret.rows import ROW
+from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.outcomes import ANSWERED, outcome_of
@@ -154,8 +154,7 @@ def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser |
 
 def prompt_of(sample: Sample) -> str:
     """The text of a row's input."""
-    given = sample.metadata.get(ROW, {}).get("input", "")
-    return str(given.get("text", "") if isinstance(given, Mapping) else given)
+    return input_of(sample.metadata.get(ROW, {}))
 
 
 def read_answer(sample: Sample, answer: Answer) -> str:
