@@ -92,7 +92,9 @@ def read(text: str) -> Reading:
 def _reading(text: str) -> Reading:
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
-    tokens = [_without_ending(token) if "가" <= token[-1:] <= "힣" else token for token in found.folded_tokens]
+    tokens = [
+        _without_ending(token) if "가" <= token[-1:] <= "힣" else token for token in found.folded_tokens
+    ]
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)

@@ -291,7 +291,10 @@ class Names:
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
         words = (reading.cased[one.start - 1] if one.start else "", reading.cased[one.end - 1])
-        if any(_WITH.search(word) and not word.endswith(token) for word, token in zip(words, (tokens[one.start - 1], tokens[one.end - 1]), strict=True)):
+        if any(
+            _WITH.search(word) and not word.endswith(token)
+            for word, token in zip(words, (tokens[one.start - 1], tokens[one.end - 1]), strict=True)
+        ):
             return undecided("another thing is joined to the target")
         joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
         if joint and self._names(reading, one.end, one.end + 3, found):

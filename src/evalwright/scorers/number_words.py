@@ -284,7 +284,9 @@ def _is_number(run: re.Match[str], text: str) -> bool:
             _KOREAN_COUNTED.match(text, run.end()) is not None or _RATIO.match(text, run.end()) is not None
         )
         age = signs == "만" and text[run.end() + 1 : run.end() + 2].isdecimal()
-        return known and not age and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+        return (
+            known and not age and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+        )
     return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
 
 

@@ -36,7 +36,24 @@ _WHETHER = re.compile(
 """A negation that only makes a question of a sentence."""
 _RATHER = re.compile("(아니라|아니고)")
 """Between what a Korean sentence denies and what it says instead."""
-_PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다", "이다", "이에요", "예요", "습니다", "니다", "어요", "아요", "다", "릅니다")
+_PARTICLES = (
+    "の",
+    "です",
+    "ครับ",
+    "ค่ะ",
+    "คะ",
+    "요",
+    "입니다",
+    "이다",
+    "이에요",
+    "예요",
+    "습니다",
+    "니다",
+    "어요",
+    "아요",
+    "다",
+    "릅니다",
+)
 
 
 @lru_cache(maxsize=256)
@@ -61,7 +78,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
         affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
         return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
     sides = {side for part in parts if (side := _explicit(part, language))}
-    restated = {_restated(clause, asked, language) for clause in _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]} - {""}
+    restated = {
+        _restated(clause, asked, language) for clause in _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
+    } - {""}
     side = first or (next(iter(restated)) if len(restated) == 1 else "")
     if not side:
         return undecided("no explicit yes or no")
