@@ -99,7 +99,7 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
     if isinstance(parts.evaluator, BuiltIn):
         scorers, metrics = scoring_of(
             parts.method,
-            config.evaluator_params or {},
+            parts.evaluator.parameters(),
             published=parts.published,
             language=config.target_lang if config.language_penalize else None,
             samples=list(samples),
