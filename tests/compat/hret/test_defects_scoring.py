@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.built_in import evaluate_rows
+from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
 from evalwright.compat.hret.judging import GRADE, WINNER
 from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import scoring_of
+from evalwright.compat.hret.utils.prompt_template import JudgeType
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.runs.aggregation import TaskTally
 
+FILE = Path(__file__).resolve().parents[4] / "shared" / "golden" / "hret" / "golden.jsonl.gz"
 LETTERS = ["(A)", "(B)", "(C)"]
 QUESTION = "대한민국의 수도는 어디인가?\n(A) 부산\n(B) 서울\n(C) 대구"
 
@@ -110,8 +117,8 @@ def test_defect_01_a_judge_never_writes_the_answer() -> None:
         found["string_match"].value == 0 and row["prediction"] == "정답은 (A)입니다" and judge.prompts == []
     )
     # It decides what rules leave open, and nothing else.
-    found, row = scored("string_match", OPEN, "서울특별시", judge=judge)
-    assert found["string_match"].value == 1 and row["prediction"] == "서울특별시" and len(judge.prompts) == 1
+    found, row = scored("string_match", OPEN, "Seoul", judge=judge)
+    assert found["string_match"].value == 1 and row["prediction"] == "Seoul" and len(judge.prompts) == 1
 
 
 def test_defect_02_verdicts_go_to_their_own_samples() -> None:
@@ -259,6 +266,7 @@ def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     assert verdict("partial_match", {"input": "몇?", "reference": "1"}, "12") == 0
     assert verdict("partial_match", {"input": "몇?", "reference": "12"}, "모두 12개입니다") == 1
     assert verdict("partial_match", {**OPEN, "reference": "울"}, "서울입니다") == 0
+    assert verdict("partial_match", OPEN, "수도는 서울특별시입니다") == 1
     found = evaluate_rows(
         "partial_match", {}, [{"prediction": "a", "reference": ""}, {"prediction": "b", "reference": "b"}]
     )
@@ -337,6 +345,39 @@ def test_defect_m8_no_rows_are_no_error() -> None:
         assert get_evaluator(name).evaluate([]) == {"metrics": {}, "samples": []}
 
 
+@pytest.mark.skipif(not FILE.exists(), reason="HRET's recorded runs are not here")
+def test_no_reply_that_was_meant_right_is_wrong_and_none_meant_wrong_is_right() -> None:
+    """The recorded replies say what they were meant as. HRET's own arithmetic loses most of the right ones."""
+    counts: Counter[tuple[str, object]] = Counter()
+    wrong = []
+    seen: set[tuple[str, str, str]] = set()
+    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            group, method, *_ = record["name"].split("/")
+            if (
+                group != "sweep"
+                or method not in ("string_match", "partial_match")
+                or not record.get("samples")
+            ):
+                continue
+            rows, meant = [], []
+            for sample, item in zip(record["samples"], record["calls"][0]["items"], strict=True):
+                if (method, item["input"], item["response"]) in seen:
+                    continue
+                seen.add((method, item["input"], item["response"]))
+                kept = {key: sample[key] for key in ("reference", "options") if key in sample}
+                rows.append({**kept, "input": item["input"], "prediction": item["response"]})
+                meant.append(item["meant"])
+            evaluate_rows(method, {}, rows)
+            for row, said in zip(rows, meant, strict=True):
+                right = row.get("evaluation", {}).get("is_correct")
+                counts[said, right] += 1
+                if right is not None and (said, right) in (("right", False), ("wrong", True)):
+                    wrong.append((method, row["reference"], row["prediction"]))
+    assert wrong == []
+    assert counts["right", True] > 30 * counts["right", None]
+
+
 def test_options_of_the_methods_hold() -> None:
     assert verdict("string_match", {"input": "capital?", "reference": "Seoul"}, "seoul") == 1
     assert (
@@ -379,6 +420,23 @@ def test_types_and_parsers_of_a_user() -> None:
         scoring_of("llm_judge", {"judge_prompts": {"x": "?"}}, published=False, language=None)
     with pytest.raises(ConfigurationError, match="not a valid JudgeType"):
         scoring_of("llm_judge", {"default_judge_type": "five_star"}, published=False, language=None)
+
+
+def test_a_parser_that_was_put_in_the_place_of_hrets() -> None:
+    class Points(ResponseParser):
+        def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+            return {"score": float(response.split(":")[1])}
+
+    class Model:
+        def judge_batch(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "점수: 2"} for one in items]
+
+    for scoring in ("published", "corrected"):
+        settings.set_scoring(scoring)
+        evaluator = get_evaluator("llm_judge", model=Model(), default_judge_type="k2_eval")
+        evaluator.parsers[JudgeType.K2_EVAL] = Points()
+        rows = [{"input": "가", "prediction": "나", "reference": ""}]
+        assert evaluator.evaluate(rows)["metrics"] == {"average_judge_score": 2}
 
 
 def test_metrics_have_intervals_and_count_what_was_not_scored() -> None:

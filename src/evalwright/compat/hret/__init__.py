@@ -5,7 +5,8 @@
 Names load their module on first use.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.lazy import lazy_names
 
@@ -27,4 +28,8 @@ __all__ = [
     "EvaluationResult", "Evaluator", "PipelineConfig", "PipelineRunner", "hret", "run_from_config", "set_scoring",
 ]  # fmt: skip
 
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+_found, __dir__ = lazy_names(__name__, _NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    return import_module(f"{__name__}.hret") if name == "hret" else _found(name)

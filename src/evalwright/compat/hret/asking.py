@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
+from evalwright.compat.hret.rows import input_of
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
@@ -52,16 +53,6 @@ class Native:
     cot: bool = False
     trigger: str | None = None
     parser: Callable[[str], tuple[str, str]] | None = None
-
-
-def input_of(row: Mapping[str, Any]) -> str:
-    """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
-    given = row.get("input", "")
-    if isinstance(given, Mapping):
-        given = given.get("text", "")
-    if isinstance(given, list):
-        return "\n\n".join(str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping))
-    return given if isinstance(given, str) else "" if given is None else str(given)
 
 
 def images_of_row(row: Mapping[str, Any]) -> list[Any]:
@@ -144,7 +135,7 @@ class SampleDoor(Ask):
             return Response(text="Error: No options scored")
         asked = [self._ask(role, LogLikelihood(text, f" {option}")) for option in options]
         found = [one.log_likelihood or 0.0 for one in await asyncio.gather(*asked)]
-        self.found = {"logits": {"option_log_probs": found}}
+        self.found = self.mutated = {"logits": {"option_log_probs": found}}
         return Response(text=options[found.index(max(found))], values=tuple(found))
 
 

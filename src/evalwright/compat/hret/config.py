@@ -62,6 +62,7 @@ class Shots:
     prefix: Callable[[Mapping[str, Any]], str] = lambda row: ""
     source: str | None = None
     n: int = 0
+    notes: Sequence[str] = ()
 
 
 def load_rows(config: PipelineConfig, dataset: Any, published: bool) -> Shots:
@@ -90,7 +91,7 @@ def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
 
 def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
     """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
-    own = {_content(row) for row in rows}
+    own, notes = {_content(row) for row in rows}, list[str]()
     source, pool = config.few_shot_split or "", list[Row]()
     for split in [source] if source else [one for one in _OTHER_SPLITS if one != config.split]:
         try:
@@ -107,12 +108,12 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
         order = random.Random(0).sample(range(len(rows)), len(rows))[: config.num_few_shot]
         source, pool = config.split, [rows[place] for place in sorted(order)]
         rows = [row for place, row in enumerate(rows) if place not in set(order)]
-        log.warning("The examples are %d rows of the evaluated split, which are not evaluated.", len(pool))
+        notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
     if not rows:
         raise ValueError(f"No rows are left to evaluate after {config.num_few_shot} were taken as examples.")
     if len(pool) < config.num_few_shot:
-        log.warning(
-            "%d examples were asked for, and the split '%s' has %d.", config.num_few_shot, source, len(pool)
+        notes.append(
+            f"{config.num_few_shot} examples were asked for, and the split '{source}' has {len(pool)}."
         )
     texts: dict[Any, str] = {}
 
@@ -130,7 +131,7 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
                 )
         return texts[subset]
 
-    return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)))
+    return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
 
 
 def _split(config: PipelineConfig, split: str) -> Any:

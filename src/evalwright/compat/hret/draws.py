@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from evalwright.compat.hret.published import final_answer
-from evalwright.compat.hret.rows import ROW
+from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED, outcome_of
@@ -65,8 +65,7 @@ class Backend:
 
 def prompt_of(sample: Sample) -> str:
     """The text of a row's input."""
-    given = sample.metadata.get(ROW, {}).get("input", "")
-    return str(given.get("text", "") if isinstance(given, Mapping) else given)
+    return input_of(sample.metadata.get(ROW, {}))
 
 
 def read_answer(sample: Sample, answer: Answer) -> str:

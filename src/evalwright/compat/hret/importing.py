@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hret.asking import input_of
-from evalwright.compat.hret.rows import ROW, plain
+from evalwright.compat.hret.rows import ROW, input_of, plain
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     check_free,

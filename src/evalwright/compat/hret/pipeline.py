@@ -12,13 +12,13 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.compat.hret.asking import Native, SampleDoor, input_of
+from evalwright.compat.hret.asking import Native, SampleDoor
 from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
-from evalwright.compat.hret.rows import ROW, plain
+from evalwright.compat.hret.rows import ROW, input_of, plain
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
@@ -32,6 +32,8 @@ from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET
 
 JUDGE, REWARD = "judge", "reward"
+_DRAWS = 1000
+"""More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
 BUILT_IN = "_evalwright_method"
 """The attribute by which a class of this package says which method it stands for."""
 
@@ -98,7 +100,7 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
     if isinstance(parts.evaluator, BuiltIn):
         scorers, metrics = scoring_of(
             parts.method,
-            config.evaluator_params or {},
+            parts.evaluator.parameters(),
             published=parts.published,
             language=config.target_lang if config.language_penalize else None,
             samples=list(samples),
@@ -257,12 +259,12 @@ class PluginStrategy:
 
     def __init__(self, parts: Components) -> None:
         self._parts = parts
-        # Threads that wait for replies are not those that the loop needs for its own work.
-        self._threads = ThreadPoolExecutor(16, "evalwright-scaling")
+        # Threads that wait for replies are not those that the loop needs for its own work. Published: one sample after another, as HRET.
+        self._threads = ThreadPoolExecutor(1 if parts.published else 16, "evalwright-scaling")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         config, loop = self._parts.config, asyncio.get_running_loop()
-        model = AskedModel(ask, loop)
+        model = AskedModel(ask, loop, int(sample.metadata.get("earlier", 0)) * _DRAWS)
         row = {**sample.row, ID: 0}
         scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
         work = loop.run_in_executor(self._threads, copy_context().run, scaler.apply, [row])
@@ -286,9 +288,10 @@ class PluginStrategy:
 class AskedModel:
     """The model that a scaling method of a user is given: every request goes through the engine, and so is stored and paid once."""
 
-    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop, first: int = 0) -> None:
         self._ask = ask
         self._loop = loop
+        self._first = first
         self._draws: dict[str, int] = {}
         self.responses: list[Any] = []
 
@@ -312,7 +315,7 @@ class AskedModel:
         requests = []
         for one in inputs:
             text = input_of(one)
-            draw = self._draws[text] = self._draws.get(text, -1) + 1
+            draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(
                 Generate(
                     text,

@@ -36,10 +36,16 @@ def texts() -> Mapping[str, Any]:
 
 
 @cache
+def markers() -> tuple[str, ...]:
+    """The patterns of what stands before an answer."""
+    known = texts()["markers"]
+    colons = dict.fromkeys(known["wide"], "[:：]")
+    return tuple(word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":") for word in known["words"])
+
+
+@cache
 def _marker() -> re.Pattern[str]:
-    words = {kind: "|".join(some).replace(" ", r"\s*") for kind, some in texts()["markers"].items()}
-    parts = [rf"(?:{words[kind]})\s*{colon}" for kind, colon in (("narrow", ":"), ("wide", "[:：]"))]
-    return re.compile(rf"(?:{'|'.join(parts)})\s*(.+)", re.IGNORECASE | re.DOTALL)
+    return re.compile(rf"(?:{'|'.join(markers())})\s*(.+)", re.IGNORECASE | re.DOTALL)
 
 
 def final_answer(text: str) -> str:

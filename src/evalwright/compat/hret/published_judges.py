@@ -120,10 +120,12 @@ class Judging(Method):
     ) -> None:
         self.default = getattr(default_judge_type, "value", default_judge_type)
         self.asked = {name: one.get("asked", one["template"]) for name, one in texts()["judges"].items()}
-        self.asked |= judge_prompts or {}
-        self.parsers = {name: _parser(name, one) for name, one in (judge_parsers or {}).items()}
-        self.own = frozenset((*(judge_prompts or ()), *self.parsers))
-        if without_parser := [name for name in judge_prompts or () if name not in (*self.parsers, *TYPES)]:
+        judge_prompts = {getattr(name, "value", name): one for name, one in (judge_prompts or {}).items()}
+        self.asked |= judge_prompts
+        named = {getattr(name, "value", name): one for name, one in (judge_parsers or {}).items()}
+        self.parsers = {name: _parser(name, one) for name, one in named.items()}
+        self.own = frozenset((*judge_prompts, *self.parsers))
+        if without_parser := [name for name in judge_prompts if name not in (*self.parsers, *TYPES)]:
             raise ConfigurationError(
                 f"The type of judgement '{without_parser[0]}' needs a parser: judge_parsers={{'{without_parser[0]}': a function of the "
                 "reply, or a pattern with one group}."

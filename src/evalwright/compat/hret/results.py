@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.compat.hret.config import PipelineConfig
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.pipeline import Components
 from evalwright.compat.hret.rows import row_of, scored_row
 from evalwright.compat.hret.utils.metrics import language_penalizer
@@ -51,7 +52,7 @@ def result_of(run: Run, task: Task, parts: Components, seconds: float) -> Evalua
         info = {**more, **info}
     if found.n_failed and not parts.published:
         metrics["n_failed"] = found.n_failed
-    if parts.config.dataset_name == "benchhub" and (details := _benchmarks(samples, parts.published)):
+    if parts.config.dataset_name == "benchhub" and (details := benchmark_details(samples)):
         info["benchmark_details"] = details
     return EvaluationResult(metrics, samples, info, run)
 
@@ -105,7 +106,7 @@ def _info(parts: Components, seconds: float) -> dict[str, Any]:
     config: PipelineConfig = parts.config
     shots = parts.shots
     applied = bool(shots and shots.n)
-    notes = [*getattr(parts.dataset, "notes", []), *parts.notes]
+    notes = [*getattr(parts.dataset, "notes", []), *(shots.notes if shots else ()), *parts.notes]
     return {
         "dataset_name": config.dataset_name,
         "subset": config.subset,
@@ -137,34 +138,3 @@ def _numbers(metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]) -> d
         for name, found in subsets.items()
     }
     return {"intervals": intervals, **({"subset_metrics": by_subset} if by_subset else {})}
-
-
-def _benchmarks(samples: list[dict[str, Any]], published: bool) -> dict[str, Any]:
-    """What is known of the benchmarks that the samples are from. Published: those alone that the table has."""
-    from evalwright.compat.hret.internal.benchhub_info import DATASETS
-
-    table = {entry.dataset: entry for entry in DATASETS}
-    names = dict.fromkeys(
-        str(sample["metadata"]["benchmark_name"])
-        for sample in samples
-        if isinstance(sample.get("metadata"), Mapping) and "benchmark_name" in sample["metadata"]
-    )
-    details: dict[str, Any] = {}
-    for name in names:
-        if (entry := table.get(name)) is not None:
-            details[name] = {
-                "citation_key": entry.citation_key,
-                "citation": entry.citation,
-                "license": entry.license,
-                "anthology": entry.anthology,
-                "languages": entry.languages,
-            }
-        elif not published:
-            details[name] = {
-                "citation_key": None,
-                "citation": "",
-                "license": None,
-                "anthology": None,
-                "languages": None,
-            }
-    return details

@@ -30,6 +30,16 @@ def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
     return {**row, **copy.deepcopy(dict(added))} if isinstance(added, Mapping) else row
 
 
+def input_of(row: Mapping[str, Any]) -> str:
+    """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
+    given = row.get("input", "")
+    if isinstance(given, Mapping):
+        given = given.get("text", "")
+    if isinstance(given, list):
+        return "\n\n".join(str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping))
+    return given if isinstance(given, str) else "" if given is None else str(given)
+
+
 def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, Any]:
     """The dict with what the scorers write into it."""
     for score in scores.values():

@@ -201,6 +201,8 @@ def _number(value: float, column: Column) -> Estimate:
 # -- corrected ----------------------------------------------------------------------------------------------------------
 
 _HANGUL = re.compile("[가-힣]")
+_SYLLABLE = re.compile("[가-힣]")
+"""A word too short to be told inside of others, as "서울" is in "서울특별시"."""
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
 _WRONG = re.compile(
@@ -345,7 +347,11 @@ def _contains(sample: Sample, text: str) -> Score:
     if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
         right = any(one.value == wanted[0].value for one in find_numbers(found.text[:8000], language))
     else:
-        right = bool(mentions(read(found.text), targets_of((sample.target,))))
+        target = sample.target.strip()
+        literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
+        right = bool(mentions(read(found.text), targets_of((target,)))) or (
+            not _SYLLABLE.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
+        )
     outcome = (correct if right else incorrect)(found.rule or "the whole reply").outcome()
     assert isinstance(outcome, Score)
     return outcome

@@ -55,9 +55,11 @@ class BaseEvaluator:
 
 
 def register_evaluator(name: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator that gives an evaluator class a name, in the place of another of that name."""
+    """A decorator that gives an evaluator class a name. Raises ValueError for a name that is taken; published, the new one takes its place."""
 
     def register(cls: type[Any]) -> type[Any]:
+        if name in EVALUATION_REGISTRY and settings.scoring() == "corrected":
+            raise ValueError(f"Evaluator '{name}' already registered.")
         EVALUATION_REGISTRY[name] = cls
         return cls
 

@@ -10,6 +10,7 @@ from evalwright.compat.hret.evaluation.base import BaseEvaluator, register_evalu
 from evalwright.compat.hret.rows import ROW, scored_row
 from evalwright.compat.hret.scoring import method_of, scoring_of
 from evalwright.core.errors import Failure, ScoringError
+from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord
 
@@ -20,6 +21,10 @@ class BuiltIn(BaseEvaluator):
     def __init__(self, **params: Any) -> None:
         self.params = params
         self.method = method_of(self.name, params)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters as they are now."""
+        return self.params
 
     def parse_prediction(self, raw_output: Any) -> Any:
         """The reply as HRET compares it."""
@@ -34,7 +39,7 @@ class BuiltIn(BaseEvaluator):
         if settings.scoring() == "published":
             return super().evaluate(data, model)
         judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
-        return evaluate_rows(self.name, self.params, data, judge)
+        return evaluate_rows(self.name, self.parameters(), data, judge)
 
 
 @register_evaluator("string_match")
@@ -100,7 +105,8 @@ def evaluate_rows(
     async def work() -> None:
         for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
             text = row.get("prediction", "")
-            answer = Answer(str(text), responses=(Response(str(text)),))
+            response = Response(str(text))
+            answer = Answer(separate_reasoning(response).answer, responses=(response,))
             if text is None:
                 failure = Failure("no answer", "model", "There is no prediction.")
                 record = SampleRecord(method, place, 0, sample, None, {}, failure)

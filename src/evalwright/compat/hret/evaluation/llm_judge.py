@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright.compat.hret import published_judges as published
 from evalwright.compat.hret.evaluation.base import register_evaluator
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret.scoring import method_of
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 
 
@@ -63,6 +65,14 @@ class ResponseComparisonParser(ResponseParser):
         return published.read_winner(response, "No valid verdict [[A]] or [[B]] found")
 
 
+_PARSERS: Mapping[JudgeType, ResponseParser] = {
+    JudgeType.RUBRIC_AND_RESPONSE: RubricScoreParser(),
+    JudgeType.RUBRIC_RESPONSE_AND_GOLD: GoldComparisonParser(),
+    JudgeType.RESPONSE_COMPARISON: PairwiseComparisonParser(),
+    JudgeType.K2_EVAL: K2EvalResponseParser(),
+}
+
+
 @register_evaluator("llm_judge")
 class LLMJudgeEvaluator(BuiltIn):
     """Asks the judge of `model`. prompt_templates, parsers: of the types of judgement."""
@@ -77,11 +87,19 @@ class LLMJudgeEvaluator(BuiltIn):
         self.multi_judge_model = model
         self.default_judge_type = default_judge_type
         self.prompt_templates = dict(JUDGE_PROMPTS)
-        self.parsers: dict[JudgeType, ResponseParser] = {
-            JudgeType.RUBRIC_AND_RESPONSE: RubricScoreParser(),
-            JudgeType.RUBRIC_RESPONSE_AND_GOLD: GoldComparisonParser(),
-            JudgeType.RESPONSE_COMPARISON: PairwiseComparisonParser(),
-            JudgeType.K2_EVAL: K2EvalResponseParser(),
+        self.parsers = dict(_PARSERS)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, with the templates and parsers that somebody has put in the place of HRET's."""
+        prompts = {
+            kind.value: one for kind, one in self.prompt_templates.items() if one != JUDGE_PROMPTS[kind]
+        }
+        parsers = {kind.value: one for kind, one in self.parsers.items() if one is not _PARSERS[kind]}
+        given = self.params
+        return {
+            **given,
+            "judge_prompts": {**(given.get("judge_prompts") or {}), **prompts},
+            "judge_parsers": {**(given.get("judge_parsers") or {}), **parsers},
         }
 
     def prepare_prompt(self, sample: Any) -> Any:
@@ -91,11 +109,14 @@ class LLMJudgeEvaluator(BuiltIn):
 
     def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
         """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
-        method = self.method
+        method = method_of(self.name, self.parameters())
         assert isinstance(method, published.Judging)
         prompts = [method.prompt(row) for row in samples]
         asked = [{"input": prompt} for prompt in prompts if prompt is not None]
-        replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+        try:
+            replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+        except Exception as error:
+            return {"error": str(error)}
         scores = []
         for row, prompt in zip(samples, prompts, strict=True):
             if prompt is None:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, SampleDoor, input_of
+from evalwright.compat.hret.asking import Native, SampleDoor
 from evalwright.compat.hret.models.base import (
     DEFAULT_TRIGGER,
     BaseJudge,
@@ -30,6 +30,7 @@ from evalwright.compat.hret.models.base import (
     load_model,
     register_model,
 )
+from evalwright.compat.hret.rows import input_of
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.core.errors import RequestFailed
 from evalwright.core.private import home_folder

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import input_of
 from evalwright.compat.hret.plugins import METHODS, PluginModel
-from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.rows import ROW, input_of, row_of
 from evalwright.compat.hret.scaling import DRAWN, Backend, strategy_of
 from evalwright.compat.hret.scaling_methods.base import BaseScalingMethod, register_scaling_method
 from evalwright.core.errors import Failure, RequestFailed

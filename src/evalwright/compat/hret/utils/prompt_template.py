@@ -22,6 +22,8 @@ __all__ = [
     "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
     "DEFAULT_FEW_SHOT_INSTRUCTION",
     "JUDGE_PROMPTS",
+    "MULTILINGUAL_ANSWER_PATTERN",
+    "MULTILINGUAL_ANSWER_REGEXES",
     "JudgeType",
     "default_cot_parser",
     "extract_final_answer",
@@ -42,6 +44,11 @@ JUDGE_PROMPTS: Mapping[JudgeType, str] = {
     kind: published.texts()["judges"][kind.value]["template"] for kind in JudgeType
 }
 """HRET's templates; the published mode sends them, the corrected one asks with questions of its own."""
+
+
+MULTILINGUAL_ANSWER_REGEXES = list(published.markers())
+MULTILINGUAL_ANSWER_PATTERN = rf"(?i)({'|'.join(MULTILINGUAL_ANSWER_REGEXES)})\s*(?P<content>.+)"
+"""HRET's markers of an answer."""
 
 
 def extract_final_answer(raw_output: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.rows import plain
 from evalwright.compat.hret.utils.analysis import analyse, as_markdown
 from evalwright.tasks.files import write_text
@@ -18,26 +17,6 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 _FIELDS = ("metrics", "samples", "info")
-_HRET = """@article{lee2025hret,
-  title={HRET: A Self-Evolving LLM Evaluation Toolkit for Korean},
-  author={Lee, Hanwool and Kim, Soo Yong and Choi, Dasol and Baek, SangWon and Hong, Seunghyeok and Jeong, Ilgyun and Hwang, Inseon and Lee, Naeun and Son, Guijin},
-  journal={arXiv preprint arXiv:2503.22968},
-  year={2025}
-}"""
-_BENCHHUB = """@misc{kim2025benchhub,
-  title={BenchHub: A Unified Benchmark Suite for Holistic and Customizable LLM Evaluation},
-  author={Eunsu Kim and Haneul Yoo and Guijin Son and Hitesh Patel and Amit Agarwal and Alice Oh},
-  year={2025},
-  eprint={2506.00482},
-  archivePrefix={arXiv},
-  primaryClass={cs.LG},
-  url={https://arxiv.org/abs/2506.00482},
-}"""
-_ENTRY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
-_SPECIAL = str.maketrans(
-    {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
 
 
 class EvaluationResult:
@@ -78,7 +57,7 @@ class EvaluationResult:
         write_json(Path(path), self.to_dict())
 
     def benchhub_citation_report(self, output_path: str | os.PathLike[str]) -> None:
-        """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX entries. Citation keys are those of the entries.
+        """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX entries.
 
         Raises ValueError where the samples are not BenchHub's.
         """
@@ -87,19 +66,7 @@ class EvaluationResult:
                 "This report needs the result of a BenchHub evaluation: the benchmarks of its samples are not known "
                 "('benchmark_details' is not in its info)."
             )
-        details: Mapping[str, Mapping[str, Any]] = self.info["benchmark_details"]
-        metadata = (sample.get("metadata") for sample in self.samples)
-        counts = Counter(
-            one["benchmark_name"] for one in metadata if isinstance(one, Mapping) and "benchmark_name" in one
-        )
-        rows, entries = [], [_HRET, _BENCHHUB]
-        for name in [*details, *(one for one in counts if one not in details)]:
-            text = str((details.get(name) or {}).get("citation") or "")
-            key = _ENTRY.search(text)
-            shown = rf"\cite{{{key[1]}}}" if key else f"{str(name).translate(_SPECIAL)} (citation missing)"
-            rows.append(rf"{shown} & {counts.get(name, 0)} \\")
-            entries += [text] if key and text not in entries else []
-        write_text(Path(output_path), _REPORT.replace("ROWS", "\n".join(rows)) + "\n\n".join(entries) + "\n")
+        write_text(Path(output_path), citation_report(self.samples))
 
     def analysis_report(self, top_n: int = 5, output_format: str = "markdown") -> str | dict[str, Any]:
         """Whole, by subset, in words, errors and examples, as Markdown or as a dict. Needs no language model.
@@ -127,28 +94,6 @@ class EvaluationResult:
     def get(self, key: str, default: Any = None) -> Any:
         """As a dict's."""
         return getattr(self, key) if key in _FIELDS else default
-
-
-_REPORT = r"""The evaluation dataset are sampled using BenchHub~\cite{kim2025benchhub}, and the evaluation are conducted using hret~\cite{lee2025hret}.
-The individual datasets include in the evaluation set, along with their statistics, are summarized in Table~\ref{tab:eval-dataset}.
-
-% Please add the following required packages to your document preamble:
-% \usepackage{booktabs}
-\begin{table}[h]
-\centering
-\begin{tabular}{@{}ll@{}}
-\toprule
-\textbf{Dataset} & \textbf{Number of Samples} \\ \midrule
-ROWS
-\bottomrule
-\end{tabular}
-\caption{Breakdown of datasets included in the evaluation set.}
-\label{tab:eval-dataset}
-\end{table}
-
-% --- BibTeX Entries ---
-
-"""
 
 
 def write_json(path: Path, data: Any) -> None:
