@@ -29,9 +29,7 @@ def test_defect_28_the_address_may_have_the_path_of_the_interface(end: str) -> N
     with serving(answer=lambda prompt: str(int(prompt.split()[0]) + 1)) as server:
         result = run(model_params={"model_name": "m", "api_base": server.url + end})
     assert result.metrics == {"accuracy": 1.0}
-    assert {entry["path"].rpartition("/v1")[2] for entry in server.log if entry["status"] == 200} == {
-        "/chat/completions"
-    }
+    assert {entry["path"].rpartition("/v1")[2] for entry in server.log or ()} == {"/chat/completions"}
 
 
 def test_defect_28_settings_are_sent_and_published_sends_what_hret_sends() -> None:
@@ -46,7 +44,7 @@ def test_defect_28_settings_are_sent_and_published_sends_what_hret_sends() -> No
     for scoring, expected in (("corrected", True), ("published", False)):
         with serving(answer=lambda prompt: "정답: 1") as server:
             run(scoring, model_params={**given, "api_base": server.url, "api_key": "sk-not-shown-anywhere"})
-        bodies = [entry["body"] for entry in server.log if "body" in entry]
+        bodies = [entry["body"] for entry in server.log or () if "body" in entry]
         assert len(bodies) == 6
         for body in bodies:
             assert ("seed" in body) is expected and body["max_tokens"] == 9
