@@ -24,14 +24,17 @@ from evalwright.compat.hret.published_judges import Judging, from_huggingface
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
+from evalwright.scorers import penalty
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import JUDGE, bind
+from evalwright.scorers.text.languages import check_language
 from evalwright.scorers.text.locate import said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.spoken import spoken
 from evalwright.scorers.verdict import correct, incorrect
 
 if TYPE_CHECKING:
@@ -64,9 +67,15 @@ def scoring_of(
     if name not in _CORRECTED:
         raise UnknownName("evaluation method", method, sorted(_CORRECTED), f"Known: {', '.join(_CORRECTED)}.")
     made = method_of(name, params)
+    if penalty.OPTION in params and (published or isinstance(made, Judging)):
+        raise ConfigurationError(
+            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
+        )
     if published:
         return _published(name, made, language, samples, judge)
     scorers, specs = _CORRECTED[name](name, made, params, samples, judge)
+    if penalty.OPTION in params:
+        scorers[0] = _penalised(scorers[0], {"expected": language or "ko", **params[penalty.OPTION]})
     if language is not None:
         scorers.append(_penalty(language))
         specs.append(MetricSpec(f"{PENALTY}_average", "accuracy", PENALTY))
@@ -85,7 +94,12 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 
 def method_of(name: str, params: Mapping[str, Any]) -> Method:
     """A method with its parameters. Raises ConfigurationError for one that it does not take."""
-    given = {key: value for key, value in params.items() if name != "llm_judge" or key in _JUDGE_PARAMS}
+    judged = name == "llm_judge"
+    given = {
+        key: value
+        for key, value in params.items()
+        if (key in _JUDGE_PARAMS if judged else key != penalty.OPTION)
+    }
     try:
         return METHODS[name](**given)
     except TypeError as error:
@@ -460,14 +474,32 @@ def _judged(
 
 
 def _penalty(language: str) -> Scorer:
-    """Is the raw answer in the language?"""
-    inner = bind("language", {"expected": language})
+    """How much of the raw answer is in the language, by its letters; nothing for an empty answer."""
+    check_language(language)
 
     def score(sample: Sample, answer: Answer) -> Scored:
-        found: Any = inner.function(sample, answer)
-        return replace(found, item={ROW: {PENALTY: found.value}}) if isinstance(found, Score) else found
+        if not answer.text.strip():
+            return NoScore("an empty answer is in no language")
+        found = spoken(answer.text, language)
+        why = f"in other languages: {', '.join(found.others)}" if found.others else ""
+        return Score(found.share, "", why, item={ROW: {PENALTY: found.share}})
 
     return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
+
+
+def _penalised(scorer: Scorer, given: Mapping[str, Any]) -> Scorer:
+    """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
+    settings = penalty.check_penalty(given)
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        found: Any = scorer.function(sample, answer)
+        return penalty.penalised(found, sample, answer, settings)
+
+    async def asked(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        found: Any = scorer.function(sample, answer, ask)
+        return penalty.penalised(await found, sample, answer, settings)
+
+    return replace(scorer, function=asked if scorer.asks else score)
 
 
 _CORRECTED: Mapping[str, Callable[[str, Method, Mapping[str, Any], Sequence[Sample], str], Made]] = {
