@@ -337,7 +337,7 @@ def test_defect_m5_likelihood_writes_its_verdict_and_refuses_unknown_parameters(
     _, row = scored("log_likelihood", CHOICE, "(A)", likelihoods=(-3.0, -1.0, -2.0))
     assert row["evaluation"]["is_correct"] is True and row["prediction_normalized"] == "(B)"
     with pytest.raises(ConfigurationError, match="does not take"):
-        scoring_of("log_prob", {"normalize": True}, published=False, language=None)
+        scoring_of("log_likelihood", {"normalize": True}, published=False, language=None)
 
 
 def test_defect_m6_markers_inside_words_give_no_answer() -> None:
