@@ -1,6 +1,6 @@
 """Eight draws of each prompt from a transformers model on a CPU: asked together, in eight runs, and one by one, in one process.
 
-    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 8] [--draws 8] [--repeats 3] [--threads 1]
+    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8] [--repeats 3] [--threads 1]
 
 The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of all prompts at once, where draws of one
 prompt stand side by side and its tokens go through the model once. `runs` asks one draw of all prompts at a time, as eight runs with eight
@@ -26,7 +26,7 @@ from evalwright.core.requests import Generate  # noqa: E402
 from evalwright.models.local.hf.model import TransformersModel  # noqa: E402
 from support.tiny_models import CORPUS, make_tiny_model  # noqa: E402
 
-SETTINGS = ((64, 64), (512, 64), (1024, 32), (1800, 8))
+SETTINGS = ((64, 32), (512, 32), (1800, 8))
 """Tokens of a prompt and of an answer."""
 
 
@@ -62,7 +62,7 @@ def main() -> None:
     for name, default in (
         ("hidden", 256),
         ("layers", 4),
-        ("prompts", 8),
+        ("prompts", 4),
         ("draws", 8),
         ("repeats", 3),
         ("threads", 1),

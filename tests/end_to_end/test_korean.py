@@ -93,9 +93,10 @@ def test_every_benchmark_runs_in_each_of_its_forms(own_folder: Path, monkeypatch
                 assert samples == rows
             if key in PARTS and names:
                 slices = found[0].slices
-                assert len(next(iter(slices.values()))) >= PARTS[key], (key, slices)
+                assert max(map(len, slices.values())) >= PARTS[key], key
+    assert all(task.main is not None and task.main.estimate.n == task.n_samples for task in runs[1].tasks)
     (quality,) = (task for task in runs[0].tasks if task.name == "k2-eval")
-    answered = [row["answer"].strip() for row in runs[0].rows() if row["task"] == "k2-eval"]
-    assert len(answered) == 30 and judged == sum(map(bool, answered))
+    outcomes = [row["outcome"] for row in runs[0].rows() if row["task"] == "k2-eval"]
+    assert len(outcomes) == 30 and judged == outcomes.count("answered") > 20
     assert quality.metrics[1].estimate.value == pytest.approx(1.0)
     assert quality.metrics[2].estimate.value == pytest.approx(0.0)

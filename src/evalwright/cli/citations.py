@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, runs_folder: str) -> None:
     """Write a LaTeX table of tasks with their licences and citations, and the BibTeX entries. No data is fetched.
 
-    A task without an entry stands in it as "citation missing". Of a run on BenchHub, each benchmark is a row.
+    A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
     """
     from evalwright.core.errors import TaskError
     from evalwright.tasks.citations import MISSING, bib_text, tex_document

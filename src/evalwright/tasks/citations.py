@@ -86,8 +86,12 @@ _COMMANDS = frozenset(
         "dots",
     ]
 ) | frozenset("\"'`^~=.&%$#_{}-, ")
-_ENTRY = re.compile(r"@(\w{1,40})\s*\{\s*([^\s,{}\"\\%~#]{1,200})\s*,")
+_ENTRY = re.compile(r"@(\w{1,40})\s*\{\s*([A-Za-z0-9_:.+/*-]{1,200})\s*,", re.ASCII)
 _NO_ENTRIES = ("comment", "preamble", "string")
+_NOT_SET = frozenset(
+    ("abstract", "archiveprefix", "doi", "eprint", "file", "isbn", "issn", "keywords", "primaryclass", "url")
+)
+"""Fields that are not typeset, so that their signs do not matter."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +121,43 @@ def entries_of(text: str) -> dict[str, str]:
                 raise ValueError(
                     f"the entry '{match[2]}' uses the TeX command \\{command.strip() or 'newline'}"
                 )
+        if "^^" in entry:
+            raise ValueError(f"the entry '{match[2]}' has '^^', which TeX reads as another sign")
+        for name, value in _fields(entry):
+            if name not in _NOT_SET and (bare := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))):
+                raise ValueError(
+                    f"the field '{name}' of the entry '{match[2]}' has a bare '{bare[0]}': write '\\{bare[0]}'"
+                )
         if match[2] in found:
             raise ValueError(f"two entries have the key '{match[2]}'")
         found[match[2]] = entry
     if not found:
         raise ValueError("there is no entry such as @misc{key, title = {...}}")
     return found
+
+
+_FIELD = re.compile(r"\s*([A-Za-z][\w-]*)\s*=", re.ASCII)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_MATH = re.compile(r"\$[^$]*\$")
+_BARE = re.compile(r"[&%$#_^]")
+
+
+def _fields(entry: str) -> list[tuple[str, str]]:
+    """The fields of an entry: what stands between its outermost commas."""
+    parts, depth, start = [], 0, 0
+    quoted = False
+    for place, sign in enumerate(entry):
+        escaped = place > 0 and entry[place - 1] == "\\"
+        if sign in "{}" and not escaped:
+            depth += 1 if sign == "{" else -1
+        elif sign == '"' and depth == 1 and not escaped:
+            quoted = not quoted
+        elif sign == "," and depth == 1 and not quoted:
+            parts.append(entry[start:place])
+            start = place + 1
+    parts.append(entry[start:])
+    named = [(match, part) for part in parts[1:] if (match := _FIELD.match(part))]
+    return [(match[1].lower(), part[match.end() :]) for match, part in named]
 
 
 def _end(text: str, start: int) -> int:
@@ -275,4 +310,5 @@ def escape(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:300]).split())
+    """A text of anybody's as one line of a comment."""
+    return " ".join(text[:300].encode("ascii", "backslashreplace").decode().split())

@@ -134,7 +134,8 @@ def test_the_signatures_are_those_of_hret() -> None:
 def test_a_result_is_a_view_of_a_run() -> None:
     result = run()
     assert result["metrics"]["accuracy"] == 1.0 and result.info["n_failed"] == 0
-    assert result.run is not None and result.run.verify() is None
+    assert result.run is not None
+    result.run.verify()
     assert result.info["subset_metrics"]["짝"]["accuracy"] == 1.0
     low, high = result.info["intervals"]["accuracy"]
     assert low < 1.0 <= high

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from compat.hret.replaying import Replies, bracketed, call_of, items_of, last, recorded, rows_of
+from evalwright.compat.hret.published import final_answer
 from evalwright.compat.hret.rows import ROW
 from evalwright.compat.hret.scaling import Backend, CotSettings, parser_of, strategy_of
-from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
+from evalwright.compat.hret.settings import using
+from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Generate, Message, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
@@ -62,7 +64,7 @@ def answers(strategy: Strategy, rows: Sequence[dict[str, Any]], plugin: Any) -> 
 
 def compared(text: str) -> str:
     """A prediction as HRET's string match compares it."""
-    text = re.sub(r"\*\*|__|~~|`", "", extract_final_answer(text))
+    text = re.sub(r"\*\*|__|~~|`", "", final_answer(text))
     line = next((line for line in map(str.strip, text.splitlines()) if line), "")
     return " ".join(line.lower().split())
 
@@ -122,7 +124,9 @@ def test_a_chain_of_thought_is_asked_for_and_read_as_recorded(name: str, parser:
             return [{**item, "prediction": replies[item["input"].removesuffix(trigger)]} for item in inputs]
 
     strategy = strategy_of(None, {}, published=True, cot=CotSettings(enabled=True, parser=parser))
-    for answer, sample in zip(answers(strategy, rows_of(run), Model()), run["samples"], strict=True):
+    with using("published"):
+        found = answers(strategy, rows_of(run), Model())
+    for answer, sample in zip(found, run["samples"], strict=True):
         assert compared(answer.text) == sample["evaluation"]["normalized_pred"]
         assert answer.reasoning == sample["chain_of_thought"]
 
@@ -325,7 +329,7 @@ def test_defect_14b_a_reply_of_none_costs_at_most_its_own_vote() -> None:
         ("beam_search", {"beam_size": 0}, "'beam_size'"),
         ("best_of_n", {"n_paths": 3}, "no parameter 'n_paths'"),
         ("self_consistency", {"n_path": 3}, "Did you mean 'n_paths'"),
-        ("beam_search", {"agg_strategy": "max"}, "agg_strategy is sum or mean"),
+        ("beam_search", {"agg_strategy": "median"}, "agg_strategy is sum or mean"),
         ("top_k", {"k": 0}, "top_k is a whole number from 1 on"),
     ],
 )
@@ -334,7 +338,7 @@ def test_defect_14b_numbers_and_parameters_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         strategy_of(method, params, published=False)
-    if method != "top_k":
+    if method != "top_k" and "agg_strategy" not in params:
         assert strategy_of(method, params, published=True)  # HRET takes them
 
 
@@ -391,12 +395,30 @@ def test_beams_of_corrected_mode_are_the_models_own_and_several_draws_have_a_tem
 ) -> None:
     for how, penalty in (("sum", 0.0), ("mean", 1.0)):
         params = {"beam_size": 3, "max_tokens": 9, "agg_strategy": how}
-        found: Sampling = strategy_of("beam_search", params, published=False).sampling  # type: ignore[attr-defined]
+        backend = Backend(plugin=False)
+        made: Any = strategy_of("beam_search", params, published=False, backend=backend)
+        found: Sampling = made.sampling
         assert (found.num_beams, found.max_tokens, found.temperature) == (3, 9, 0)
         assert found.length_penalty == penalty
     greedy = Backend(sampling=Sampling(temperature=0.0))
     drawn: Any = strategy_of("self_consistency", {}, published=False, backend=greedy)
     assert drawn.sampling.temperature == 0.7 and "the temperature is 0.7" in caplog.text
+
+
+def test_defect_27_beams_without_log_probabilities_are_a_failure_and_not_the_first_text() -> None:
+    params = {"beam_size": 2, "max_tokens": 3}
+    published = strategy_of("beam_search", params, published=True)
+    assert answers(published, [OPTIONS], Saying("가", "나"))[0].text in (
+        "가가가",
+        "나나나",
+        "가나가",
+        "나가나",
+        "가가나",
+    )
+    with pytest.raises(RequestFailed, match="no log-probabilities to keep beams by"):
+        corrected("beam_search", params, Saying("가", "나"))
+    found = corrected("beam_search", params, Saying("가", "나", values=[(-0.5,), (-0.1,)]))
+    assert found.text[0] == "나" and len(found.text) == 3
 
 
 def test_one_trigger_is_enough_in_corrected_mode_and_messages_keep_their_form() -> None:

@@ -135,7 +135,7 @@ class SampleDoor(Ask):
             return Response(text="Error: No options scored")
         asked = [self._ask(role, LogLikelihood(text, f" {option}")) for option in options]
         found = [one.log_likelihood or 0.0 for one in await asyncio.gather(*asked)]
-        self.found = {"logits": {"option_log_probs": found}}
+        self.found = self.mutated = {"logits": {"option_log_probs": found}}
         return Response(text=options[found.index(max(found))], values=tuple(found))
 
 

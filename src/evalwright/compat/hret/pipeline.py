@@ -7,6 +7,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +32,8 @@ from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET
 
 JUDGE, REWARD = "judge", "reward"
+_DRAWS = 1000
+"""More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
 BUILT_IN = "_evalwright_method"
 """The attribute by which a class of this package says which method it stands for."""
 
@@ -193,7 +197,7 @@ class RowStrategy:
             cot = CotSettings(native.cot, native.trigger, native.parser) if native else CotSettings()
             backend = Backend(roles=tuple(parts.roles))
             if native:
-                backend = replace(backend, sampling=native.sampling, one_call=native.one_call)
+                backend = replace(backend, sampling=native.sampling, one_call=native.one_call, plugin=False)
             self.inner = strategy_of(
                 config.scaling_method_name,
                 config.scaling_params or {},
@@ -255,13 +259,16 @@ class PluginStrategy:
 
     def __init__(self, parts: Components) -> None:
         self._parts = parts
+        # Threads that wait for replies are not those that the loop needs for its own work. Published: one sample after another, as HRET.
+        self._threads = ThreadPoolExecutor(1 if parts.published else 16, "evalwright-scaling")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        config = self._parts.config
-        model = AskedModel(ask, asyncio.get_running_loop())
+        config, loop = self._parts.config, asyncio.get_running_loop()
+        model = AskedModel(ask, loop, int(sample.metadata.get("earlier", 0)) * _DRAWS)
         row = {**sample.row, ID: 0}
         scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
-        found = matched(list(await asyncio.to_thread(scaler.apply, [row])), 1)[0]
+        work = loop.run_in_executor(self._threads, copy_context().run, scaler.apply, [row])
+        found = matched(list(await work), 1)[0]
         if found is None:
             raise RequestFailed(
                 Failure("bad reply", "model", "The scaling method returned no sample for this one.")
@@ -281,9 +288,10 @@ class PluginStrategy:
 class AskedModel:
     """The model that a scaling method of a user is given: every request goes through the engine, and so is stored and paid once."""
 
-    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, ask: Ask, loop: asyncio.AbstractEventLoop, first: int = 0) -> None:
         self._ask = ask
         self._loop = loop
+        self._first = first
         self._draws: dict[str, int] = {}
         self.responses: list[Any] = []
 
@@ -307,7 +315,7 @@ class AskedModel:
         requests = []
         for one in inputs:
             text = input_of(one)
-            draw = self._draws[text] = self._draws.get(text, -1) + 1
+            draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(
                 Generate(
                     text,

@@ -63,7 +63,7 @@ class PluginModel(LocalModel):
     """
 
     heavy = False
-    carries = EVERY_OPTION
+    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping"}
 
     def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
         method, self.abilities = METHODS[role]
