@@ -82,7 +82,7 @@ def theirs(tree: Path, rows: int) -> Iterator[dict[str, Any]]:
 
 def ours(tree: Path, found: Mapping[str, Any], rows: int) -> list[str]:
     """The same rows by Evalwright."""
-    from evalwright.compat.sea_helm.oneruler import CODE_POINTS, oneruler_rows
+    from evalwright.compat.sea_helm.oneruler import oneruler_rows
     from evalwright.compat.sea_helm.task import SeaTask
 
     task = SeaTask(found["task"], found["language"], found["config"], tree)
@@ -92,7 +92,7 @@ def ours(tree: Path, found: Mapping[str, Any], rows: int) -> list[str]:
             row["label"],
             [{"role": "user", "content": f"{preamble}\n\n{template.format(**row['prompts'][0])}".strip()}],
         )
-        for row in oneruler_rows(task, CODE_POINTS, rows)
+        for row in oneruler_rows(task, "", rows)
     ]
 
 

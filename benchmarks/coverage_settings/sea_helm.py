@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
-from evalwright.compat.sea_helm.aggregation import over_runs
-from evalwright.metrics.registry import Column, compute
+from coverage_settings.sea_helm_notebook import over_runs
+from evalwright.metrics.registry import Column, compute, metric_range
 from evalwright.statistics import Estimate, macro_average
 from evalwright.statistics.shared_units import unit_sums
 from evalwright.statistics.units import I64
@@ -21,6 +21,7 @@ ABOUT = (
     "and items of one language. Its own interval is shown as the contrast."
 )
 CLASSES, RUNS = 4, 8
+RANGE = metric_range("chance-normalised", {"chance": 1 / CLASSES})
 Part = tuple[Estimate, F64, I64]
 
 
@@ -49,7 +50,7 @@ def _ease(rng: np.random.Generator, n: int, mean: float) -> F64:
 
 def _over(parts: list[Part], weights: list[float] | None = None) -> Estimate:
     units = [unit_sums(values, ids) for _, values, ids in parts]
-    return macro_average([part for part, _, _ in parts], weights=weights, units=units, value_range=(0.0, 1.0))
+    return macro_average([part for part, _, _ in parts], weights=weights, units=units, value_range=RANGE)
 
 
 def _truth(*means: float) -> float:
@@ -63,8 +64,8 @@ def _one(name: str, n: int, mean: float, kind: str, runs: int = RUNS, most: floa
     return Setting(f"a task, {name}", repeated(make, _truth(mean)), least=0.935, most=most, short=60)
 
 
-def _competency(kind: str) -> Setting:
-    sizes, means = (60, 120, 200), (0.5, 0.7, 0.85)
+def _competency(kind: str, name: str = "", means: tuple[float, ...] = (0.5, 0.7, 0.85)) -> Setting:
+    sizes = (60, 120, 200)
 
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         begins = (0, 1_000, 2_000)
@@ -74,7 +75,10 @@ def _competency(kind: str) -> Setting:
         )
 
     return Setting(
-        f"a competency of 3 tasks, {kind}, 8 runs", repeated(make, _truth(*means)), least=0.935, short=40
+        f"a competency of 3 tasks, {kind}, 8 runs{name}",
+        repeated(make, _truth(*means)),
+        least=0.935,
+        short=40,
     )
 
 
@@ -139,6 +143,13 @@ SETTINGS = (
     _one("100 items, balanced accuracy, one run", 100, 0.7, "balanced-accuracy", runs=1),
     _notebook(),
     _competency("balanced-accuracy"),
+    _one(
+        "100 items in 4 classes, a model that guesses, balanced accuracy, 8 runs",
+        100,
+        0.25,
+        "balanced-accuracy",
+    ),
+    _competency("balanced-accuracy", ", a model that guesses", (0.25, 0.25, 0.25)),
     _languages("a language of 2 competencies, 8 runs", 1, False),
     _languages("all of 7 languages, 8 runs, every task of its own items", 7, False),
     _languages("all of 7 languages, 8 runs, a third of the tasks translations", 7, True),

@@ -26,7 +26,7 @@ from evalwright.analysis.trees import Average, average_of, common_trees, outer_f
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.metrics.registry import BOUNDED, IN_UNIT
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called
 from evalwright.runs.results import MetricResult, unscored
@@ -332,7 +332,7 @@ def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
     if not found.estimates:
         return estimate
     low, high = estimate.low, estimate.high
-    if found.measure.kind in IN_UNIT:
+    if found.measure.kind in BOUNDED - {"chance-normalised"}:  # less than what guessing gives is below 0
         low, high = max(0.0, low), min(1.0, high)
     return replace(estimate, n=found.estimates[row].n, low=low, high=high)
 

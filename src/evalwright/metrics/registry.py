@@ -31,9 +31,6 @@ BOUNDED = frozenset({
 })  # fmt: skip
 """Metrics between 0 and 1 (worse than guessing: below 0), shown in points of 100, which may be averaged over tasks."""
 
-IN_UNIT = BOUNDED - {"chance-normalised"}
-"""Those that cannot be below 0 either: less than what guessing gives is."""
-
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
 """Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
 

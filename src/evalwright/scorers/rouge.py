@@ -95,7 +95,11 @@ def _of_ngrams(n: int, target: str, text: str, words: Callable[[str], Sequence[s
 
 
 def _of_subsequence(target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
-    wanted, given = words(target), words(text)
+    return f1_of_subsequence(words(target), words(text))
+
+
+def f1_of_subsequence(wanted: Sequence[str], given: Sequence[str]) -> Found:
+    """F1, precision and recall of the longest common subsequence of two lists of words."""
     return _found(common_length(wanted, given), len(given), len(wanted))
 
 

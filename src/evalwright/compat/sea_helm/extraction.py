@@ -9,13 +9,11 @@ from __future__ import annotations
 import logging
 import re
 import string
-from collections.abc import Sequence
 from typing import Any
 
 from evalwright import bounded
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer
-from evalwright.scorers.label import NULL
 
 LINE = r"[\s\r\n`*]*(.*)"
 """Behind the answer tag of free text: what stands on its line, or on the next that is not empty."""
@@ -36,19 +34,21 @@ def response_text(answer: Answer, tag: str = "", base: bool = False) -> str:
     return first + "".join(texts[1:])
 
 
-def search(pattern: str, text: str, ignore_case: bool = False) -> str | None:
-    """The first group of the first place where a pattern of SEA-HELM's files matches; None where there is none, or it is no pattern."""
+def search(pattern: str, text: str, ignore_case: bool = False) -> str:
+    """The first group of the first place where a pattern of SEA-HELM's files matches, stripped; the whole text where there is none, or it is no
+    pattern."""
     tag, _, labels = pattern.removesuffix(LINE).removesuffix(SAME_LINE).partition(_GAP)
     if not tag:  # without a tag the gap before a label finds nothing else, in the square of the time
         pattern = pattern.removeprefix(_GAP[:-1]) if pattern.endswith(")+") else pattern
     plain = _PLAIN.fullmatch(tag + labels.rstrip("()*+").replace("|", "")) is not None
     if plain and not tag[-1:].isspace() and tag[-1:] not in ("*", "`"):
-        return _found(pattern, text, ignore_case)
-    try:
-        found: str | None = bounded.call(_found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern)
-    except bounded.LimitExceeded as error:
-        raise ScoringError(f"The pattern of the answer tag was given up: {error}.") from None
-    return found
+        found = _found(pattern, text, ignore_case)
+    else:
+        try:
+            found = bounded.call(_found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern)
+        except bounded.LimitExceeded as error:
+            raise ScoringError(f"The pattern of the answer tag was given up: {error}.") from None
+    return (text if found is None else found).strip()
 
 
 def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
@@ -59,29 +59,9 @@ def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
         return None
 
 
-def line_of(tag: str, text: str) -> str:
-    """What follows the first tag on its line, else the whole response."""
-    found = search(tag + LINE, text)
-    return (text if found is None else found).strip()
-
-
 def normalised(text: str) -> str:
     """Lower case, without ASCII punctuation and spaces at both ends, white space as single spaces."""
     return " ".join(text.lower().strip(_STRIPPED).split())
-
-
-class LabelReader:
-    """Reads a label as SEA-HELM does, with the labels that its data have.."""
-
-    def __init__(self, tag: str, labels: Sequence[str], *, ignore_case: bool) -> None:
-        self.known = {label.lower(): label for label in labels}
-        self._ignore_case = ignore_case
-        self._pattern = rf"{tag}[\s\*]*({'|'.join(labels)})" + ("+" if ignore_case else "*")
-
-    def read(self, text: str) -> str:
-        """One of the labels, or NULL."""
-        found = search(self._pattern, text, self._ignore_case)
-        return self.known.get(normalised((text if found is None else found).strip()), NULL)
 
 
 def math_verified(label: str, text: str) -> int:

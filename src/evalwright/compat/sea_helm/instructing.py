@@ -5,127 +5,100 @@ Every row's instructions and settings are checked when the task is loaded, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.extraction import response_text
-from evalwright.compat.sea_helm.published import (
-    DIALECT,
-    SCORER,
-    Made,
-    Numbers,
-    Published,
-    Rows,
-    SeaHelmRaised,
-    mean,
-    part,
-    row_of,
-)
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
+from evalwright.compat.sea_helm.task import Row
 from evalwright.core.errors import ScoringError, TaskError, UsageError
-from evalwright.core.samples import Answer, NoScore, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Scored
 from evalwright.scorers.registry import bind
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
-_LEVELS = (
-    "prompt_level_strict_acc",
-    "inst_level_strict_acc",
-    "prompt_level_loose_acc",
-    "inst_level_loose_acc",
-)
-_FORMS = (("all", False), ("share", False), ("all", True), ("share", True))
-_OVERALL = ("overall_lang_normalized_acc", "overall_acc", "correct_language_rate")
 _KIND = "subcategories."
 
 
-class Instructions(Published):
-    """Both sets. The parts of a score are the numbers of its row, by SEA-HELM's names."""
+class English(Scoring):
+    """Google's set, by all instructions of a row and by each, strict and loose. The parts of a score are the numbers of its row, by SEA-HELM's
+    names.
+    """
 
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
-        self.english = "english_evals" in task.scored_by[0]
-        own = {"published": task.published}
-        if self.english:
-            self.scorers = [
-                bind("instructions", {"count": count, "loose": loose, **own}) for count, loose in _FORMS
-            ]
-            self.means = {task.metric: (100.0, _LEVELS[0]), **{name: (1.0, name) for name in _LEVELS}}
-        else:
-            self.scorers = [bind("language-instructions", {"language": task.language, **own})]
-            self.means = {name: (1.0 if name == _OVERALL[2] else 100.0, name) for name in _OVERALL}
-        kinds: set[str] = set()
-        for place, row in enumerate(rows):
+    def prepare(self) -> None:
+        task = self.task
+        self.options["class"] = task.scored_by[1]
+        self.kinds: set[str] = set()
+        given = [{**one, "published": task.published} for one in self.forms()]
+        self.scorers = [bind(self.kind, one) for one in given]
+        for place, row in enumerate(self.rows):
             try:
                 facts = self.facts(row)
                 self.scorers[0].refuse(Sample(str(row.get("id", place)), metadata=facts))  # type: ignore[misc]
             except (UsageError, ScoringError, LookupError, TypeError) as error:
                 said = error if isinstance(error, UsageError | ScoringError) else f"it has no {error}."
                 raise TaskError(f"Row {place + 1:,} of '{task.name}' ({task.language}): {said}") from None
-            kinds.update(facts["kinds"])
-        self.names = (
-            () if self.english else ("overall_count", "overall_pass", *(_KIND + one for one in sorted(kinds)))
-        )
+            self.kinds.update(facts["kinds"])
+
+    kind = "instructions"
+    """The scorer of ours."""
+
+    def forms(self) -> Sequence[Mapping[str, Any]]:
+        """Its options, for each number."""
+        return [{"count": count, "loose": loose} for loose in (False, True) for count in ("all", "share")]
 
     def facts(self, row: Row) -> Mapping[str, Any]:
-        """What the scorers of ours read in a sample's metadata."""
-        metadata = row["metadata"]
-        if self.english:
-            return {"kinds": metadata["instruction_id_list"], "settings": row["kwargs"]}
-        settings = (row["kwargs"] or [None])[0] or {}
+        """What the scorer reads in a sample's metadata."""
+        return {"kinds": row["metadata"]["instruction_id_list"], "settings": row["kwargs"]}
+
+    def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
+        """Those of a row."""
+        return {name: one.value for name, one in zip(self.shown, found, strict=True)}
+
+    def score(self, sample: Sample, answer: Answer) -> Scored:
+        facts = self.facts(self.row_of(sample))
+        answer = replace(answer, text=self.text(answer)) if self.task.published else answer
+        made = [one.function(replace(sample, metadata=facts), answer) for one in self.scorers]
+        found = [one for one in made if isinstance(one, Score)]
+        if not found:
+            return made[0]  # type: ignore[return-value]
+        return replace(found[0], parts=self.numbers(found, facts))
+
+
+class ByLanguage(English):
+    """SEA-HELM's own set: an instruction counts where the answer is in the right language."""
+
+    kind = "language-instructions"
+
+    def prepare(self) -> None:
+        super().prepare()
+        kinds = [_KIND + one for one in sorted(self.kinds)]
+        self.names += tuple(kinds)
+        self.shown |= dict(zip(kinds, kinds, strict=True))
+
+    def forms(self) -> Sequence[Mapping[str, Any]]:
+        return [{"language": self.task.language}]
+
+    def facts(self, row: Row) -> Mapping[str, Any]:
+        metadata, settings = row["metadata"], (row["kwargs"] or [None])[0] or {}
         other = settings.get("response_language") if metadata.get("category") == "language" else None
-        return {
-            "kinds": [str(metadata["subcategory"])],
-            "settings": [settings],
-            "answer_language": other or "",
-        }
+        kinds = [str(metadata["subcategory"])]
+        return {"kinds": kinds, "settings": [settings], "answer_language": other or ""}
 
-    def score(self, sample: Sample, answer: Answer) -> Score | NoScore:
-        facts = self.facts(row_of(sample))
-        if self.task.published:
-            answer = replace(answer, text=response_text(answer, self.task.answer_tag, self.task.base))
-        found = [one.function(replace(sample, metadata=facts), answer) for one in self.scorers]
-        if not isinstance(first := found[0], Score):
-            assert isinstance(first, NoScore)
-            return first
-        if self.english:
-            parts = {
-                name: one.value for name, one in zip(_LEVELS, found, strict=True) if isinstance(one, Score)
-            }
-        else:
-            values = (first.value, first.parts["followed"], first.parts["language"])
-            parts = {
-                **dict(zip(_OVERALL, values, strict=True)),
-                _KIND + facts["kinds"][0]: first.parts["followed"],
-            }
-        return replace(first, parts=parts)
-
-    def made(self) -> Made:
-        published = super().made()[1]
-        names = (
-            [*_LEVELS]
-            if self.english
-            else [*_OVERALL[1:], *(one for one in self.names if one.startswith(_KIND))]
-        )
-        specs = [MetricSpec(self.task.metric, "accuracy", SCORER)]
-        specs += [MetricSpec(name, "part-mean", SCORER, {"part": name}) for name in names]
-        options = {
-            "scoring": "published" if self.task.published else "corrected",
-            "class": self.task.scored_by[1],
-        }
-        return [Scorer(SCORER, DIALECT, options, self.score)], published if self.task.published else specs
+    def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
+        (one,) = found
+        values = (one.value, one.parts["followed"], one.parts["language"], one.parts["followed"])
+        return dict(zip((*self.entry["means"], _KIND + facts["kinds"][0]), values, strict=True))
 
     def more(self, column: Column) -> Numbers:
-        if self.english:
-            return {}
-        if not sum(part(column, _OVERALL[2])) or not sum(part(column, _OVERALL[0])):
+        right, passed, speaking = (self.each(column, name) for name in self.entry["means"])
+        if not sum(speaking) or not sum(right):
             raise SeaHelmRaised("KeyError: True, as no answer counts")
-        passed = part(column, _OVERALL[1])
-        kinds = {
-            one: [v for v in part(column, one) if v == v] for one in column.parts if one.startswith(_KIND)
-        }
-        counts = {"overall_count": float(len(passed)), "overall_pass": sum(passed)}
-        return counts | {name: mean(own) for name, own in kinds.items() if own}
+        found: Numbers = {"overall_count": float(len(passed)), "overall_pass": sum(passed)}
+        for name in self.names[2:]:
+            if own := [one for one in column.parts.get(name, ()) if one == one]:
+                found[name] = mean(own)
+        return found

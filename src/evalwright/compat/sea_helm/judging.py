@@ -9,31 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.instructing import Instructions
-from evalwright.compat.sea_helm.judges import Judge, filled, judges_of
-from evalwright.compat.sea_helm.published import (
-    DIALECT,
-    SCORER,
-    Made,
-    Numbers,
-    Published,
-    Rows,
-    SeaHelmRaised,
-    mean,
-    part,
-    row_of,
-)
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
+from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import OPTIONS, Generate, Message
+from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.tasks import MetricSpec
 from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.criteria import SEVERITY
 from evalwright.scorers.judge.forms import json_objects
@@ -44,40 +33,106 @@ from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
 
+_PROVIDERS = {
+    "local_openai": "openai", "online_sglang": "sglang", "online_vllm": "vllm", "vertexai": "vertex",
+}  # fmt: skip
+_GENERATION = ("max_tokens", "min_p", "reasoning_effort", "seed", "temperature", "top_k", "top_p")
+_NAME = re.compile(r"[\w.:@/+-]{1,300}")
+_BRACES = re.compile(r"\{\{|\}\}|\{(\w+)\}|[{}]")
 _CLASS = re.compile(r"<classification>\s*(\w+)\s*</classification>")
-_MOST_WORTH = 1_000_000
 _FLAT = re.compile(r"\{[^{}]*\}")
+_MOST_WORTH = 1_000_000
 _BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
-Messages = tuple[Message, ...]
+Asked = Mapping[str, tuple[Any, str]]
+"""What a judge is asked, by name: the system message, None for none, and the user's."""
 Said = Mapping[str, Any]
 """Verdicts by what was asked; None for one that could not be read."""
 
 
-class Judged(Published):
-    """A metric class whose numbers are verdicts. of_categories: the factor of their numbers, None for none; scale: of labels."""
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge as a task's file proposes it. role: by which the person says which model it is; name: what to write in their flag."""
 
-    of_categories: float | None = 1.0
+    role: str
+    name: str
+    generation: Mapping[str, Any]
+
+
+def judges_of(task: SeaTask) -> tuple[Judge, ...]:
+    """The judges that a task's file names, in the roles "judge", "judge-2" and so on. Raises TaskError, UnknownName."""
+    given, where = task.config.get("judge"), f"The task '{task.name}'"
+    if not isinstance(given, Mapping) or not given.get("judge_model_name"):
+        raise TaskError(f"{where} has no judge (`judge.judge_model_name`).")
+    names, *others = (
+        list(value) if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple) else [value]
+        for key in ("model_name", "model_type", "generation_kwargs")
+    )
+    kinds, generations = (column * len(names) if len(column) == 1 else column for column in others)
+    if not len(kinds) == len(generations) == len(names):
+        raise TaskError(f"{where} has {len(names)} judges, and a list of another length beside them.")
+    found = []
+    for number, (name, kind, generation) in enumerate(zip(names, kinds, generations, strict=True), 1):
+        if not isinstance(generation or {}, Mapping):
+            raise TaskError(f"{where} has no mapping for the arguments of its judge.")
+        if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
+            raise TaskError(f"{where} has a judge whose name is none of a model: {str(name)[:80]!r}.")
+        for key in generation or {}:
+            if key not in _GENERATION:
+                known = f"Known: {', '.join(_GENERATION)}."
+                raise UnknownName(f"argument of the judge in '{task.name}'", str(key), _GENERATION, known)
+        kind = str(kind or "").lower()
+        full = f"{_PROVIDERS.get(kind, kind)}/{name}"
+        how = drawing(generation or {}, f"The judge of the task '{task.name}'")
+        found.append(Judge("judge" if number == 1 else f"judge-{number}", full, how))
+    return tuple(found)
+
+
+def filled(template: Any, values: Mapping[str, Any], published: bool = False) -> str:
+    """A template with its placeholders filled once; other braces stay, in templates and in what is filled in.
+
+    published: raises SeaHelmRaised where Python's own formatting would.
+    """
+
+    def put(found: re.Match[str]) -> str:
+        if found[1] in values:
+            return str(values[found[1]])
+        if len(found[0]) == 2 and found[1] is None:
+            return found[0][0]
+        if published:
+            raise SeaHelmRaised(f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace")
+        return found[0]
+
+    return _BRACES.sub(put, str(template or ""))
+
+
+class Judged(Scoring):
+    """A metric class whose numbers are verdicts. of_groups (in the table): the factor of the numbers by category; scale: of labels.
+
+    read_verdict: what a reply says; None where it says nothing that can be read. worth: what the verdicts on a row come to, from 0 to 1.
+    """
+
+    asks = True
+    able: frozenset[Ability] = frozenset({"generate"})
     scale: Scale = pass_or_fail(0.5)
-    shown: tuple[str, ...] = ()
+    read_verdict: Callable[[str], Any]
+    worth: Callable[[Row, Said], Opinion]
 
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
-        self.judges = judges_of(task)
+    def prepare(self) -> None:
+        task = self.task
+        judges = judges_of(task)
+        self.judges = {one.role: one for one in (judges[:1] if task.published else judges)}
+        self.roles = tuple(self.judges)
         self.prompts = task.config["judge"].get("judge_prompts")
         if not isinstance(self.prompts, Mapping):
             raise TaskError(f"The task '{task.name}' has no prompts for its judge (`judge.judge_prompts`).")
-        self.part = task.metric
+        self.filled = partial(filled, published=task.published)
+        proposed = {role: one.name for role, one in self.judges.items()}
+        self.options |= {"class": task.scored_by[1], "proposed": proposed}
         self.means, self.sums = {task.metric: (100.0, task.metric)}, {"unread_verdicts": "unread"}
-        if self.of_categories is not None:
-            self.names = tuple(f"categories.{one}" for one in sorted({self.category(row) for row in rows}))
-        self.roles = tuple(one.role for one in (self.judges[:1] if task.published else self.judges))
+        self.names += tuple(f"categories.{one}" for names in self.by.values() for one in sorted(names))
 
-    def category(self, row: Row) -> str:
-        """What a row's number is also shown by."""
-        return str((row.get("metadata") or {}).get("category"))
-
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         """What a judge is asked of a row, by name: each criterion by itself, of a conversation those of each turn."""
         found, template = {}, self.prompts["criteria_prompt"]
         of_turns = isinstance(template, Mapping)
@@ -88,40 +143,26 @@ class Judged(Published):
             values = self.values(row, replies, one, turn)
             user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
             name = f"turn{turn}_criteria{number}" if of_turns else f"criteria{number}"
-            found[name] = _chat(self.prompts["system_prompt"], user)
+            found[name] = (self.prompts["system_prompt"], user)
         return found
 
     def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
         """The placeholders of a criterion's prompt."""
-        said = [
-            self.filled(self.task.template.get("task_template"), one) for one in row["prompts"][: turn + 1]
-        ]
+        template = self.task.template.get("task_template")
+        said = [self.filled(template, one) for one in row["prompts"][: turn + 1]]
         before = f"[User]\n{said[0]}"
         if turn:
             before += f"\n\n[Assistant (fixed)]\n{replies[0]}\n\n[User]\n{said[1]}"
         reference = ""
         if criterion.get("include_reference"):
             reference = f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
-        asked = self.filled(criterion["criterion"], row["prompts"][0])
         return {
             "prompt": said[0],
             "transcript": before,
             "response": replies[min(turn, 1)],
-            "keyPointText": asked,
+            "keyPointText": self.filled(criterion["criterion"], row["prompts"][0]),
             "reference_text_block": reference,
         }
-
-    def read_verdict(self, text: str) -> Any:
-        """What a reply says; None where it says nothing that can be read."""
-        raise NotImplementedError
-
-    def worth(self, row: Row, said: Said) -> Opinion:
-        """What the verdicts on a row come to, from 0 to 1; parts: further numbers."""
-        raise NotImplementedError
-
-    def filled(self, template: Any, values: Mapping[str, Any]) -> str:
-        """A template of the file or the data, as `filled`."""
-        return filled(template, values, self.task.published)
 
     def in_order(self, row: Row, said: Said) -> list[Any]:
         """The verdicts of a row's criteria. Published: in the order of their names as texts ("criteria10" before "criteria2"), which gives
@@ -134,76 +175,54 @@ class Judged(Published):
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer. Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises."""
-        row, published = row_of(sample), self.task.published
+        row, published = self.row_of(sample), self.task.published
         replies = [one.text if published else separate_reasoning(one).answer for one in answer.responses]
         replies = replies if published and replies else [*replies[:-1], answer.text]
         try:
             asked = self.questions(row, replies)
 
             async def opinion(role: str, _: Exchange) -> Opinion:
-                judge = next(one for one in self.judges if one.role == role)
-                found = await together([self._verdict(judge, messages, ask) for messages in asked.values()])
+                found = await together([self._verdict(role, ask, *one) for one in asked.values()])
                 made = self.worth(row, dict(zip(asked, found, strict=True)))
-                unread = {"unread": float(sum(one is None for one in found))} if published else {}
+                unread = {"unread": float(found.count(None)), **self.codes(row)} if published else {}
                 return replace(made, parts={**made.parts, **unread})
 
             score = await judged(self.roles, [Exchange((), "", "")], opinion, self.scale)
-        except SeaHelmRaised as error:
-            self._raised = str(error)
-            raise
-        except _BROKEN as error:
-            said = f"{type(error).__name__}: {error}"
-            if published:
-                self._raised = said
-                raise SeaHelmRaised(said) from None
-            raise ScoringError(f"The row of the sample '{sample.id}' cannot be judged: {said}.") from None
-        parts = {self.task.metric: score.value, **score.parts}
-        return replace(score, parts=parts, item={"category": self.category(row)})
+        except (SeaHelmRaised, *_BROKEN) as error:
+            said = str(error) if isinstance(error, SeaHelmRaised) else f"{type(error).__name__}: {error}"
+            if not published:
+                where = f"The row of the sample '{sample.id}' cannot be judged"
+                raise ScoringError(f"{where}: {said}.") from None
+            self._raised = said
+            raise SeaHelmRaised(said) from None
+        return replace(score, parts={self.task.metric: score.value, **score.parts})
 
-    async def _verdict(self, judge: Judge, messages: Messages, ask: Ask) -> Any:
-        carried = options_of(ask, judge.role)
-        given = {key: one for key, one in judge.generation.items() if key not in OPTIONS or key in carried}
-        response = await ask(judge.role, Generate(messages, **{"temperature": None, **given}))
+    async def _verdict(self, role: str, ask: Ask, system: Any, user: str) -> Any:
+        carried, generation = options_of(ask, role), self.judges[role].generation
+        given = {key: one for key, one in generation.items() if key not in OPTIONS or key in carried}
+        messages = () if system is None else (Message("system", str(system)),)
+        request = Generate((*messages, Message("user", user)), **{"temperature": None, **given})
+        response = await ask(role, request)
         text = separate_reasoning(response).answer
         found = self.read_verdict(text)
         if found is None and not self.task.published:
             end = json.dumps(text[-200:], ensure_ascii=False)
-            said = f"The verdict of '{judge.role}' cannot be read: {end}."
+            said = f"The verdict of '{role}' cannot be read: {end}."
             raise RequestFailed(Failure("bad verdict", "judge", said))
         return found
 
-    def made(self) -> Made:
-        task, specs = self.task, super().made()[1]
-        options = {
-            "scoring": "published" if task.published else "corrected",
-            "class": task.scored_by[1],
-            "proposed": {one.role: one.name for one in self.judges if one.role in self.roles},
-        }
-        scorer = Scorer(SCORER, DIALECT, options, self.judge, True, self.roles, frozenset({"generate"}))
-        parts = [MetricSpec(one, "part-mean", SCORER, {"part": one}) for one in self.shown]
-        return [scorer], specs if task.published else [*self.corrected(), *parts]
-
-    def corrected(self) -> list[MetricSpec]:
-        """The metrics, that of the task first."""
-        return [MetricSpec(self.task.metric, "accuracy", SCORER)]
-
     def more(self, column: Column) -> Numbers:
         """The categories' means."""
-        if self.of_categories is None:
-            return {}
-        found: dict[str, list[float]] = {}
-        for item, values in zip(column.items, self.pooled(column), strict=True):
-            found.setdefault(f"categories.{item['category']}", []).extend(values)
-        return {name: self.of_categories * mean(values) for name, values in found.items()}
+        factor, pooled = float(self.entry.get("of_groups", 1.0)), self.pooled(column)
+        return {
+            f"categories.{name}": factor * mean([value for place in own for value in pooled[place]])
+            for key in self.by
+            for name, own in self.groups(column, key).items()
+        }
 
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
-        return [[value] for value in part(column, self.task.metric)]
-
-
-def _chat(system: Any, user: str) -> Messages:
-    """Messages as SEA-HELM sends them; system: None for none."""
-    return (*([] if system is None else [Message("system", str(system))]), Message("user", user))
+        return [[value] for value in self.each(column, self.task.metric)]
 
 
 def _graded(value: float, said: Said, **parts: float) -> Opinion:
@@ -211,28 +230,21 @@ def _graded(value: float, said: Said, **parts: float) -> Opinion:
     return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
 
 
-def _are_numbers(classes: Any) -> bool:
-    values = classes.values() if isinstance(classes, Mapping) else ()
-    return bool(values) and all(
-        isinstance(one, int | float) and not isinstance(one, bool) and abs(one) <= _MOST_WORTH
-        for one in values
-    )
-
-
 class Criteria(Judged):
-    """Classes are worth what the file says. last: the last class in a reply counts, else the first."""
+    """Classes are worth what the file says. last (in the table): the last class in a reply counts, else the first, published."""
 
-    last = False
-
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
-        self.classes: Mapping[str, float] = task.config["judge"].get("classifications") or {}
-        if not _are_numbers(self.classes):
+    def prepare(self) -> None:
+        super().prepare()
+        task = self.task
+        self.classes = task.config["judge"].get("classifications")
+        values = self.classes.values() if isinstance(self.classes, Mapping) else ()
+        numbers = [one for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+        if not values or sum(abs(one) <= _MOST_WORTH for one in numbers) < len(values):
             raise TaskError(f"The task '{task.name}' does not say what its judge's classes are worth.")
 
     def read_verdict(self, text: str) -> float | None:
-        found = _CLASS.findall(text)
-        return self.classes.get(found[-1 if self.last or not self.task.published else 0]) if found else None
+        found, last = _CLASS.findall(text), self.entry.get("last") or not self.task.published
+        return self.classes.get(found[-1 if last else 0]) if found else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
         return _graded(mean([one or 0.0 for one in self.in_order(row, said)]), said)
@@ -241,24 +253,19 @@ class Criteria(Judged):
 class TwoTurns(Criteria):
     """MT-Bench's criteria: each belongs to a turn, whose mean counts as much as the other's."""
 
-    last = True
-
     def worth(self, row: Row, said: Said) -> Opinion:
         self.in_order(row, said)
-        turns = {
-            turn: [one or 0.0 for name, one in said.items() if name.startswith(f"turn{turn}_")]
-            for turn in (0, 1)
-        }
+        turns: dict[str, list[float]] = {"turn 1": [], "turn 2": []}
+        for name, one in said.items():
+            turns["turn 1" if name.startswith("turn0_") else "turn 2"].append(one or 0.0)
         if self.task.published:  # a turn without criteria counts 0 there
             turns = {turn: own or [0.0] for turn, own in turns.items()}
-        means = {f"turn {turn + 1}": mean(own) for turn, own in turns.items() if own}
+        means = {turn: mean(own) for turn, own in turns.items() if own}
         return _graded(mean(list(means.values())), said, **means)
 
 
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
-
-    last, of_categories, shown = True, 100.0, ("generic_score", "criteria_score")
 
     def worth(self, row: Row, said: Said) -> Opinion:
         sums = {True: [0.0, 0.0], False: [0.0, 0.0]}
@@ -276,10 +283,8 @@ class Lindsea(Criteria):
 class Points(Judged):
     """HealthBench's rubric: the points of what is met, over all points above 0."""
 
-    of_categories = 100.0
-
-    def category(self, row: Row) -> str:
-        tags = (row.get("metadata") or {}).get("example_tags")
+    def group_of(self, row: Row, key: str) -> str:
+        tags = (row.get("metadata") or {}).get(key)
         return str(tags[0]) if tags else ""
 
     def values(self, row: Row, replies: Sequence[str], criterion: Row, turn: int) -> Mapping[str, str]:
@@ -311,44 +316,25 @@ class Points(Judged):
 
 
 class Correct(Judged):
-    """Does the answer say what the reference says? words: right and wrong. boxed: what is in the last box is judged, where there is one."""
+    """Does the answer say what the reference says? words (in the table): right and wrong; boxed: what is in the last box is judged, if any."""
 
-    words, boxed = ("CORRECT", "INCORRECT"), True
-    of_categories: float | None = None
     scale = Scale(("incorrect", "correct"), lambda value: "correct" if value > 0.5 else "incorrect")
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
-        said = _boxed(replies[0]) if self.boxed else replies[0]
-        values = {
-            "question": row["prompts"][0]["question"],
-            "official_answer": row["label"],
-            "candidate_answer": said,
-        }
-        values |= {"groundtruth": row["label"], "modeloutput": said}
-        return {"verdict": _chat(None, self.filled(self.prompts["criteria_prompt"], values))}
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
+        question, right = row["prompts"][0]["question"], row["label"]
+        said = _boxed(replies[0]) if self.entry.get("boxed") else replies[0]
+        values = {"question": question, "official_answer": right, "candidate_answer": said}
+        values |= {"groundtruth": right, "modeloutput": said}
+        return {"verdict": (None, self.filled(self.prompts["criteria_prompt"], values))}
 
     def read_verdict(self, text: str) -> float | None:
-        right, wrong = (re.search(rf"\b{word}\b", text) is not None for word in self.words)
+        words = self.entry.get("words", ("CORRECT", "INCORRECT"))
+        right, wrong = (re.search(rf"\b{word}\b", text) is not None for word in words)
         return float(right) if right != wrong else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
         value = said["verdict"] or 0.0
         return replace(_graded(value, said), label="correct" if value else "incorrect")
-
-
-class LongDocuments(Correct):
-    """AA-LCR: the whole response is judged."""
-
-    boxed = False
-
-
-class BabyVision(Correct):
-    """TRUE or FALSE, also by the kind of question."""
-
-    words, of_categories = ("TRUE", "FALSE"), 100.0
-
-    def category(self, row: Row) -> str:
-        return str((row.get("metadata") or {}).get("type", "unknown"))
 
 
 def _boxed(text: str) -> str:
@@ -362,33 +348,32 @@ def _boxed(text: str) -> str:
     return found
 
 
-# -- pairs --------------------------------------------------------------------------------------------------------------
-
-_ORDERS = {"baseline-after": ("A_wins", "B_wins"), "baseline-before": ("B_wins", "A_wins")}
-"""By where the other answer stands: the labels of a win and of a loss."""
+_ORDERS = {"baseline-after": "A_wins", "baseline-before": "B_wins"}
+"""By where the other answer stands: the label of a win."""
 
 
 class Pairs(Judged):
     """Each turn's reply against the baseline's, in both orders; the mean over categories counts."""
 
     scale = Scale(LABELS, lambda value: "win" if value > 0.5 else "loss" if value < 0.5 else "tie")
-    shown = (SAME, FIRST, SECOND)
 
-    def __init__(self, task: SeaTask, rows: Rows) -> None:
-        super().__init__(task, rows)
+    def prepare(self) -> None:
+        super().prepare()
+        task = self.task
         self.ties = bool(task.config.get("ties_allowed", True))
         self.labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
         self.known = ("A_wins", "B_wins", "Tie") if self.ties else ("A_wins", "B_wins")
         if missing := [name for name in self.known if name not in self.labels]:
             raise TaskError(f"The task '{task.name}' has no '{missing[0]}' among its `judgement_labels`.")
-        self.means, self.names = {}, (task.metric, "win_rate", *self.names)
+        self.means = {}
 
-    def questions(self, row: Row, replies: Sequence[str]) -> Mapping[str, Messages]:
+    def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         other = row["baselines"][self.task.config["baseline_model"]]
         referenced = row["metadata"]["category"] in (self.task.config.get("categories_with_reference") or ())
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
         found = {}
         for turn in range(len(replies)):
+            system = self.filled(prompts[turn]["system_prompt"], self.labels)
             for order in _ORDERS:
                 first, second = (replies, other) if order == "baseline-after" else (other, replies)
                 values = {}
@@ -398,9 +383,7 @@ class Pairs(Judged):
                     values[f"answer_b_{place + 1}"] = second[place]
                     values |= {f"ref_answer_{place + 1}": row["references"][place]} if referenced else {}
                 user = self.filled(prompts[turn]["prompt_template"], values)
-                found[f"{turn + 1} {order}"] = _chat(
-                    self.filled(prompts[turn]["system_prompt"], self.labels), user
-                )
+                found[f"{turn + 1} {order}"] = (system, user)
         return found
 
     def read_verdict(self, text: str) -> str | None:
@@ -408,21 +391,16 @@ class Pairs(Judged):
         return found[0] if len(found) == 1 else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        won = {
-            name: None
-            if one is None
-            else 0.5
-            if one == "Tie"
-            else float(one == _ORDERS[name.split(" ")[1]][0])
-            for name, one in said.items()
-        }
-        pairs = {
-            name.split(" ")[0]: [won[f"{name.split(' ')[0]} {order}"] for order in _ORDERS] for name in won
-        }
-        turns = {f"turn {turn}": self._final(*pair) for turn, pair in pairs.items()}
+        won: dict[str, float | None] = {}
+        pairs: dict[str, list[float | None]] = {}
+        for name, one in said.items():
+            turn, order = name.split(" ")
+            won[name] = None if one is None else 0.5 if one == "Tie" else float(one == _ORDERS[order])
+            pairs.setdefault(f"turn {turn}", []).append(won[name])
+        turns = {turn: self._final(*pair) for turn, pair in pairs.items()}
         parts = {SAME: mean([float(one == other) for one, other in pairs.values()]), **turns}
-        for place, name in enumerate((FIRST, SECOND)):
-            known = [one for pair in pairs.values() if (one := pair[place]) is not None]
+        for name, own in zip((FIRST, SECOND), zip(*pairs.values(), strict=True), strict=True):
+            known = [one for one in own if one is not None]
             parts |= {name: mean(known)} if known else {}
         value = mean(list(turns.values()))
         return replace(_graded(value, won, **parts), label=self.scale.label_of(value))  # type: ignore[misc]
@@ -433,9 +411,10 @@ class Pairs(Judged):
             return first or 0.0
         return 0.5 if self.ties or not self.task.published else 0.0
 
-    def corrected(self) -> list[MetricSpec]:
-        by_category = MetricSpec(self.task.metric, "macro", SCORER, {"over": "category"})
-        return [by_category, MetricSpec("win_rate", "accuracy", SCORER)]
+    def corrected_metrics(self) -> list[MetricSpec]:
+        first, *shown = super().corrected_metrics()
+        by_category = self.metric(self.task.metric, "macro", over="category")
+        return [by_category, replace(first, label="win_rate"), *shown]
 
     def pooled(self, column: Column) -> list[list[float]]:
         turns = [own for name, own in column.parts.items() if name.startswith("turn ")]
@@ -444,24 +423,3 @@ class Pairs(Judged):
     def more(self, column: Column) -> Numbers:
         rates, every = super().more(column), [one for values in self.pooled(column) for one in values]
         return {self.task.metric: 100 * mean(list(rates.values())), "win_rate": mean(every), **rates}
-
-
-_CLASSES: Mapping[str, type[Published]] = {
-    "AALCRJudgeMetric": LongDocuments,
-    "BabyVisionJudgeMetric": BabyVision,
-    "CriteriaJudgeMetric": Criteria,
-    "HealthbenchJudgeMetric": Points,
-    "IFEvalMetric": Instructions,
-    "LindseaJudgeMetric": Lindsea,
-    "MTBenchJudgeMetric": TwoTurns,
-    "MathVisionJudgeMetric": Correct,
-    "PairwiseLLMJudgeMetric": Pairs,
-}
-
-
-def judging_of(task: SeaTask, rows: Rows) -> Made:
-    """The scorer and the metrics of a judged task, or of one whose instructions are checked. Raises UsageError."""
-    name = task.scored_by[1]
-    if name not in _CLASSES:
-        raise UnknownName("judged metric class", name, _CLASSES, f"Known: {', '.join(_CLASSES)}.")
-    return _CLASSES[name](task, rows).made()

@@ -141,7 +141,7 @@ def times(
     pattern = form.replace("{}", part)
     if _PATTERN.isdisjoint(part):
         return len(re.findall(pattern, text, flags))
-    found: int = bounded.call(_count, pattern, text, int(flags), key=pattern)
+    found: int = bounded.call(_count, pattern, text, int(flags), seconds=1.0, key=pattern)
     return found
 
 

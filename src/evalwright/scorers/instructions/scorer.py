@@ -87,6 +87,11 @@ def language_instructions(
     return Score(worst.value, worst.label, worst.explanation, parts)
 
 
+for _own in (instructions, language_instructions):
+    # Every check takes linear time, but for patterns of the data, which have a limit of their own.
+    vars(_own)["long"] = 200_000
+
+
 def _read(sample: Sample) -> list[tuple[str, Settings]]:
     """Each instruction's kind and settings, without those that are null."""
     kinds, settings = sample.metadata.get("kinds"), sample.metadata.get("settings")

@@ -1,0 +1,217 @@
+"""Tasks whose answers are labels: read in a response, or scored by their log-likelihood."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from statistics import fmean as mean
+from typing import TYPE_CHECKING
+
+from evalwright.compat.sea_helm.extraction import normalised as plain
+from evalwright.compat.sea_helm.extraction import search
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised, standard_error
+from evalwright.compat.sea_helm.task import Row
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import MetricSpec, Scored
+from evalwright.scorers.label import NULL, score_label
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
+_BY_GROUP = {"accuracy": "balanced-accuracy", "macro_f1": "macro-f1"}
+_OF_PROBABILITIES = (
+    "average_cumulative_probabilities", "clt_se_cumulative_probabilities", "average_cumulative_logprobs", "clt_se_cumulative_logprobs",
+    "null_count",
+)  # fmt: skip
+_LISTED = re.compile(r"(?m)^\s{0,4}\(?([A-Z])[).:]\s")
+
+
+def options_of(row: Row) -> tuple[str, ...]:
+    """The texts of a row's lettered options in their order, by the keys of its prompt or by its lines; () where it has none."""
+    prompt = row["prompts"][0] if row.get("prompts") else {}
+    texts = [str(value) for key, value in prompt.items() if _OPTION.fullmatch(str(key))]
+    if len(texts) > 1:
+        return tuple(texts)
+    for value in prompt.values():
+        parts = _LISTED.split(str(value))
+        if len(parts) > 4 and parts[1::2] == list(_LETTERS[: len(parts) // 2]):
+            return tuple(one.strip() for one in parts[2::2])
+    return ()
+
+
+class Labels(Scoring):
+    """Balanced accuracy and F1. Published, over the labels that the data have, of those run together the last; corrected, over those that
+    answers can have, by the definition's `labels`, else the rows' options, else all labels of the data. Also by groups, published from 0 to 1.
+    """
+
+    any_case = True
+    over = ""
+    chance = 0.0
+
+    def prepare(self) -> None:
+        self.labels = sorted({str(row["label"]) for row in self.rows})
+        end = "+" if self.any_case else "*"
+        self._pattern = rf"{self.task.answer_tag}[\s\*]*({'|'.join(self.labels)}){end}"
+        self.names += tuple(
+            f"{of}.{name}.{what}" for of, names in self.by.items() for name in names for what in _BY_GROUP
+        )
+        if not self.task.published:
+            self.labels, self.chance = self._possible()
+            self.options["labels"] = self.labels
+
+    def _possible(self) -> tuple[list[str], float]:
+        """The labels that answers can have, and the accuracy of guessing."""
+        task, labels = self.task, self.labels
+        given = task.here.get("labels") or task.config.get("labels")
+        if given:
+            return list(map(str, given)), 1 / len(given)
+        if labels and all(one in _LETTERS for one in labels):
+            sizes = [len(options_of(row)) for row in self.rows]
+            if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
+                return list(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
+        return labels, 1 / max(len(labels), 2)
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        texts = options_of(self.row_of(sample)) if all(one in _LETTERS for one in self.labels) else ()
+        # Of two phases what is scored begins behind the tag.
+        tag = "" if self.task.base and len(answer.responses) > 1 else self.task.answer_tag
+        choices = texts if 1 < len(texts) <= len(self.labels) else ()
+        return score_label(sample, answer.text, self.labels, tag, choices, self.task.language)
+
+    def corrected_metrics(self) -> list[MetricSpec]:
+        over = {"over": self.over} if self.over else {}
+        of = "accuracy" if over else "balanced-accuracy"
+        return [
+            self.metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, **over),
+            self.metric("accuracy", "macro", of=of, **over) if over else self.metric("accuracy", of),
+            *(self.metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
+            self.metric("macro_f1", "macro-f1"),
+            self.metric("null_weighted_f1", "null-weighted-f1"),
+            self.metric("answers_read", "part-mean", part="read"),
+        ]
+
+    def published(self, row: Row, text: str) -> Score:
+        gold = row["label"]
+        if not isinstance(gold, str):
+            raise SeaHelmRaised(f"AttributeError: the label {gold!r} is not a text")
+        said = plain(search(self._pattern, text, self.any_case))
+        label = {one.lower(): one for one in self.labels}.get(said, NULL)
+        right = float(label == gold)
+        predicted = self.labels.index(label) if label != NULL else -1
+        parts = {self.part: right, "gold": float(self.labels.index(gold)), "predicted": float(predicted)}
+        return Score(right, label, "", parts | self.codes(row))
+
+    def pairs(self, column: Column) -> tuple[list[int], list[int]]:
+        """Gold and read labels; with a limit the data have fewer labels, and no other is read."""
+        gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
+        known = set(gold)
+        return gold, [one if one in known else -1 for one in said]
+
+    def more(self, column: Column) -> Numbers:
+        gold, said = self.pairs(column)
+        kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
+        accuracy, macro, weighted = (label_scores(gold, said, kind)[0] for kind in kinds)
+        labels = len({self.labels[one].lower() for one in gold})
+        found = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
+        numbers = {name: 100 * value for name, value in zip(self.entry["names"], found, strict=False)}
+        for of, names in self.by.items():
+            codes = [int(code) for code in self.each(column, of)]
+            for what, kind in _BY_GROUP.items():
+                values = label_scores(gold, said, kind, codes)
+                numbers |= {f"{of}.{names[code]}.{what}": values[code] for code in set(codes)}
+        return {**numbers, "null_count": said.count(-1)}
+
+
+def label_scores(
+    gold: Sequence[int], said: Sequence[int], kind: str, codes: Sequence[int] | None = None
+) -> list[float]:
+    """A metric over classes of each group of answers. codes: the groups 0, 1, ... of the answers, one without them."""
+    import numpy as np
+
+    from evalwright.statistics.labels import grouped_labels
+
+    groups = np.array(codes if codes is not None else [0] * len(gold), np.int64)
+    sums, statistic = grouped_labels(gold, said, groups, int(groups.max()) + 1, kind)
+    return [float(value) for value in statistic(sums)]
+
+
+class Phenomena(Labels):
+    """The mean over phenomena of the share of right answers; counted: the right ones and all of each phenomenon alone."""
+
+    any_case = False
+
+    def prepare(self) -> None:
+        super().prepare()
+        ((self.over, known),) = self.by.items()
+        ends = (".correct", ".total") if self.entry.get("counted") else ("",)
+        by = (f"subcategories.{name}{end}" for name in known for end in ends)
+        self.names = (*self.entry.get("names", ()), *by)
+
+    def more(self, column: Column) -> Numbers:
+        hits, found = self.each(column, self.part), self.groups(column, self.over)
+        right = {f"subcategories.{name}": [hits[place] for place in own] for name, own in found.items()}
+        if self.entry.get("counted"):
+            sums = {f"{name}.correct": sum(own) for name, own in right.items()}
+            return sums | {f"{name}.total": len(own) for name, own in right.items()}
+        shares = {name: 100 * mean(own) for name, own in right.items()}
+        accuracy, labels = mean(shares.values()), len(set(self.pairs(column)[0]))
+        return {
+            **shares,
+            "accuracy": accuracy,
+            "normalized_accuracy": 100 * normalised(accuracy, 100 / labels, 100),
+        }
+
+
+class LogProbabilities(Scoring):
+    """Published: means and standard errors of the gold label's log-probability and of 100 times its probability, 0 where there is none, over all
+    rows (`whole`) and by phenomenon. Corrected: the probability of the gold option among all that were scored; alone, where only its own was.
+    """
+
+    def prepare(self) -> None:
+        before = [""] if self.entry.get("whole") else []
+        before += [f"subcategories.{name}." for names in self.by.values() for name in names]
+        self.names = tuple(one + name for one in before for name in _OF_PROBABILITIES)
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        values = answer.log_likelihoods
+        if not values:
+            raise ScoringError("The answer has no log-likelihood of an option.")
+        if len(values) == 1 or not sample.gold:
+            return Score(math.exp(min(values[0], 0.0)), "", "the gold option alone")
+        gold, top = values[sample.gold[0]], max(values)
+        worth = math.exp(gold - top) / sum(math.exp(value - top) for value in values)
+        return Score(worth, "correct" if gold == top else "incorrect", "among all options")
+
+    def corrected_metrics(self) -> list[MetricSpec]:
+        specs = [self.metric(self.task.metric, "macro", of="accuracy", over=key) for key in self.by]
+        return specs or super().corrected_metrics()
+
+    def score(self, sample: Sample, answer: Answer) -> Scored:
+        if not self.task.published:
+            return super().score(sample, answer)
+        values, groups = answer.log_likelihoods, self.codes(self.row_of(sample))
+        if not values:
+            return Score(0.0, NULL, "", {self.part: 0.0, **groups})
+        gold = values[sample.gold[0]] if len(values) > 1 and sample.gold else values[0]
+        worth = math.exp(gold) * 100
+        return Score(worth, "", "", {self.part: worth, "logprob": gold, **groups})
+
+    def more(self, column: Column) -> Numbers:
+        shares = self.each(column, self.part)
+        logs = self.each(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
+        places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
+        for key in self.by:
+            places |= {f"subcategories.{name}.": own for name, own in self.groups(column, key).items()}
+        found: Numbers = {}
+        for before, own in places.items():
+            some = [shares[place] for place in own]
+            known = [logs[place] for place in own if logs[place] == logs[place]]
+            centre = mean(known) if len(known) > 1 else 0.0
+            null = len(some) - len(known)
+            numbers = mean(some), standard_error(some), centre, standard_error(known), null
+            found |= {before + name: value for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)}
+        return found

@@ -1,0 +1,225 @@
+"""Tasks whose answers are texts: short answers, summaries, translations, mathematics, long procedures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalwright import bounded
+from evalwright.compat.sea_helm.extraction import LINE, SAME_LINE, math_verified, search
+from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised
+from evalwright.compat.sea_helm.task import Row
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ScoringError, UsageError
+from evalwright.core.requests import Reward
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import MetricSpec, Scored
+from evalwright.metrics.corpus import SCORES
+from evalwright.scorers import procedure
+from evalwright.scorers.corpus import PARTS, require, statistics
+from evalwright.scorers.label import NULL
+from evalwright.scorers.registry import bind
+from evalwright.scorers.rouge import f1_of_subsequence
+from evalwright.scorers.text import published_words
+from evalwright.scorers.token_f1 import overlap, words
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+
+METRICX = "metricx"
+"""The role of the model that says how good a translation is."""
+_CHRF = "chrf++"
+_WRAPPED = " \t\r\n*_`\"'“”‘’."
+
+
+class Answers(Scoring):
+    """F1 and exact match with the references. Published, of words, which in Thai and Chinese are found by a dictionary, against the first alone."""
+
+    def prepare(self) -> None:
+        language = self.task.language
+        self._f1 = bind("token-f1", {"language": language}).function
+        if self.task.published:
+            published_words.require(language, f"The published F1 of the task '{self.task.name}'")
+
+    def published(self, row: Row, text: str) -> Score:
+        language = self.task.language
+        said, wanted = search(self.task.answer_tag + LINE, text), list(row["label"])
+        references = wanted[:1] if language in published_words.LIBRARIES else wanted
+        given, *targets = (published_words.answer_words(one, language) for one in (said, *references))
+        f1 = max(overlap(given, target)[0] if given and target else 0.0 for target in targets)
+        found = float(wanted[0].lower().strip(".") in said.lower().strip("."))
+        parts = {self.part: f1, "exact": float(given in targets), "found": found, "empty": float(not said)}
+        return Score(f1, "", said, parts)
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        said, language = self.said(answer), self.task.language
+        found, given = self._f1(sample, replace(answer, text=said)), words(said, language)
+        assert isinstance(found, Score)
+        exact = float(any(given == words(target, language) for target in sample.targets))
+        return replace(found, explanation=said, parts={"exact_match": exact, **found.parts})
+
+
+class _WithChrf(Scoring):
+    """What summaries and translations have in common: chrF++ where the task says so."""
+
+    def prepare(self) -> None:
+        self._chrf = bool(self.task.config.get("use_chrf_metric"))
+        if self._chrf:
+            require(what=f"chrF++ of the task '{self.task.name}'")
+            self.names += ("chrf_score", "normalized_chrf_score")
+
+    def counts(self, said: str, targets: tuple[str, ...]) -> dict[str, float]:
+        """What chrF++ is made of."""
+        return dict(zip(PARTS[_CHRF], statistics(_CHRF, said, targets), strict=True)) if self._chrf else {}
+
+    def published(self, row: Row, text: str) -> Score:
+        said = search(self.task.answer_tag + LINE, text)
+        return Score(0.0, "", said, {"empty": float(not said), **self.counts(said, (str(row["label"]),))})
+
+    def more(self, column: Column) -> Numbers:
+        import numpy as np
+
+        if not self._chrf:
+            return {}
+        score = float(SCORES[_CHRF](np.array([column.parts[name].sum() for name in PARTS[_CHRF]])))
+        return {"chrf_score": score, "normalized_chrf_score": score}
+
+    def corrected_metrics(self) -> list[MetricSpec]:
+        return super().corrected_metrics() + ([self.metric("chrf_score", _CHRF)] if self._chrf else [])
+
+
+class Summaries(_WithChrf):
+    """ROUGE-L of words by language. Published: the medians of 1,000 bootstrap means."""
+
+    rouge = ("rougel_precision", "rougel_recall", "rougel_f1", "normalized_rougel_f1")
+
+    def prepare(self) -> None:
+        task = self.task
+        super().prepare()
+        self.names += self.rouge
+        self._scorer = bind("rouge", {"kind": "rougeL", "language": task.language}).function
+        if task.published and task.language == "th":
+            published_words.require("th", f"The published ROUGE of the task '{task.name}'")
+
+    def published(self, row: Row, text: str) -> Score:
+        found = super().published(row, text)
+        texts = (str(row["label"]), found.explanation)
+        wanted, given = (published_words.rouge_words(one, self.task.language) for one in texts)
+        f1, precision, recall = f1_of_subsequence(wanted, given)
+        parts = {self.part: 100 * f1, "precision": precision, "recall": recall, "f1": f1}
+        return replace(found, value=100 * f1, parts={**parts, **found.parts})
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        said = self.said(answer)
+        found = self._scorer(sample, replace(answer, text=said))
+        assert isinstance(found, Score)
+        return replace(found, explanation=said, parts={**found.parts, **self.counts(said, sample.targets)})
+
+    def more(self, column: Column) -> Numbers:
+        import numpy as np
+
+        matrix = np.stack([column.parts[name] for name in ("precision", "recall", "f1")], axis=1)
+        draws, n = np.random.RandomState(4156), len(matrix)
+        means = [matrix[draws.choice(np.arange(n), size=n)].mean(axis=0) for _ in range(1000)]
+        middle = [100 * float(value) for value in np.percentile(means, 50, axis=0)]
+        return super().more(column) | dict(zip(self.rouge, (*middle, middle[2]), strict=True))
+
+
+class Translations(_WithChrf):
+    """MetricX's errors, 25 at worst. Published as 0 to 100; corrected as 0 to 1, against the best of the references."""
+
+    def prepare(self) -> None:
+        task = self.task
+        super().prepare()
+        self.asks = bool(task.config.get("use_metricx_metric"))
+        if self.asks:
+            self.roles, self.able = (METRICX,), frozenset({"reward"})
+            self.means = {self.part: (1, self.part), "metricx_wmt24_scores": (1, "errors")}
+        elif not task.published:
+            raise UsageError(
+                f"The task '{task.name}' is a translation without MetricX, of which nothing is left to score."
+            )
+
+    async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
+        """Corrected, an empty translation is the worst, and no request is sent for it."""
+        row = self.row_of(sample)
+        if self.task.published:
+            found = self.published(row, self.text(answer))
+            errors = await _errors(ask, row, found.explanation, str(row["label"]))
+            worth = 100 * normalised(errors, 25, 0)
+            return replace(found, value=worth, parts={self.part: worth, "errors": errors, **found.parts})
+        said = self.said(answer)
+        errors = min([await _errors(ask, row, said, one) for one in sample.targets]) if said else 25.0
+        worth = min(max(1 - errors / 25, 0.0), 1.0)
+        return Score(worth, "", said, {self.task.metric: worth, **self.counts(said, sample.targets)})
+
+
+async def _errors(ask: Ask, row: Row, said: str, reference: str) -> float:
+    """How many errors MetricX sees in a translation, from 0 to 25. Raises ScoringError where its model gave no value."""
+    response = await ask(METRICX, Reward(str(row["prompts"][0]["text"]), said, reference))
+    if not response.values:
+        raise ScoringError("The reward model gave no value.")
+    return response.values[1] if len(response.values) > 1 else -response.values[0]
+
+
+class Lines(Scoring):
+    """The share of answers whose line behind the tag is the label. Corrected: the first line with text, marks around it aside."""
+
+    def published(self, row: Row, text: str) -> Score:
+        said = search(self.task.answer_tag + SAME_LINE, text)
+        right = 100.0 * (str(row["label"]) == said)
+        return Score(right, "", said, {self.part: right})
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        lines = (line.strip(_WRAPPED) for line in self.said(answer).splitlines())
+        first = next(filter(None, lines), "")
+        right = any(first.split() == one.strip(_WRAPPED).split() for one in sample.targets)
+        return Score(float(right), "correct" if right else "incorrect", first)
+
+
+class Mathematics(Scoring):
+    """The share of responses that math-verify reads as the label; corrected, those whose final answer is it."""
+
+    def prepare(self) -> None:
+        self._final = bind("final-answer", {"kind": "math"}).function
+
+    def published(self, row: Row, text: str) -> Score:
+        try:
+            right = float(bounded.call(math_verified, str(row["label"]), text, seconds=30.0))
+        except bounded.LimitExceeded as error:
+            raise ScoringError(f"math-verify was given up: {error}.") from None
+        return Score(right, "", text.strip(), {self.part: right})
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        found = self._final(sample, answer)
+        return replace(found, parts={}) if isinstance(found, Score) else found  # type: ignore[return-value]
+
+
+class Procedures(Scoring):
+    """LongProc: the share of right results, and how far the procedure agrees. kind (in the table): as of the scorer `procedure`."""
+
+    def published(self, row: Row, text: str) -> Score:
+        try:
+            right, partly, said = procedure.worth(self.entry["kind"], row["label"], text, published=True)
+        except procedure.Raised as error:
+            raise SeaHelmRaised(str(error)) from None
+        parts = {self.part: partly, "right": right, "extracted": float(said is not None)}
+        return Score(partly, "" if said is not None else NULL, said or "", parts)
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        return procedure.score_procedure(sample, answer.text, self.entry["kind"])
+
+    def more(self, column: Column) -> Numbers:
+        if self.entry["kind"] == "route" and len(set(self.each(column, "extracted"))) == 2:
+            raise SeaHelmRaised("AttributeError: 'float' object has no attribute 'strip'")
+        return {}
+
+
+class Tables(Procedures):
+    """Precision, recall and F1 of the rows of tables, and how many could not be read."""
+
+    def published(self, row: Row, text: str) -> Score:
+        said = procedure.inside("```tsv", "```", text, True)
+        precision, recall, f1, error = procedure.table(str(row["label"]), said, True)
+        parts = {self.part: f1, "precision": precision, "recall": recall, "error": float(bool(error))}
+        return Score(f1, error, said or "", parts)

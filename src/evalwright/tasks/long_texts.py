@@ -1,0 +1,183 @@
+"""Texts made to a length in tokens: sentences hidden in a long text, and long lists in which a few words are the most common.
+
+A tokenizer says how long a text is. Which one that is, the user states: a folder or hub repository, or one token for each code point.
+The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so that instances of a seed are the same.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+from evalwright.core.errors import MissingExtra, TaskError
+
+CODE_POINTS = "code-points"
+"""The tokenizer that takes each code point for a token."""
+
+GREATEST = 2**31 - 1
+"""The greatest number that is hidden."""
+_TOLERANCE = 100
+"""By how many tokens a list of words may miss its length before it is made again, at most twice."""
+
+# What is no text of a sentence's own, and what may follow the mark that ends one.
+NO_TEXT = string.whitespace + string.punctuation + "｡。，、､…：；？！।“”‘’『』「」｢｣《》（）［］｛｝«»"
+_CLOSING = re.escape("'\\\"”’』」｣》⟩)]}）］｝»*_")
+_MARKS = {"zh": "｡。！？", "my": "။.!?"}
+
+Make = Callable[[int], dict[str, Any]]
+"""From a seed to an instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """How long texts are. hub: a tokenizer of transformers; without it, each code point is a token."""
+
+    hub: Any = None
+
+    def lengths(self, texts: Sequence[str], *, whole: bool = False) -> list[int]:
+        """In tokens. whole: with those that the tokenizer puts around every text."""
+        if self.hub is None:
+            return [len(text) for text in texts]
+        return [len(ids) for ids in self.hub(list(texts), add_special_tokens=whole)["input_ids"]]
+
+    def beginning(self, text: str, tokens: int) -> str:
+        """A text's first tokens, as text; it is repeated where it has too few. "" of a text without tokens."""
+        if there := self.lengths([text])[0]:
+            text *= 1 if there >= tokens else tokens // there + 1
+        if self.hub is None:
+            return text[:tokens]
+        return str(self.hub.decode(self.hub(text, add_special_tokens=False)["input_ids"][:tokens]))
+
+
+@lru_cache(maxsize=2)
+def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
+    """A tokenizer, and what names it by content: for the record.
+
+    name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run. Raises ConfigurationError, MissingExtra.
+    """
+    if name == CODE_POINTS:
+        return Tokenizer(), {"tokenizer": CODE_POINTS}
+    if find_spec("transformers") is None:
+        raise MissingExtra(f"The tokenizer '{name}'", "hf", "transformers")
+    from evalwright.models.local.hf.loading import load_tokenizer
+    from evalwright.models.local.hf.source import find_source
+
+    where, _, revision = name.partition("@")
+    source = find_source(where, revision or None, needs="tokenizer_config.json")
+    return Tokenizer(load_tokenizer(source)), dict(source.identity)
+
+
+def haystacks(
+    what: str,
+    text: str,
+    words: Sequence[str],
+    filled: Callable[[str, str], str],
+    *,
+    language: str,
+    keys: int,
+    asked_for: int,
+    one_word: bool,
+) -> Make:
+    """What hides `keys` sentences `filled(word, number)` in a text, each before one of its sentences, drawn by the seed.
+
+    what: the task, for errors. asked_for: how many of the numbers are asked for: those of one word (`one_word`), which may be none, or of as many words. An instance has
+    the `text`, the words that are `asked`, and the `numbers` that are right. Raises TaskError for too few words, or no sentence.
+    """
+    sentences = list(sentences_of(text, language))
+    if len(words) <= keys or not sentences:
+        raise TaskError(f"{what} has too few words or sentences to hide needles.")
+
+    def instance(seed: int) -> dict[str, Any]:
+        rng, left, haystack = random.Random(seed), list(words), text
+        numbers, asked = list[str](), list[str]()
+
+        def drawn() -> str:
+            word = rng.choice(left)
+            left.remove(word)
+            return word
+
+        if one_word:
+            asked.append(drawn())
+        for place in range(keys):
+            number = str(rng.randint(0, GREATEST))
+            word = asked[0] if one_word and place < asked_for else drawn()
+            before = rng.choice(sentences)
+            # A sentence that an earlier needle has torn is not found, and that needle is then nowhere: as published.
+            haystack = haystack.replace(before, filled(word, number) + before, 1)
+            if place < asked_for:
+                numbers.append(number)
+                asked += [] if one_word else [word]
+        return {"text": haystack, "asked": asked, "numbers": numbers}
+
+    return instance
+
+
+def sentences_of(text: str, language: str) -> Iterator[str]:
+    """The sentences of a text. A mark ends one where white space follows, but for a single one after a digit.
+
+    The published list of abbreviations is looked for in front of the mark, where none of them can stand, so none counts.
+    """
+    end = re.compile(rf"([{re.escape(_MARKS.get(language, '.!?'))}]++)[{_CLOSING}]*+(\s*+)")
+    for paragraph in re.split(r"[\r\n|]", text):
+        begin, parts = 0, []
+        for found in end.finditer(paragraph):
+            if found[2] and (len(found[1]) > 1 or not paragraph[max(0, found.start() - 1)].isdecimal()):
+                parts.append(paragraph[begin : found.start(2)])
+                begin = found.end()
+        yield from (part.strip() for part in [*parts, paragraph[begin:]] if part.strip(NO_TEXT))
+
+
+def word_lists(
+    what: str, words: Sequence[str], *, common: int, often: int, seldom: int, size: int, measure: Tokenizer
+) -> Make:
+    """What lists words by number, of which `common` stand `often` times and the others `seldom` times at most, shuffled by the seed.
+
+    what: the task, for errors. size: of the list, in tokens. An instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words are too few.
+    """
+    spaced = [f" {word}" for word in words]
+    lengths = dict(zip(spaced, measure.lengths(spaced), strict=True))
+    mean = sum(lengths.values()) / len(spaced)
+
+    def instance(seed: int) -> dict[str, Any]:
+        shuffled = list(spaced)
+        random.Random(seed).shuffle(shuffled)
+        chosen, others = shuffled[:common], shuffled[common:] * seldom
+        random.Random(seed).shuffle(others)
+        # The published code draws the numbers that it measures unseeded: where their length varies, this is one of the lists that it could make.
+        numbers = random.Random(seed)
+        room = size - common * often * (sum(lengths[word] for word in chosen) / common - mean)
+        count = _fitting(measure, mean, room, numbers)
+        for _ in range(3):
+            if not 0 <= count - common * often <= len(others):
+                raise TaskError(
+                    f"{what} cannot be made with this tokenizer: about {count:,} words are to be listed, and there are "
+                    f"{common * often:,} common and {len(others):,} others."
+                )
+            listed = chosen * often + others[: count - common * often]
+            random.Random(seed).shuffle(listed)
+            text = " ".join(f"{place}.{word}" for place, word in enumerate(listed, start=1))
+            tokens = measure.lengths([text], whole=True)[0]
+            if abs(size - tokens) < _TOLERANCE:
+                break
+            count = _fitting(measure, mean, size - tokens + room, numbers)
+        return {"text": text, "common": [word.strip() for word in chosen], "tokens": tokens}
+
+    return instance
+
+
+def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random) -> int:
+    """How many numbered words of a mean length there is room for, their numbers measured by one of each count of digits."""
+    words, power = 0.0, 0
+    while True:
+        number = numbers.randint(10**power, 10 ** (power + 1) - 1)
+        each = (measure.lengths([f" {number}."])[0] + mean) or 1
+        more = 9 * 10**power
+        if more * each > room:
+            return int(words + room // each)
+        words, room, power = words + more, room - more * each, power + 1
