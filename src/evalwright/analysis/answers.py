@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from evalwright.core.plain import Plain
@@ -20,8 +20,8 @@ from evalwright.runs.reader import Run
 from evalwright.scorers.text.tokens import Words
 from evalwright.statistics import Estimate, mean_interval
 
-PARTICLES = tuple("은는이가을를의에와과") + (
-    "에서", "에게", "으로", "부터", "까지", "처럼", "보다", "이라고", "라고", "에서는", "으로는",
+PARTICLES = (
+    *"은는이가을를의에와과", "에서", "에게", "으로", "부터", "까지", "처럼", "보다", "이라고", "라고", "에서는", "으로는",
 )  # fmt: skip
 """Korean case particles, taken off where two syllables and more are left."""
 SUBSETS = ("subset", "subject", "category", "domain")
@@ -198,7 +198,7 @@ def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     if len(scored) < 8 or len(scored[0].answer) == len(scored[-1].answer):
         return ()
     cuts = [round(len(scored) * part / 4) for part in range(5)]
-    parts = [scored[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    parts = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
         Group(f"{len(part[0].answer):,} to {len(part[-1].answer):,} letters", _mean(part, bounded))
         for part in parts

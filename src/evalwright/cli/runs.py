@@ -51,15 +51,23 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @click.argument("run")
 @RUNS_FOLDER
 @click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
+@click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
-    """Show one RUN: metrics with intervals, slices, failures and cost."""
+def show(run: str, runs_folder: str, verify: bool, analysis: bool, as_json: bool) -> None:
+    """Show one RUN: metrics with intervals, slices, failures and cost; or an analysis of its answers."""
     from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
 
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
+    if analysis:
+        from evalwright.analysis.answers import analyse_run
+        from evalwright.reports.documents.analysis import analysis_document
+
+        made = analyse_run(found)
+        print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
+        return
     print_result(as_json, dict(found.data), run_document(found))
 
 
