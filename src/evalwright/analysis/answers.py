@@ -200,9 +200,12 @@ def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     cuts = [round(len(scored) * part / 4) for part in range(5)]
     parts = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
-        Group(f"{len(part[0].answer):,} to {len(part[-1].answer):,} letters", _mean(part, bounded))
-        for part in parts
+        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded)) for part in parts
     )
+
+
+def _letters(least: int, most: int) -> str:
+    return f"{least:,} letters" if least == most else f"{least:,} to {most:,} letters"
 
 
 def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int], ...]:

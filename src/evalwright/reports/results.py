@@ -71,9 +71,9 @@ class Picture:
         from base64 import b64encode
         from html import escape
 
-        from evalwright.reports.plot import draw_plot
+        from evalwright.reports.plot import draw_for_reader
 
-        data = b64encode(draw_plot(self.view, ".svg")).decode()
+        data = b64encode(draw_for_reader(self.view)).decode()
         shown = escape(inert(str(self)))
         return f'<img alt="{shown}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
 
@@ -278,11 +278,10 @@ def _gap(task: TaskComparison) -> str:
 
 def _comparison_brief(found: Comparison) -> doc.Document:
     whole = comparison_document(found, most_flips=0)
-    first = next(block for block in whole.blocks if isinstance(block, doc.Table))
-    table = replace(first, rows=first.rows[:MOST_ROWS])
-    said = doc.Conclusion(found.conclusion)
+    first, *others = (block for block in whole.blocks if isinstance(block, doc.Table))
+    tables = [replace(one, rows=one.rows[:MOST_ROWS]) for one in (first, *others[: len(found.tasks)])]
     title = f"{found.labels[0]} (A) and {found.labels[1]} (B)"
-    return doc.Document(title, [said, table, *_more(len(first.rows))])
+    return doc.Document(title, [doc.Conclusion(found.conclusion), *tables, *_more(len(first.rows))])
 
 
 def _comparison_rows(found: Comparison) -> Iterator[dict[str, Any]]:
@@ -309,17 +308,18 @@ def _comparison_rows(found: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _comparison_view(found: Comparison) -> PlotView:
-    """A bar for each task's difference."""
+    """A bar for each task's difference, and of one task for each value of its slices."""
     bounded = found.tasks[0].bounded
+    shown: list[tuple[str, Any]] = [(one.task, one.result) for one in found.tasks if one.bounded == bounded]
+    if len(found.tasks) == 1:
+        slices = found.tasks[0].slices
+        shown += [(f"{one.key}: {part.value}", part.paired) for one in slices for part in one.parts]
     rows = []
-    for task in found.tasks:
-        one = task.result
-        if task.bounded != bounded or math.isnan(one.difference):
-            continue
-        value, _, ends = _gap(task).partition(" ")
-        scale = 100.0 if bounded else 1.0
-        leads = one.low > 0 or one.high < 0
-        rows.append(_row(task.task, one.difference, (one.low, one.high), scale, value, ends, leads=leads))
+    for name, one in shown:
+        if math.isfinite(one.difference):
+            value, _, ends = numbers.gap(one.difference, one, bounded=bounded).partition(" ")
+            leads, scale = one.low > 0 or one.high < 0, 100.0 if bounded else 1.0
+            rows.append(_row(name, one.difference, (one.low, one.high), scale, value, ends, leads=leads))
     return _differences(f"{found.labels[0]} minus {found.labels[1]}", found.tasks[0].metric, rows, bounded)
 
 
