@@ -404,7 +404,11 @@ def _check_same(plan: Plan, identity: Any, stopping: Any, done: str) -> None:
     """A run may be replaced by itself, and one with stopping rules by the whole run that it was the beginning of."""
     known = {identity, stopping.get("full_run") if isinstance(stopping, Mapping) else None}
     if plan.identity not in known:
+        model = plan.model
+        unknown = (
+            "" if model.is_known else f" What answers behind '{model.name}' is known by {model.naming} alone."
+        )
         raise ConfigurationError(
             f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, task, data, "
-            f"seed, limit or stopping rule). Choose another --name, or replace it with --replace."
+            f"seed, limit or stopping rule).{unknown} Choose another --name, or replace it with --replace."
         )

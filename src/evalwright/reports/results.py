@@ -166,18 +166,21 @@ def _written(file: str | Path, data: str | bytes) -> Path:
 
 
 def _named_score(task: str, metric: MetricResult | None) -> str:
+    name = shorten(task, 40)
     if metric is None:
-        return f"{task}, no metric"
-    return f"{task}, {metric.label} {numbers.score(metric.estimate, numbers.unit_of(metric.kind))}"
+        return f"{name}, no metric"
+    return (
+        f"{name}, {shorten(metric.label, 30)} {numbers.score(metric.estimate, numbers.unit_of(metric.kind))}"
+    )
 
 
 def _run_line(run: Run) -> str:
     tasks = run.tasks
-    scores = "; ".join(_named_score(task.name, task.main) for task in tasks[:2])
-    more = f"; {numbers.counted(len(tasks) - 2, 'more task')}" if len(tasks) > 2 else ""
+    scores = "; ".join(_named_score(task.name, task.main) for task in tasks[:1])
+    more = f"; {numbers.counted(len(tasks) - 1, 'more task')}" if len(tasks) > 1 else ""
     failed = f", {numbers.count(run.n_failed)} failed" if run.n_failed else ""
     items = numbers.counted(sum(task.n_samples for task in tasks), "sample")
-    return f"Run {shorten(run.label, 40)} on {shorten(scores, 100)}{more}, {items}{failed}"
+    return f"Run {shorten(run.label, 40)} on {scores}{more}, {items}{failed}"
 
 
 def _run_brief(run: Run) -> doc.Document:
@@ -266,7 +269,7 @@ def _view(
 
 
 def _comparison_line(found: Comparison) -> str:
-    gaps = [f"{one.task} {_gap(one)}" for one in found.tasks[:2]]
+    gaps = [f"{shorten(one.task, 30)} {_gap(one)}" for one in found.tasks[:2]]
     more = f"; {numbers.counted(len(found.tasks) - 2, 'more task')}" if len(found.tasks) > 2 else ""
     names = " minus ".join(shorten(name, 36) for name in found.labels)
     return f"Comparison {names}: {'; '.join(gaps)}{more}"
