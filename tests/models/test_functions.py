@@ -16,6 +16,7 @@ from evalwright.core.errors import ConfigurationError, RateLimited
 from evalwright.models.functions import FunctionModel
 
 Doubler = Callable[..., Any]
+register: Any = evalwright.model
 
 
 @pytest.fixture(autouse=True)
@@ -202,7 +203,7 @@ async def async_lists(prompts: list[str]) -> list[str]:
         (lambda: evalwright.model(batch_size=0)(doubled), "at least 1"),
         (lambda: evalwright.model(batch_size=2, concurrency=2)(doubled), "leave out concurrency"),
         (lambda: evalwright.model(Callables), 'under a provider\'s name: @model("callables")'),
-        (lambda: evalwright.model("mine", name="x")(doubled), "leave out name"),
+        (lambda: register("mine", name="x")(doubled), "leave out name"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_it_is_called(make: Callable[[], Any], said: str) -> None:
