@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_refused_before_it_is_called(make: Callable[[], Any
 
 def test_several_functions_compared_in_one_call() -> None:
     found = compare({"배": doubled, "그대로": lambda prompt: prompt.split()[0]}, tasks="sums.csv")
-    assert found.labels == ("배", "그대로") and "scores" in found.conclusion  # type: ignore[union-attr]
+    assert found.labels == ("배", "그대로") and "scores" in found.conclusion
     three = compare(doubled, slowly, of_lists, tasks="sums.csv", limit=4)
     assert len(three.runs) == 3  # type: ignore[union-attr]
     with pytest.raises(ConfigurationError, match="Finished runs take no limit"):

@@ -24,7 +24,7 @@ class TrackedRun:
     """A finished run for a tracker.
 
     key: the run's own, the same when it is resumed. settings: texts by name. numbers: "TASK/METRIC" with its interval's ends
-    "TASK/METRIC/low" and "/high", and counts. usage: tokens, requests, US dollars and seconds. files: the record and the samples.
+    "TASK/METRIC.low" and ".high", and counts. usage: tokens, requests, US dollars and seconds. files: the record and the samples.
     """
 
     name: str
@@ -60,14 +60,15 @@ def _settings(run: Run) -> dict[str, str]:
 
 def _numbers(run: Run) -> Iterator[tuple[str, float]]:
     places = [(task.name, task.metrics) for task in run.tasks]
-    for place, metrics in [*places, *((f"group/{group.name}", group.metrics) for group in run.groups)]:
+    for place, metrics in [*places, *((f"group.{group.name}", group.metrics) for group in run.groups)]:
         for metric in metrics:
             one = metric.estimate
-            for end, value in (("", one.value), ("/low", one.low), ("/high", one.high)):
-                yield f"{place}/{metric.label}{end}", value
+            for end, value in (("", one.value), (".low", one.low), (".high", one.high)):
+                # Two levels, never more: some stores keep them as folders and files.
+                yield f"{place.replace('/', '.')}/{metric.label.replace('/', '.')}{end}", value
     for task in run.tasks:
         for what in ("samples", "failed", "undecided"):
-            yield f"{task.name}/{what}", getattr(task, f"n_{what}")
+            yield f"{task.name.replace('/', '.')}/{what}", getattr(task, f"n_{what}")
 
 
 def _usage(run: Run) -> dict[str, float]:
