@@ -106,7 +106,7 @@ def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: i
     threshold = 0.5 if bounded or not scores else scores[len(scores) // 2]
     right = [one for one in found if one.score is not None and one.score >= threshold]
     wrong = [one for one in found if one.score is not None and one.score < threshold]
-    both = _vocabulary(right, wrong)
+    words = [[words_of(one.answer) for one in side] for side in (right, wrong)]
     return AnswerAnalysis(
         name=name,
         score=_mean(found, bounded),
@@ -117,8 +117,8 @@ def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: i
         subsets=_groups(found, bounded),
         wrong_answers=_wrong_answers(wrong, top),
         choices=_choices(found),
-        words=_telling_words(right, wrong, top),
-        vocabulary=both,
+        words=_telling_words(*words, top),
+        vocabulary=_vocabulary(*words),
         lengths=_by_length(found, bounded),
         examples_right=_some(right, examples),
         examples_wrong=_some(wrong, examples),
@@ -239,24 +239,24 @@ def _stem(word: str) -> str:
     return word[: -len(max(ends, key=len))] if ends else word
 
 
-def _vocabulary(right: Sequence[Item], wrong: Sequence[Item]) -> tuple[Vocabulary, Vocabulary]:
-    words = [[word for one in side for word in words_of(one.answer)] for side in (right, wrong)]
-    size = min(map(len, words))
+def _vocabulary(right: Sequence[list[str]], wrong: Sequence[list[str]]) -> tuple[Vocabulary, Vocabulary]:
+    size = min(sum(map(len, side)) for side in (right, wrong))
 
-    def made(side: Sequence[Item], own: Sequence[str]) -> Vocabulary:
+    def made(side: Sequence[list[str]]) -> Vocabulary:
+        own = [word for one in side for word in one]
         distinct = len(set(own))
         ratio = distinct / len(own) if own else math.nan
         same = len(set(own[:size])) / size if size else math.nan
         return Vocabulary(len(side), len(own), distinct, ratio, same)
 
-    return made(right, words[0]), made(wrong, words[1])
+    return made(right), made(wrong)
 
 
-def _telling_words(right: Sequence[Item], wrong: Sequence[Item], top: int) -> tuple[WordUse, ...]:
+def _telling_words(right: Sequence[list[str]], wrong: Sequence[list[str]], top: int) -> tuple[WordUse, ...]:
     """Words that a larger share of wrong than of right answers has, in two wrong answers at least; the most telling first."""
     if not right or not wrong:
         return ()
-    inside = [Counter(word for one in side for word in set(words_of(one.answer))) for side in (right, wrong)]
+    inside = [Counter(word for one in side for word in set(one)) for side in (right, wrong)]
     found = []
     for word, count in inside[1].items():
         other = inside[0][word]
