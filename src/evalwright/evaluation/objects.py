@@ -15,6 +15,8 @@ from evalwright.models.base import Model
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.providers import add_file
+from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.names import is_name
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model | Callable[..., Any]
@@ -25,6 +27,13 @@ def are_models(value: Any) -> bool:
     """Whether a first argument is what is evaluated, and no task."""
     several = value if isinstance(value, list | tuple) else [value]
     return bool(several) and all(isinstance(one, Mapping | Model) or callable(one) for one in several)
+
+
+def written_form(task: str) -> str:
+    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for "kmmlu", where there is one."""
+    form = f"{task}-generate"
+    is_listed = is_name(task) and form in TaskIndex().names()
+    return form if is_listed else task
 
 
 class Objects:

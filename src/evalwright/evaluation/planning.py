@@ -24,10 +24,11 @@ from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.grouping import check_tree
-from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.objects import Objects, written_form
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
@@ -141,6 +142,8 @@ def _make_plan(
 ) -> Plan:
     model = objects.open(spec, batch=configuration.batch, home=configuration.home)
     model.check()
+    if isinstance(model, FunctionModel):
+        configuration = replace(configuration, tasks=tuple(map(written_form, configuration.tasks)))
     for role, other in roles.items():
         if isinstance(other, OracleModel):
             raise ConfigurationError(
