@@ -7,6 +7,7 @@ no run, and a run that is made again is logged once. Packages offer more by the 
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ FILE = "trackers.json"
 """In a run's folder: where it was logged, under which id, and which numbers."""
 BUILT_IN = ("mlflow", "tensorboard", "trackio", "wandb")
 """Each has the name of its library and of its extra."""
+QUIET = "MLFLOW_DISABLE_TELEMETRY=true WANDB_ERROR_REPORTING=false HF_HUB_DISABLE_TELEMETRY=1"
+"""What keeps libraries from reporting to their makers, unless the person has set it."""
 
 
 def _check(name: str, log: Log) -> None:
@@ -56,6 +59,7 @@ class Tracker:
     def __init__(self, name: str, where: str = "") -> None:
         remember_environment()
         remember_within(where)
+        os.environ.update({**dict(pair.split("=") for pair in QUIET.split()), **os.environ})
         if name in BUILT_IN and name not in sys.modules and find_spec(name) is None:
             raise MissingExtra(f"Tracking with {name}", name, name)
         self.name, self.where, self._log = name, where, _TRACKERS.get(name)

@@ -29,8 +29,7 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     numbers = [Metric(key, value, ended, 0) for key, value in {**run.numbers, **run.usage}.items()]
     settings = [] if before else [Param(key, value) for key, value in run.settings.items()]
     for start in range(0, max(len(numbers), len(settings)), MOST):
-        part = slice(start, start + MOST)
-        client.log_batch(made, metrics=numbers[part], params=settings[part])
+        client.log_batch(made, numbers[start : start + MOST], settings[start : start + MOST])
     for file in run.files:
         client.log_artifact(made, str(file))
     client.set_terminated(made, "FINISHED", ended)

@@ -16,17 +16,14 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
     from tensorboard.util.tensor_util import make_tensor_proto
 
-    parent = Path(where or os.environ.get("TENSORBOARD_LOGDIR") or "tensorboard")
-    folder = parent / f"{run.name}-{run.key[:8]}"
+    folder = Path(where or os.environ.get("TENSORBOARD_LOGDIR") or "tensorboard", f"{run.name}-{run.key[:8]}")
     for old in folder.glob("events.out.tfevents.*") if before else ():
         old.unlink()
-    cells = {name: text.replace("|", "/").replace("\n", " ") for name, text in run.settings.items()}
-    rows = "".join(f"| {name} | {text} |\n" for name, text in cells.items())
+    rows = "".join(f"| {name} | {text.replace('|', '/')} |\n" for name, text in run.settings.items())
     table = make_tensor_proto(f"| setting | value |\n| --- | --- |\n{rows}".encode())
     values = [Summary.Value(tag=name, simple_value=x) for name, x in {**run.numbers, **run.usage}.items()]
-    values.append(
-        Summary.Value(tag="settings", metadata=create_summary_metadata("settings", ""), tensor=table)
-    )
+    kind = create_summary_metadata("settings", "")
+    values.append(Summary.Value(tag="settings", metadata=kind, tensor=table))
     writer = EventFileWriter(str(folder))
     writer.add_event(Event(wall_time=run.ended.timestamp(), step=0, summary=Summary(value=values)))
     writer.close()
