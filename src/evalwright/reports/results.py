@@ -323,14 +323,16 @@ def _comparison_view(found: Comparison) -> PlotView:
             value, _, ends = numbers.gap(one.difference, one, bounded=bounded).partition(" ")
             leads, scale = one.low > 0 or one.high < 0, 100.0 if bounded else 1.0
             rows.append(_row(name, one.difference, (one.low, one.high), scale, value, ends, leads=leads))
-    return _differences(f"{found.labels[0]} minus {found.labels[1]}", found.tasks[0].metric, rows, bounded)
+    title = f"{found.labels[0]} minus {found.labels[1]}"
+    note = "Intervals of slices are adjusted for their number." if len(shown) > len(found.tasks) else ""
+    return _differences(title, found.tasks[0].metric, rows, bounded, note)
 
 
-def _differences(title: str, metric: str, rows: Sequence[PlotRow], bounded: bool) -> PlotView:
+def _differences(title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, more: str = "") -> PlotView:
     if not rows:
         raise ConfigurationError("There is nothing to plot: no difference has a number.")
     unit = ", points of 100" if bounded else ""
-    note = "Dark bars: the interval is without 0."
+    note = f"Dark bars: the interval is without 0. {more}".rstrip()
     return _view(title, f"difference in {metric}{unit}", rows, bounded, [note])
 
 
@@ -376,7 +378,8 @@ def _several_view(found: SeveralComparison) -> PlotView:
         value, _, ends = shown.partition(" ")
         scale, leads = 100.0 if table.bounded else 1.0, pair.verdict in ("better", "worse")
         rows.append(_row(name, pair.difference, (pair.low, pair.high), scale, value, ends, leads=leads))
-    return _differences(table.task or "Mean over tasks", table.metric, rows, table.bounded)
+    note = "Intervals hold for all pairs at once."
+    return _differences(table.task or "Mean over tasks", table.metric, rows, table.bounded, note)
 
 
 # -- a board -------------------------------------------------------------------------------------------------------------
