@@ -16,8 +16,8 @@ from support.runs import make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show"}
-"""Commands that show what `run.json` says and read no sample for a number; they have --verify."""
+LISTING = {"runs show", "runs samples"}
+"""Commands that make no number of the samples: they show what is recorded."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {
     "plan": [("plan", "questions.yaml", "--from", "a")],
@@ -103,6 +103,20 @@ def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[
     assert "Restore the file" in done.err
     made = {path for path in Path().rglob("*") if path.is_file()} - before
     assert not {path for path in made if ".evalwright" not in str(path)}
+
+
+def test_changed_numbers_over_true_samples_are_found(folder: Path, finished: Path) -> None:
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
+    assert typed("runs", "check", "a", "b").code == 0
+    record = Path("runs", "a", "run.json")
+    data = json.loads(record.read_text())
+    data["tasks"][0]["metrics"][0]["value"] = 0.99
+    record.write_text(json.dumps(data))
+    done = typed("runs", "check", "a", "b", "--json")
+    assert done.code == 1
+    first, second = json.loads(done.out)["runs"]
+    assert "is 0.99 in run.json, 0 from the samples" in first["problems"][0]
+    assert second["problems"] == []
 
 
 def test_other_questions_under_the_same_ids_win_nothing(folder: Path) -> None:

@@ -13,7 +13,7 @@ def test_import_show_compare_and_board(folder: Path) -> None:
     done = typed("import", "lm-eval", str(RELEASED), "--name", "theirs")
     assert (done.code, done.err) == (0, "")
     assert done.out == f"Imported: {Path('runs/theirs')} (dummy: 4 tasks, 18 samples)\n"
-    shown = typed("runs", "show", "theirs", "--verify")
+    shown = typed("runs", "show", "theirs", "--verify", "--details")
     assert shown.code == 0
     assert "lm-eval:pick (version 2): 6 samples" in shown.out
     assert typed("import", "lm-eval", str(RELEASED), "--name", "again", "--out", "runs").code == 0

@@ -36,9 +36,8 @@ def test_several_models_end_with_the_board() -> None:
     ]
     parts = done.out.split("\nLeaderboard\n")
     assert len(parts) == 2
-    assert "Run both-scripted-echo" in parts[0]
-    assert "Run both-scripted-constant" in parts[0]
-    assert "Run " not in parts[1]
+    assert "runs/both-scripted-echo" in parts[0]
+    assert "runs/both-scripted-constant" in parts[0]
     assert "Rank" in parts[1]
 
 
@@ -92,7 +91,7 @@ def test_a_suite_file_and_flags_over_it() -> None:
 def test_plugins_bring_models_scorers_and_tasks() -> None:
     Path("mine.py").write_text(
         "from evalwright import RemoteModel, Response, Score, model, scorer, task\n"
-        "@model('mine')\n"
+        "@model('plugged')\n"
         "class Mine(RemoteModel):\n"
         "    abilities = frozenset({'generate'})\n"
         "    def __init__(self, name, *, word='hm'):\n"
@@ -107,7 +106,7 @@ def test_plugins_bring_models_scorers_and_tasks() -> None:
         "    return {'dataset': {'rows': [{'input': '?', 'target': 'x'}]}, 'scorers': ['test-cli-length']}\n"
     )
     done = typed(
-        "run", "test-cli-task", "--plugin", "mine.py", "--model", "mine/x", "-M", "word=hello", "--json"
+        "run", "test-cli-task", "--plugin", "mine.py", "--model", "plugged/x", "-M", "word=hello", "--json"
     )
     assert done.code == 0, done.err
     assert json.loads(done.out)[0]["tasks"][0]["metrics"][0]["value"] == 0.5

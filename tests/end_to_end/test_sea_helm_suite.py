@@ -289,7 +289,7 @@ def _is_one_report(folder: Path, run: Run) -> None:
     assert (sea.n, sea.n_failed) == (ROWS * len(run.tasks) - 1, 1)
     lacking = [name for name, group in groups.items() if f"sea-helm:{ABSENT}/vi" in group.missing]
     assert lacking == [f"sea-helm:{name}" for name in ("vi/nlr", "vi", "SEA", "all")]
-    shown = typed("runs", "show", "killed", folder=folder, extra={"COLUMNS": "80"})
+    shown = typed("runs", "show", "killed", "--details", folder=folder, extra={"COLUMNS": "80"})
     assert shown.code == 0, shown.text
     assert max(map(len, shown.out.splitlines())) <= 80
     missing = f"30 of 31 tasks; missing: sea-helm:{ABSENT}/vi"

@@ -20,6 +20,7 @@ from evalwright.core.errors import Failure
 from evalwright.reports.document import Column, Document, Facts, Heading, Note, Table, Text
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
+from evalwright.reports.documents.summary import run_summary, runs_summary
 from evalwright.reports.terminal import show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
@@ -60,7 +61,30 @@ def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> 
         str(run.folder / "samples.jsonl"),
     ):
         assert part in text
-    assert "By domain" not in terminal(run_document(run, slices=False), width=200)
+
+
+def test_a_run_in_short_fits_one_screen(tmp_path: Path) -> None:
+    tasks = {f"task-number-{place}": [1.0, 0.0, None, 1.0] * 5 for place in range(12)}
+    run = make_run(tmp_path, name="many", scores=tasks, cost=0.5)
+    text = terminal(run_summary(run), width=80)
+    assert len(text.splitlines()) <= 40 and max(map(len, text.splitlines())) <= 80
+    row = row_with(text, "task-number-3")
+    assert row[1:4] == ["accuracy", "66.7 [41.7, 84.8]", "15 of 20"]
+    for part in ("60 × rate limited", "evalwright runs show", "samples", "--failed"):
+        assert part in text
+    one = terminal(run_summary(make_run(tmp_path, name="one", scores=[1.0, 0.0, None])), width=80)
+    assert "1 failed item is not in accuracy: whatever" in " ".join(one.split())
+
+
+def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
+    made = [
+        make_run(tmp_path, name=name, model=f"demo/{name}", scores={"a": [1.0, value], "b": [None, None]})
+        for name, value in (("one", 0.0), ("two", 1.0))
+    ]
+    text = terminal(runs_summary(made), width=80)
+    assert row_with(text, "Task") == ["Task", "demo/one", "demo/two"]
+    assert row_with(text, "b")[1:] == ["n/a", "n/a"]
+    assert "2 × rate limited" in text
 
 
 def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:

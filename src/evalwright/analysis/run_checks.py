@@ -1,7 +1,8 @@
-"""Whether runs are whole: nothing damaged, no task and no sample missing, nothing failed, and the tasks those of today."""
+"""Whether runs are whole: nothing damaged or changed, no task and no sample missing, nothing failed, and the tasks those of today."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
+from evalwright.metrics.registry import is_known
+from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.loading import load_tasks
@@ -51,9 +54,14 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
         return Checked(str(name), "", 0, 0, (f"damaged: {error}",))
     problems: list[str] = []
     records: Counter[str] = Counter()
+    tallies = {
+        task["name"]: TaskTally([scorer["name"] for scorer in task["scorers"]], ())
+        for task in run.data["tasks"]
+    }
     try:
-        for row in run.rows():
-            records[row["task"]] += 1
+        for record in run.samples():
+            records[record.task] += 1
+            tallies[record.task].add(record)
     except RunError as error:
         return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
     short = {}
@@ -66,6 +74,11 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     failed = [task.name for task in run.tasks if task.n_failed or task.failures]
     if failed:
         problems.append(f"failures: {listed(failed)}")
+    changed = dict(_changed(run, tallies))
+    if changed:
+        problems.append(
+            f"numbers that its samples do not give: {listed([f'{name} ({why})' for name, why in changed.items()])}"
+        )
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
@@ -77,10 +90,27 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     stale = dict(_stale(run, today))
     if stale:
         problems.append(f"not of today: {listed([f'{name} ({why})' for name, why in stale.items()])}")
-    bad = {*short, *failed, *stale}
+    bad = {*short, *failed, *changed, *stale}
     return Checked(
         run.name, run.label, len(there - bad), len(there | {*missing}), tuple(problems), tuple(notes)
     )
+
+
+def _changed(run: Run, tallies: Mapping[str, TaskTally]) -> Iterator[tuple[str, str]]:
+    """Tasks with a metric of ours whose recorded value is another than the one made again from the samples."""
+    for task in run.data["tasks"]:
+        if task["definition"].get("dialect") or task.get("metric_specs") is None:
+            continue  # another framework's arithmetic
+        specs = [spec for spec in run.metric_specs(task["name"]) if is_known(spec)]
+        again = {
+            one.label: one.estimate.value
+            for one in tallies[task["name"]].result(task["name"], task["version"], specs).metrics
+        }
+        for metric in run.task(task["name"]).metrics:
+            value, made = metric.estimate.value, again.get(metric.label, math.nan)
+            if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
+                yield task["name"], f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples"
+                break
 
 
 def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:

@@ -45,7 +45,7 @@ def aggregate(run: str, **given: Any) -> int:
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
-    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.documents.summary import run_summary
 
     load_plugins(given["plugins"])
     made = aggregate_run(
@@ -55,7 +55,7 @@ def aggregate(run: str, **given: Any) -> int:
         level=given["level"],
         name=given["name"],
     )
-    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
+    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
     return 1 if made.n_failed else 0
 
 

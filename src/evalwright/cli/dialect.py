@@ -7,7 +7,7 @@ import click
 from evalwright.cli.options import several, together
 from evalwright.tasks.dialects import SCORINGS
 
-folder_options = together(
+scoring_options = together(
     several(
         "--task-root",
         "task_root",
@@ -19,17 +19,6 @@ folder_options = together(
         metavar="DIR",
         help="A folder whose task files may run their Python and read files anywhere.",
     ),
-)
-"""Only --task-root and --trust."""
-
-dialect_options = together(
-    folder_options,
-    click.option(
-        "--num-fewshot",
-        type=int,
-        metavar="N",
-        help="Number of shots, in place of the tasks' own.",
-    ),
     click.option(
         "--scoring",
         type=click.Choice(SCORINGS),
@@ -40,5 +29,16 @@ dialect_options = together(
         "dialect_values",
         metavar="KEY=VALUE",
         help="A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+    ),
+)
+"""What holds where answers are scored again, too."""
+
+dialect_options = together(
+    scoring_options,
+    click.option(
+        "--num-fewshot",
+        type=int,
+        metavar="N",
+        help="Number of shots, in place of the tasks' own.",
     ),
 )

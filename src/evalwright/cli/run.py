@@ -107,7 +107,7 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.board import board_document
-    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.documents.summary import run_summary, runs_summary
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -120,9 +120,14 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
                 configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told
             )
         )
-    board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 and not as_json else []
+    if as_json:
+        shown = []
+    elif len(runs) > 1:
+        shown = [runs_summary(runs), board_document(make_board(runs), costs=True)]
+    else:
+        shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(as_json, data, *(run_document(run, slices=False) for run in runs), *board)
+    print_result(as_json, data, *shown)
     return _conclude(runs, told.faults)
 
 

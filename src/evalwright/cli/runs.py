@@ -15,7 +15,7 @@ from evalwright.cli.output import echo, print_json, print_result
 
 @click.group()
 def runs() -> None:
-    """List, show and check runs."""
+    """List, show and check runs, and look at their samples."""
 
 
 @runs.command("list")
@@ -51,13 +51,17 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @click.argument("run")
 @RUNS_FOLDER
 @click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
+@click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
 @click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, analysis: bool, as_json: bool) -> None:
-    """Show one RUN: metrics with intervals, slices, failures and cost; or an analysis of its answers."""
+def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool, as_json: bool) -> None:
+    """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
     from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
+    from evalwright.reports.documents.summary import run_summary
 
+    if details and as_json:
+        raise click.UsageError("--json has all of the run: leave out --details.")
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
@@ -68,7 +72,52 @@ def show(run: str, runs_folder: str, verify: bool, analysis: bool, as_json: bool
         made = analyse_run(found)
         print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
         return
-    print_result(as_json, dict(found.data), run_document(found))
+    print_result(as_json, dict(found.data), run_document(found) if details else run_summary(found))
+
+
+@runs.command()
+@click.argument("run")
+@RUNS_FOLDER
+@several(
+    "--where",
+    "conditions",
+    metavar="CONDITION",
+    help="Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
+)
+@click.option("--failed", is_flag=True, help="Only samples that failed or have no answer.")
+@click.option(
+    "--flipped-against",
+    metavar="RUN",
+    help="Only samples that this run scored differently, those it did better first.",
+)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
+@click.option(
+    "--details", is_flag=True, help="All that is recorded of each: prompt, replies, scores and why."
+)
+@AS_JSON
+def samples(
+    run: str,
+    runs_folder: str,
+    conditions: tuple[str, ...],
+    failed: bool,
+    flipped_against: str | None,
+    limit: int,
+    details: bool,
+    as_json: bool,
+) -> None:
+    """Show samples of one RUN: questions, answers, scores and the reasons for them."""
+    from evalwright.analysis.sample_search import Search, condition
+    from evalwright.api import open_run
+    from evalwright.reports.documents.samples import samples_document
+
+    if details and as_json:
+        raise click.UsageError("--json has all of each sample: leave out --details.")
+    against = open_run(flipped_against, runs_folder) if flipped_against else None
+    opened = open_run(run, runs_folder)
+    search = Search(tuple(map(condition, conditions)), failed, against)
+    found = search.samples(opened, limit)
+    data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
+    print_result(as_json, data, samples_document(opened, found, against, whole=details, most=limit))
 
 
 @runs.command()

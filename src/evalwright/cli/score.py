@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.dialect import folder_options
+from evalwright.cli.dialect import scoring_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
@@ -39,7 +39,7 @@ from evalwright.cli.output import print_result
 @RUNS_FOLDER
 @HOME
 @PLUGINS
-@folder_options
+@scoring_options
 @SANDBOX
 @AS_JSON
 def score(run: str, **given: Any) -> int:
@@ -55,7 +55,7 @@ def score(run: str, **given: Any) -> int:
     )
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
-    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
 
     load_plugins(given["plugins"])
@@ -73,7 +73,7 @@ def score(run: str, **given: Any) -> int:
         dialect=dialect_settings(given),
         sandbox=given["sandbox"],
     )
-    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
+    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
     if said := unscored_sentences([made]):
         say(said)
     return int(bool(said))

@@ -83,6 +83,7 @@ class Dialect(Protocol):
 
     Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
     implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
+    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses.
     """
 
     right_or_wrong: frozenset[str]
@@ -160,7 +161,11 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
 
     settings: `dialect` of a configuration. used: those that `load_tasks` told of.
     """
-    if any(dialect_of(task.definition) is not None for task in tasks):
+    foreign = [task for task in tasks if dialect_of(task.definition) is not None]
+    for name in dict.fromkeys(task.definition["dialect"] for task in foreign):
+        if check := getattr(dialect(name), "check_used", None):
+            check(settings, [task for task in foreign if task.definition["dialect"] == name])
+    if foreign:
         return
     for key in settings.keys() - used:
         value = settings[key]

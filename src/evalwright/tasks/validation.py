@@ -19,9 +19,7 @@ _KINDS = {
     "float_type": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
 }
 
 
@@ -35,30 +33,34 @@ def validated(document: Document) -> TaskFile:
         raise _error(document, error) from None
 
 
+def first_mistake(error: ValidationError, value: Any) -> str:
+    """What is first wrong with a value of any model, in a sentence that names its place there."""
+    first = error.errors(include_url=False)[0]
+    return _message(first, _path(first, value))
+
+
 def _error(document: Document, error: ValidationError) -> TaskError:
     mistakes = error.errors(include_url=False)
 
     def order(details: ErrorDetails) -> tuple[int, int]:
-        place = document.place(_path(details, document))
+        place = document.place(_path(details, document.value))
         # A misspelt key is often why another is missing, so it comes first.
         return (0 if details["type"] == "extra_forbidden" else 1, place.line if place else 0)
 
     first = min(mistakes, key=order)
-    path = _path(first, document)
+    path = _path(first, document.value)
     return document.error(path, _message(first, path))
 
 
-def _path(details: ErrorDetails, document: Document) -> KeyPath:
+def _path(details: ErrorDetails, value: Any) -> KeyPath:
     """The error's location, without pydantic's names for the branches of a union."""
     out: list[str | int] = []
-    value: Any = document.value
     missing = details["type"] in ("missing", "extra_forbidden")
-    for position, step in enumerate(details["loc"]):
-        last = position == len(details["loc"]) - 1
+    for count, step in enumerate(details["loc"], 1):
         try:
             value = value[step]
         except (KeyError, IndexError, TypeError):
-            if not (last and missing):
+            if not (missing and count == len(details["loc"])):
                 continue
         out.append(step)
     return tuple(out)
@@ -73,7 +75,9 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
     if kind == "value_error":
         return f"{details['ctx']['error']}."
     if kind in _KINDS:
-        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{_hint(details)}."
+        quoted = kind == "string_type" and isinstance(details["input"], bool | type(None))
+        hint = " (put quotes around it to make it text)" if quoted else ""
+        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{hint}."
     if kind == "literal_error":
         wanted = str(details["ctx"]["expected"]).replace("'", "")
         near = closest(str(details["input"]), wanted.replace(" or ", ", ").split(", "))
@@ -83,19 +87,11 @@ def _message(details: ErrorDetails, path: KeyPath) -> str:
     return f"`{name}` {message[0].lower()}{message[1:]}, not {details['input']!r}."
 
 
-def _hint(details: ErrorDetails) -> str:
-    if details["type"] == "string_type" and isinstance(details["input"], bool | type(None)):
-        return " (put quotes around it to make it text)"
-    return ""
-
-
 def _unknown_key(path: KeyPath) -> str:
     key = str(path[-1])
     part = tuple(step for step in path[:-1] if isinstance(step, str))
     model = PARTS.get(part)
-    known = [*model.model_fields] if model else []
-    if not part:
-        known.extend(FILE_KEYS)
+    known = [*(model.model_fields if model else ()), *(() if part else FILE_KEYS)]
     where = f" in `{'.'.join(part)}`" if part else ""
     near = closest(key, known)
     if near:

@@ -100,6 +100,15 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         scan_corpus(["x"], [tmp_path], 4)
 
 
+def test_a_line_without_an_end_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_module, "_LONGEST_LINE", 1 << 16)
+    (tmp_path / "packed.jsonl.gz").write_bytes(gzip.compress(b'"' + b"a" * (4 << 20)))
+    with pytest.raises(ConfigurationError, match="has more than 65,536 characters"):
+        scan_corpus(["one two three four five six"], [tmp_path / "packed.jsonl.gz"])
+
+
 def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     met = np.arange(200) % 2 == 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import evalwright.compat.sea_helm.config as sea_config
 from compat.sea_helm.small_tree import TREE, golden, needs_tree, small_tree, write
 from evalwright.compat.sea_helm.config import read_tree, root_of
 from evalwright.compat.sea_helm.sets import chosen, expanded, listed, skipped_by
@@ -24,7 +25,7 @@ def test_files_are_merged_in_the_order_of_their_names_and_resolved_over_all_of_t
     twin = tree.tasks["colours-logprobs"]
     assert twin["languages"] == tree.tasks["colours"]["languages"]
     assert tree.tasks["qa-mc"]["metadata"] == {"version": 2, "note": "x nlu 1234"}
-    assert tree.files["qa-mc"].parent.name == "zz"
+    assert Path(tree.files["qa-mc"]).parent.name == "zz"
     assert tree.thinking == 500
     assert tree.groups == {"reading": ["qa-mc"]}
     assert root_of([tmp_path / "seahelm_tasks"]) == root_of([tmp_path])
@@ -59,12 +60,12 @@ def _chain(count: int, value: Any) -> dict[str, Any]:
         ("colours: !!python/object/apply:os.system [id]", "tag"),
         ("colours: &a [*a]", "alias"),
         ("x: [\n", "this is not YAML"),
-        ({"colours": {"languages": "${seed}"}}, "has no mapping of `languages`"),
-        ({"new": 3}, "is a whole number, not a mapping of settings"),
-        ({"new": {"competency": "nlu"}}, "has no text at `metric_file`"),
+        ({"colours": {"languages": "${seed}"}}, "`colours.languages` must be a mapping"),
+        ({"new": 3}, "`new` must be a mapping, not a whole number"),
+        ({"new": {"competency": "nlu"}}, "the key `new.metric` is missing"),
         (
             {"colours": {"languages": {"id": {"prompt_template": {"preamble": [1]}}}}},
-            "has a list at `preamble`, not text",
+            "prompt_template.preamble` must be text, not a list",
         ),
     ],
 )
@@ -90,6 +91,26 @@ def test_files_elsewhere_and_files_too_large_are_not_read(tmp_path: Path) -> Non
     (folder / "config.yaml").write_bytes(b"#" * (9 << 20))
     with pytest.raises(TaskError, match="more than the"):
         read_tree(tmp_path / "tree")
+
+
+def test_the_tree_is_kept_on_disk_for_one_state_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    secret = "sk-abcdef1234567890abcdef"
+    root = small_tree(tmp_path / "tree")
+    config = root / "seahelm_tasks" / "zz" / "config.yaml"
+    write(config, {"colours": {"judge": {"judge_init_args": {"api_key": secret}}}})
+    tree = read_tree(root)
+    (kept,) = (tmp_path / "home" / "sea-helm").iterdir()
+    assert secret not in kept.read_text()
+    sea_config._read.cache_clear()
+    monkeypatch.setattr(sea_config, "read_document", None)
+    again = read_tree(root)
+    assert again.sets == tree.sets and again.tasks["qa-mc"] == tree.tasks["qa-mc"]
+    write(config, {"colours": {"competency": "other"}})
+    with pytest.raises(TypeError):  # it is read again
+        read_tree(root)
 
 
 def test_one_folder_of_tasks_is_needed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
 from evalwright.compat.sea_helm.compiling import (
     Options,
+    options_of,
     published_failure,
     sampling_of,
     sea_task,
@@ -169,6 +170,6 @@ def test_corrected_a_row_is_never_its_own_example(tmp_path: Path) -> None:
     folder = tmp_path / "seahelm_tasks" / "colours"
     (folder / "id_examples.jsonl").write_text((folder / "id.jsonl").read_text())
     for scoring, first in (("published", ["item0", "item1"]), ("corrected", ["item1", "item2"])):
-        task = sea_task(read_tree(tmp_path), "colours", "id", Options(scoring=scoring))
+        task = sea_task(read_tree(tmp_path), "colours", "id", options_of({"scoring": scoring}))
         shots = Shots(task, 2)
         assert [one["id"] for one in shots(load_rows(task)[0])] == first

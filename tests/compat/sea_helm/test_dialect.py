@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
         "--name",
         "one",
     ]
-    assert main([*run, "-D", "skip_tasks=nothing", "-D", "generation.temperature=0", "--limit", "3"]) == 0
+    assert main([*run, "-D", "skip_tasks=", "-D", "generation.temperature=0", "--limit", "3"]) == 0
     data = json.loads((own_folder / "runs" / "one" / "run.json").read_text())
     assert [task["name"] for task in data["tasks"]] == [
         "sea-helm:colours/id", "sea-helm:qa-mc/id", "sea-helm:qa-mc/tl", "sea-helm:colours/tl",
@@ -217,11 +218,11 @@ def test_translations_share_a_cluster_and_ids_are_unique(tmp_path: Path) -> None
     ("settings", "said"),
     [
         ({"trust": ["x"]}, "--trust has no effect"),
-        ({"runs": 0}, "`runs` is a whole number from 1 on"),
-        ({"base_model": "yes"}, "`base_model` is true or false"),
+        ({"runs": 0}, "`runs` must be greater than or equal to 1"),
+        ({"base_model": "yes"}, "`base_model` must be true or false"),
         ({"scoring": "best"}, "Known|Did you mean|scoring"),
         ({"generation": {"temprature": 1}}, "Did you mean 'temperature'"),
-        ({"generation": 3}, "is a mapping"),
+        ({"generation": 3}, "`generation` must be a mapping"),
     ],
 )
 def test_settings_are_checked(settings: Mapping[str, Any], said: str) -> None:
@@ -266,12 +267,25 @@ def test_broken_rows_are_named(tmp_path: Path, line: str) -> None:
         list(_loaded(root, "colours/id")[0].samples)
 
 
-def test_a_placeholder_that_only_other_rows_have_is_null_and_a_list_of_rows_is_read(tmp_path: Path) -> None:
+def test_a_placeholder_that_a_row_lacks_is_sent_as_none_only_as_published(tmp_path: Path) -> None:
     root = small_tree(tmp_path).resolve()
     task = SeaTask("colours", "id", read_tree(root).tasks["colours"], root)
     file = root / "seahelm_tasks" / "colours" / "id.jsonl"
-    write(file, [{"prompts": [{"question": "x"}]}, {"prompts": [{"question": "y", "hint": "z"}]}])
-    assert load_rows(task)[0]["prompts"] == [{"question": "x", "hint": None}]
+    write(file, [{"prompts": [{"hint": "x"}]}, {"prompts": [{"question": "y"}]}])
+    assert load_rows(replace(task, published=True))[0]["prompts"] == [{"hint": "x", "question": None}]
+    with pytest.raises(
+        DatasetError, match=r"id\.jsonl, row 1: .* no 'question', which the task's `task_template`"
+    ):
+        load_rows(task)[0]
+    file.write_text('{"prompts": [{"question": null}]}\n')
+    with pytest.raises(DatasetError, match="no 'question'"):
+        load_rows(task)[0]
+
+
+def test_a_list_of_rows_is_read(tmp_path: Path) -> None:
+    root = small_tree(tmp_path).resolve()
+    task = SeaTask("colours", "id", read_tree(root).tasks["colours"], root)
+    file = root / "seahelm_tasks" / "colours" / "id.jsonl"
     file.write_text(json.dumps(rows(2)))
     assert [row["id"] for row in load_rows(task)] == ["item0", "item1"]
     assert local_file(task, "seahelm_tasks/colours/id.jsonl") != file
@@ -308,7 +322,7 @@ def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_
     root = small_tree(own_folder / "tree")
     write(root / "seahelm_tasks" / "colours" / "id.jsonl", rows(40))
     for name, text in (("some", "A"), ("wrong", "neither")):
-        chosen = ["sea-helm:both", "--task-root", str(root), "-D", "skip_tasks=nothing"]
+        chosen = ["sea-helm:both", "--task-root", str(root), "-D", "skip_tasks="]
         assert (
             main(["run", *chosen, "--model", "scripted/constant", "-M", f"text={text}", "--name", name]) == 0
         )
@@ -322,3 +336,55 @@ def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_
     found = json.loads(capsys.readouterr().out)
     first = next(one for one in found["tasks"] if one["task"] == "sea-helm:colours/id")
     assert 0.1 < first["paired"]["low"] < first["paired"]["difference"] < first["paired"]["high"]
+
+
+def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(repository: str) -> str:
+        raise DatasetError(f"The revision of '{repository}' cannot be found.")
+
+    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", refused)
+    root = small_tree(own_folder / "tree")
+    hub = {
+        "dataloader_file": "src/dataloaders/huggingface_dataloader.py", "dataloader_class": "HuggingFaceDataloader",
+        "languages": {"id": {"filepath": "owner/data", "example_filepath": "owner/data"}},
+    }  # fmt: skip
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"qa-mc": hub})
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=A", "--name", "r"]
+    assert main([*run, "sea-helm:both/id"]) == 1
+    data = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
+    found = {task["name"]: task for task in data["tasks"]}
+    assert (found["sea-helm:colours/id"]["n_samples"], found["sea-helm:colours/id"]["n_failed"]) == (4, 0)
+    lost = found["sea-helm:qa-mc/id"]
+    assert (lost["n_samples"], lost["failures"]) == (1, {"no data": 1})
+    assert (lost["metrics"][0]["label"], lost["metrics"][0]["value"]) == ("normalized_accuracy", None)
+    capsys.readouterr()
+    assert main([*run, "sea-helm:qa-mc/id"]) == 2
+    assert "cannot be found" in capsys.readouterr().err
+
+
+def test_settings_without_effect_are_errors(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    run = ["run", "--task-root", root, "--model", "scripted/constant", "-M", "text=A", "--quiet"]
+    for name, setting, said in (
+        ("both", "tokenizer=gpt2", "-D tokenizer has no effect: no task here is made to a length"),
+        ("both", "skip_tasks=colors", "Did you mean 'colours'"),
+        ("colours", "skip_tasks=colours", "no set is named"),
+    ):
+        assert main([*run, f"sea-helm:{name}", "-D", setting]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_answers_are_scored_again_by_the_other_arithmetic(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(small_tree(own_folder / "tree"))
+    run = ["run", "sea-helm:colours/id", "--task-root", root, "--model", "scripted/constant"]
+    assert main([*run, "-M", "text=Jawaban: A", "--name", "r", "--quiet"]) == 0
+    assert main(["score", "r", "--scoring", "published", "--name", "again"]) == 0
+    again = json.loads((own_folder / "runs" / "again" / "run.json").read_text())["tasks"][0]
+    assert again["scorers"][0]["options"]["scoring"] == "published"
+    capsys.readouterr()
+    assert main(["score", "r", "-D", "runs=3", "--name", "other"]) == 2
+    assert "-D runs has no effect on answers that are there" in capsys.readouterr().err

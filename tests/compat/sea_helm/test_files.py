@@ -253,7 +253,7 @@ def test_check_takes_runs_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     ("old", "new", "said"),
     [
         ('"forms"', '"../../../away"', "which is no name of a file"),
-        ('"metric": "normalized_accuracy"', '"metric": 3', "lacks one of"),
+        ('"metric": "normalized_accuracy"', '"metric": 3', "`colours.metric` must be text"),
         ('{"tasks"', '{"taskz"', "no mapping of tasks"),
     ],
 )

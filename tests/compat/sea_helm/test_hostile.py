@@ -44,12 +44,15 @@ def _run(root: Path, *more: str, name: str = "colours/id") -> int:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"metadata": 5}, "`metadata`"),
-        ({"labels": 5}, "`labels`"),
-        ({"dataloader_class": "X"}, "dataloader_file"),
-        ({"max_n_runs": "8"}, "`max_n_runs`"),
-        ({"fewshot_num_examples": {"instruct": -5}}, "`instruct`"),
-        ({"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}}, "`max_tokens`"),
+        ({"metadata": 5}, "`colours.metadata` must be a mapping"),
+        ({"labels": 5}, "`colours.labels`"),
+        ({"dataloader_class": "X"}, "which is not known here"),
+        ({"max_n_runs": "8"}, "`colours.max_n_runs`"),
+        ({"fewshot_num_examples": {"instruct": -5}}, "fewshot_num_examples.instruct`"),
+        (
+            {"languages": {"id": {**task("c", "id")["languages"]["id"], "max_tokens": 10**30}}},
+            "id.max_tokens`",
+        ),
         (
             {"languages": {"id": {**task("c", "id")["languages"]["id"], "filepath": "x" * 5000}}},
             "is not a file",

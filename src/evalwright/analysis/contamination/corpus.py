@@ -31,6 +31,8 @@ LEAST = 5
 _ALONE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _CHUNK = 1 << 20
+_LONGEST_LINE = 64 << 20
+"""Characters of a line of a corpus: a packed file can hold one that would fill the memory."""
 _TEXT = (".txt", ".md", ".text")
 _LINES = (".jsonl", ".ndjson")
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -185,7 +187,11 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
         if _kind(path) != "lines":
             yield _pieces(file)
             return
-        for line in file:
+        while line := file.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise ConfigurationError(
+                    f"A line of the corpus '{path}' has more than {_LONGEST_LINE:,} characters: write one document per line."
+                )
             if line.strip():
                 yield iter([_strings(line)])
 

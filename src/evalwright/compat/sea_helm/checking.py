@@ -21,27 +21,21 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
 
 def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
+    problems: dict[str, list[str]] = {}
     try:
-        return _whole(run, several, tree, name)
+        pairs = list(run.pairs())
+        for pair in pairs:
+            what, why = _problem(run, several, tree, pair)
+            if what:
+                problems.setdefault(what, []).append(f"{'/'.join(pair)}{why}")
     except RunError as error:
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
-
-
-def _whole(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, name: str) -> Checked:
-    problems: dict[str, dict[str, str]] = {}
-    pairs = list(run.pairs())
-    for pair in pairs:
-        what, why = _problem(run, several, tree, pair)
-        if what:
-            problems.setdefault(what, {})["/".join(pair)] = why
-    said = [
-        f"{what}: {listed([f'{key}{why}' for key, why in found.items()])}" for what, found in problems.items()
-    ]
+    said = [f"{what}: {listed(found)}" for what, found in problems.items()]
     if not run.results:
         said.append("no results/*.json")
-    bad = sum(len(found) for found in problems.values())
+    whole = len(pairs) - sum(map(len, problems.values()))
     notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
-    return Checked(name, run.model, len(pairs) - bad, len(pairs), tuple(said), notes)
+    return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
 
 
 def _problem(

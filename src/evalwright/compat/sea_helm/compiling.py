@@ -6,64 +6,51 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
 from evalwright.compat.sea_helm.config import SEED, Tree, read_tree, root_of
-from evalwright.compat.sea_helm.conversations import Shots, base_text, check_row, conversation, shots_of
-from evalwright.compat.sea_helm.loaders import plain_name
-from evalwright.compat.sea_helm.rows import load_rows
-from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen
+from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
+from evalwright.compat.sea_helm.loaders import LOADERS, plain_name
+from evalwright.compat.sea_helm.rows import OutOfReach, load_rows
+from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen, expanded
 from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    ConfigurationError,
-    DatasetError,
-    Failure,
-    RequestFailed,
-    UnknownName,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName, UsageError
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.core.secrets import remember_within
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.two_phases import ReasonThenChoose
-from evalwright.tasks.dialects import SCORINGS, Rules
+from evalwright.tasks.dialects import Rules
+from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import plain
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
 """Those of its eight runs."""
 TRANSLATED = (
-    "belebele-qa-mc",
-    "qa-mc",
-    "global_mmlu",
-    "mt-bench",
-    "if-eval",
-    "causal",
-    "nli",
-    "translation-",
-    "xm3600",
+    "belebele-qa-mc", "qa-mc", "global_mmlu", "mt-bench", "if-eval", "causal", "nli", "translation-", "xm3600",
     "world_cuisine",
-)
+)  # fmt: skip
 """Tasks whose languages ask the same items: translations of one text have one id."""
 OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 """What the tree of numbers needs of a task's configuration."""
 _NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
 """Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
+_OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
 _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How tasks are run. task_root: SEA-HELM's folder. scoring: "published" or "corrected". num_fewshot: shots in place of the tasks' own.
+class Options(BaseModel):
+    """How tasks are run. task_root: SEA-HELM's folder. num_fewshot: shots in place of the tasks' own.
 
     base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
     runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
@@ -71,14 +58,16 @@ class Options:
     measures texts that are made to a length.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     task_root: tuple[str, ...] = ()
-    scoring: str = "corrected"
-    num_fewshot: int | None = None
-    base_model: bool = False
-    reasoning: bool = False
-    runs: int = 1
-    seed: int | None = None
-    generation: Mapping[str, Any] = field(default_factory=dict)
+    scoring: Literal["corrected", "published"] = "corrected"
+    num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
+    base_model: StrictBool = False
+    reasoning: StrictBool = False
+    runs: Annotated[StrictInt, Field(ge=1)] = 1
+    seed: Annotated[StrictInt, Field(ge=0)] | None = None
+    generation: Mapping[str, Any] = Field(default_factory=dict)
     skip_tasks: tuple[str, ...] | None = None
     tokenizer: str = ""
 
@@ -90,38 +79,50 @@ class Options:
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    given = dict(settings)
-    if given.pop("trust", ()):
+    given = {key: value for key, value in settings.items() if key != "trust"}
+    if settings.get("trust"):
         raise ConfigurationError(
             "--trust has no effect on tasks of SEA-HELM, whose Python is never run: leave it out."
         )
-    _check_known("setting of SEA-HELM's tasks", given, Options)
+    _check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
     for key in ("task_root", "skip_tasks"):
         if isinstance(value := given.get(key), str | Path):
-            value = str(value).split(",") if key == "skip_tasks" else [value]
-        given[key] = None if value is None else tuple(map(str, value))
-    options = Options(**given | {"task_root": given["task_root"] or ()})
-    if options.scoring not in SCORINGS:
-        raise UnknownName("scoring", str(options.scoring), SCORINGS)
-    for name, least in (("num_fewshot", 0), ("runs", 1), ("seed", 0)):
-        if (value := getattr(options, name)) is not None and (type(value) is not int or value < least):
-            raise ConfigurationError(
-                f"The setting `{name}` is a whole number from {least} on, not {value!r}."
-            )
-    for name in ("base_model", "reasoning"):
-        if type(value := getattr(options, name)) is not bool:
-            raise ConfigurationError(f"The setting `{name}` is true or false, not {value!r}.")
-    if not isinstance(options.generation, Mapping):
-        raise ConfigurationError("The setting `generation` is a mapping, such as generation.temperature=0.6.")
-    _check_known("setting of `generation`", options.generation, Sampling)
-    return replace(options, generation=drawing(options.generation, "The setting `generation`"))
+            given[key] = [one for one in str(value).split("," if key == "skip_tasks" else "\0") if one]
+    if isinstance(generation := given.get("generation"), Mapping):
+        _check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
+        given["generation"] = drawing(generation, "The setting `generation`")
+    try:
+        return Options(**given)
+    except ValidationError as error:
+        raise ConfigurationError(f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}") from None
 
 
-def _check_known(kind: str, given: Iterable[str], of: type) -> None:
-    known = [one.name for one in fields(of)]
+def _check_known(kind: str, given: Iterable[str], known: Collection[str]) -> None:
     for key in given:
         if key not in known:
             raise UnknownName(kind, str(key), known, f"Known: {', '.join(known)}.")
+
+
+def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
+    options, facts = options_of(settings), [task.definition for task in tasks]
+    loaders = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
+    if options.tokenizer and not any(one in LOADERS and LOADERS[one].generated for one in loaders):
+        raise ConfigurationError(
+            "-D tokenizer has no effect: no task here is made to a length. Leave it out."
+        )
+    if options.skip_tasks is None:
+        return
+    sets = sorted({one["set"] for one in facts} - {""})
+    if not sets:
+        raise ConfigurationError(
+            "-D skip_tasks has no effect: it is what sets leave out, and no set is named. Leave it out."
+        )
+    tree = read_tree(root_of([Path(one) for one in options.task_root]))
+    members = sorted({task for name in sets for tasks in expanded(tree, name).values() for task in tasks})
+    for name in options.skip_tasks:
+        if name not in members:
+            raise UnknownName(f"task in skip_tasks, of {', '.join(sets)},", name, members)
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
@@ -176,16 +177,11 @@ class Samples:
     def __init__(self, task: SeaTask, shots: int, tokenizer: str, slices: Sequence[str] = ()) -> None:
         """slices: keys of a row's metadata that metrics go by."""
         self.task, self._count, self._tokenizer, self.slices = task, shots, tokenizer, slices
-        self._of_files = False
 
     @cached_property
     def rows(self) -> Sequence[Row]:
         """All rows."""
-        rows = load_rows(self.task, tokenizer=self._tokenizer)
-        self._of_files = True
-        if not len(rows):
-            raise DatasetError(f"The task '{self.task.name}' ({self.task.language}) has no rows.")
-        return rows
+        return load_rows(self.task, tokenizer=self._tokenizer)
 
     @cached_property
     def shots(self) -> Shots:
@@ -198,9 +194,7 @@ class Samples:
         digest = hashlib.blake2b(digest_size=16)
         names: list[str] = []
         labels: dict[str, None] = {}
-        for place, row in enumerate(self.rows):
-            if self._of_files:  # not those of a record, which are asked no more
-                check_row(self.task, row, place)
+        for row in self.rows:
             digest.update(_line(row))
             names.append("" if row.get("id") is None else str(row["id"]))
             if isinstance(row.get("label"), str):
@@ -267,20 +261,22 @@ def cluster_of(task: SeaTask, row: Row) -> str:
 class Turns:
     """Asks all turns of a row, each with the replies before it; the last reply is the answer.
 
-    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag.
+    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag. failure: why
+    nothing is asked.
     """
 
-    def __init__(self, samples: Samples, sampling: Sampling, seeds: Sequence[int], failure: str = "") -> None:
+    def __init__(
+        self, samples: Samples, sampling: Sampling, seeds: Sequence[int], failure: Failure | None
+    ) -> None:
         self._samples, self._sampling, self._seeds, self._failure = samples, sampling, seeds, failure
         self._task = task = samples.task
         needs: set[Ability] = {"generate"} if task.base else {"generate", "chat"}
         self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if is_twin(task) else needs)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All requests of a sample. Raises RequestFailed where SEA-HELM's own code fails on the task, and that is reproduced."""
-        if self._failure:
-            why = f"{self._failure}. The published number is 0."
-            raise RequestFailed(Failure("published failure", "task", why))
+        """All requests of a sample. Raises RequestFailed where there are none to send, and for a row that cannot be used."""
+        if self._failure is not None:
+            raise RequestFailed(self._failure)
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
         replies: list[str] = []
@@ -288,11 +284,7 @@ class Turns:
         while True:
             try:
                 messages = conversation(self._task, row, examples, len(replies) + 1, replies)
-            except (
-                UsageError,
-                ValueError,
-                TypeError,
-            ) as error:  # as of an image that is none: the others are asked
+            except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
             found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
             replies.append(found.text)
@@ -322,29 +314,42 @@ def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
 
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
-    """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored."""
+    """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored.
+
+    One of several whose data cannot be fetched from the hub fails as a whole, and the others are run.
+    """
     from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
-    failure = published_failure(task, tree, shots)
     samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
-    scorers, metrics = scoring_of(task, samples.rows)
+    scorers: Sequence[Scorer]
+    fails, failure = published_failure(task, tree, shots), None
+    if fails:
+        failure = Failure("published failure", "task", f"{fails}. The published number is 0.")
+    try:
+        scorers, metrics = scoring_of(task, samples.rows)
+        count = min(shots or 0, len(samples.shots.pool))
+    except OutOfReach as error:
+        if len(found.tasks) < 2:
+            raise
+        fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
+        samples, count = _nothing(task), 0
+        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, _never)]
+        metrics = [MetricSpec(task.metric, "mean", DIALECT)]
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
-    sampling = sampling_of(task, tree, options)
     seeds = (SEED,) if runs == 1 else SEEDS[:runs] if runs <= len(SEEDS) else ()
     if options.seed is not None:
         seeds = tuple(options.seed + number for number in range(runs))
-    config = plain({**task.config, "metadata": task.config.get("metadata") or {}})
-    remember_within(config)  # a key of a judge that stands in the file is in no record
-    version = str((config["metadata"] or {}).get("version", "1"))
+    sampling = sampling_of(task, tree, options)
+    config = {**task.config, "metadata": task.config.get("metadata") or {}}
     of_tree = {key: task.config.get(key) for key in OF_TREE if task.config.get(key)}
     definition = {
-        "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found), "set": found.set_name,
-        "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning, "num_fewshot": min(shots or 0, len(samples.shots.pool)), "runs": runs,
-        "seeds": list(seeds), "generation": plain(dict(options.generation)), "max_tokens": sampling.max_tokens,
-        "tokenizer": options.tokenizer, "config": config, "fails": failure,
+        "dialect": DIALECT, "task": name, "language": language, **of_tree, "left_out": left_out(tree, found),
+        "set": found.set_name, "scoring": options.scoring, "base_model": task.base, "reasoning": options.reasoning,
+        "num_fewshot": count, "runs": runs, "seeds": list(seeds), "generation": plain(dict(options.generation)),
+        "max_tokens": sampling.max_tokens, "tokenizer": options.tokenizer, "config": config, "fails": fails,
     }  # fmt: skip
     return Task(
         name=f"{PREFIX}{name}/{language}",
@@ -352,16 +357,27 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         strategy=Turns(samples, sampling, seeds, failure),
         scorers=tuple(scorers),
         metrics=tuple(metrics),
-        version=version,
-        description=f"{task.config.get('name', name)} ({language}), {task.config['competency']} ({options.scoring})",
+        version=str(config["metadata"].get("version", "1")),
+        description=f"{config.get('name', name)} ({language}), {config['competency']} ({options.scoring})",
         draws=runs,
         metadata={"dialect": DIALECT, "scoring": options.scoring, "language": language},
         definition=definition,
-        source=str(tree.files[name]),
+        source=tree.files[name],
         order="file" if options.published else "shuffled",
         score_as_empty=NO_ANSWER if options.published else (),
         slices=("language", *samples.slices),
     )
+
+
+def _never(*_: Any) -> Any:
+    raise RuntimeError("nothing was answered")
+
+
+def _nothing(task: SeaTask) -> Samples:
+    """One sample in the place of all, which nobody is asked."""
+    samples = Samples(task, 0, "")
+    samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": [{"role": "user", "content": ""}]}]
+    return samples
 
 
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
@@ -379,20 +395,23 @@ def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
 def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings: Mapping[str, Any]) -> Rules:
     """How a recorded task is scored again: by the folder's files as they are now, over the rows that were asked.
 
-    task, configuration: as in `run.json`; settings: as of the command line. Raises ConfigurationError where the rows are others.
+    task, configuration: as in `run.json`; settings: as of the command line. Raises ConfigurationError for one that changes no
+    score, and where the rows are others.
     """
     definition = task["definition"]
     kept = ("scoring", "num_fewshot", "base_model", "reasoning", "generation", "tokenizer", "runs")
-    given = {"task_root": (configuration.get("dialect") or {}).get("task_root", ()), **settings}
-    given.pop("bootstrap", None)  # how often another framework resamples; nothing is resampled here
-    options = options_of({**{key: definition[key] for key in kept if key in definition}, **given})
+    if asked := [key for key in settings if key not in _OF_SCORING]:
+        raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
+    root = (configuration.get("dialect") or {}).get("task_root", ())
+    recorded = {key: definition[key] for key in kept if key in definition}
+    options = options_of({**recorded, "task_root": root, **settings})
     tree = read_tree(root_of([Path(one) for one in options.task_root]))
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())
     made = compiled(tree, *pair, options, Chosen([pair]))
     if made.samples.content_hash != task["content_hash"]:
         raise ConfigurationError(
-            f"The rows of the task '{task['name']}' are no longer those of the run, so its answers cannot be scored again. Run it again "
-            "with `evalwright run`, or name the folder of then with --task-root."
+            f"The rows of the task '{task['name']}' are no longer those of the run, so its answers cannot be "
+            "scored again. Run it again with `evalwright run`, or name the folder of then with --task-root."
         )
     return Rules(made.scorers, made.metrics, lambda found: made.metrics)

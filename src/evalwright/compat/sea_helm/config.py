@@ -1,38 +1,35 @@
 """SEA-HELM's configuration: every `config.yaml` of a folder merged into one tree, and its `${a.b.c}` resolved over all of it.
 
 The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and references can neither go in circles nor
-grow without bound.
+grow without bound. The tree is kept on disk for one state of the files.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from evalwright.compat.indexes import State, kept
 from evalwright.core.errors import ConfigurationError, TaskError
-from evalwright.tasks.definitions import merged
-from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, read_document, shown
+from evalwright.core.secrets import remember_within
+from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
 
 FOLDER = "seahelm_tasks"
 SEED = 1234
 """`--seed` of its command line where nothing is said."""
 
-_CONFIG, _SETS, _CONSTANTS, _REASONING = (
-    "config.yaml",
-    "task_config.yaml",
-    "constants.yaml",
-    "reasoning_generation_config.yaml",
-)
-_MOST_FILES, _MOST_BYTES, _MOST_TEXT = 20_000, 8 << 20, 4_000_000
-_MOST_COUNT = 10_000_000
-"""Of tokens, shots and runs."""
+_CONFIG = "config.yaml"
+_SETS, _CONSTANTS, _REASONING = BESIDE = (
+    "task_config.yaml", "constants.yaml", "reasoning_generation_config.yaml",
+)  # fmt: skip
+"""The files that stand beside the folders of tasks."""
+_MOST_BYTES, _MOST_TEXT = 8 << 20, 4_000_000
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
-_REQUIRED = ("competency", "metric_file", "metric_class", "metric")
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Tree:
 
     root: Path
     tasks: Mapping[str, Mapping[str, Any]]
-    files: Mapping[str, Path]
+    files: Mapping[str, str]
     sets: Mapping[str, Mapping[str, Sequence[str] | str]]
     constants: Mapping[str, Any]
     thinking: int = 20_000
@@ -75,243 +72,155 @@ def _place(root: Path) -> Path:
 
 def has_tasks(root: Path) -> bool:
     """Whether there is any task file in a folder."""
-    return any(path.endswith(f"{os.sep}{_CONFIG}") for path, _, _ in _files(_place(root)))
+    return any(Path(path).name == _CONFIG for path, _, _ in _files(_place(root)))
 
 
 def read_tree(root: Path) -> Tree:
     """The tree of a folder, read once for one state of its files. Raises TaskError with the file and the name."""
-    return _read(root, _place(root), tuple(sorted(_files(_place(root)))))
+    return _read(root, tuple(sorted(_files(_place(root)))))
 
 
-def _files(place: Path) -> Iterator[tuple[str, int, int]]:
-    """All configuration files: (path, size, time). Links are not followed, hidden folders are left out, as its own search does."""
-    named = {_SETS, _CONSTANTS, _REASONING}
-    count = 0
+def _files(place: Path) -> Iterator[State]:
+    """All configuration files. Links are not followed, hidden folders are left out, as its own search does."""
     for folder, folders, names in os.walk(place):
         folders[:] = [one for one in folders if not one.startswith(".")]
-        for name in names:
-            if name != _CONFIG and not (name in named and Path(folder) == place):
-                continue
-            path, count = Path(folder, name), count + 1
+        wanted = {_CONFIG, *BESIDE} if Path(folder) == place else {_CONFIG}
+        for path in (Path(folder, name) for name in wanted.intersection(names)):
             try:
-                if path.is_symlink() and not path.resolve().is_relative_to(place):
-                    raise TaskError(
-                        f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
-                    )
+                outside = path.is_symlink() and not path.resolve().is_relative_to(place)
                 status = path.stat()
             except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
                 raise TaskError(f"The task file '{shown(path)}' cannot be read: {error}.") from None
-            if status.st_size > _MOST_BYTES:
+            if outside:
                 raise TaskError(
-                    f"The task file '{shown(path)}' has {status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read."
+                    f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
                 )
-            if count > _MOST_FILES:
-                raise TaskError(f"The folder '{shown(place)}' has more than {_MOST_FILES:,} task files.")
+            if status.st_size > _MOST_BYTES:
+                size = f"{status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read"
+                raise TaskError(f"The task file '{shown(path)}' has {size}.")
             yield str(path), status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=4)
-def _read(root: Path, place: Path, files: tuple[tuple[str, int, int], ...]) -> Tree:
-    paths = [Path(path) for path, _, _ in files]
+def _read(root: Path, files: tuple[State, ...]) -> Tree:
+    return Tree(root, **kept("sea-helm", root, files, lambda: _made(root, [path for path, *_ in files])))
+
+
+def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
+    """What a Tree has beside its root, as plain values."""
+    from evalwright.compat.sea_helm import entries
+    from evalwright.tasks.definitions import merged
+
     whole: dict[str, Any] = {}
-    origins: dict[str, Path] = {}
-    for path in paths:
+    files: dict[str, str] = {}
+    beside: dict[str, Any] = {name: {} for name in BESIDE}
+    for path in map(Path, paths):
+        given = read_document(path).value
         if path.name == _CONFIG:
-            given = read_document(path).value
             whole = merged(whole, given)
-            origins.update(dict.fromkeys(given, path))
+            files |= dict.fromkeys(given, str(path))
+        else:
+            entries.check(entries.BESIDE[path.name], given, shown(path))
+            beside[path.name] = given
     if not whole:
-        raise TaskError(f"The folder '{shown(place)}' has no {_CONFIG} with tasks of SEA-HELM.")
-    resolver = _Resolver({**whole, "seed": SEED, "run_number": 0}, origins)
-    tasks = {name: _checked(name, resolver.top(name), origins[name]) for name in whole}
+        raise TaskError(f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of SEA-HELM.")
+    tasks = plain(_resolved(whole, files))
+    entries.check(entries.TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    remember_within(tasks)  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():
         if isinstance(group := task.get("aggregation_group"), str) and group:
             groups.setdefault(group, []).append(name)
-    beside = {path.name: read_document(path).value for path in paths if path.name != _CONFIG}
-    constants, reasoning = beside.get(_CONSTANTS, {}), beside.get(_REASONING, {})
-    _check(constants, _IN_CONSTANTS, shown(place / _CONSTANTS))
-    _check(reasoning, {"reasoning_generation_kwargs": _MAPPING}, shown(place / _REASONING))
-    thinking = reasoning.get("reasoning_generation_kwargs") or {}
-    _check(
-        thinking, {"max_think_tokens": _COUNT}, f"{shown(place / _REASONING)}: `reasoning_generation_kwargs`"
-    )
-    return Tree(
-        root,
-        tasks,
-        origins,
-        _checked_sets(beside.get(_SETS, {}), place / _SETS),
-        constants,
-        thinking.get("max_think_tokens") or 20_000,
-        groups,
-    )
+    thinking = (beside[_REASONING].get("reasoning_generation_kwargs") or {}).get("max_think_tokens")
+    return {
+        "tasks": tasks, "files": files, "sets": beside[_SETS], "constants": plain(beside[_CONSTANTS]),
+        "thinking": thinking or 20_000, "groups": groups,
+    }  # fmt: skip
 
 
-def _checked(name: str, task: Any, file: Path) -> Mapping[str, Any]:
-    """A task's settings. Raises TaskError where they are not whole."""
-    where = f"{shown(file)}: the task '{name}'"
-    if not isinstance(task, Mapping):
-        raise TaskError(f"{where} is {kind_of(task)}, not a mapping of settings.")
-    for key in _REQUIRED:
-        if not isinstance(task.get(key), str):
-            raise TaskError(f"{where} has no text at `{key}`.")
-    _check(task, _IN_TASKS, where)
-    if task.get("dataloader_class") and not task.get("dataloader_file"):
-        raise TaskError(f"{where} has a `dataloader_class` without its `dataloader_file`.")
-    shots = task.get("fewshot_num_examples")
-    for key, count in shots.items() if isinstance(shots, Mapping) else [("fewshot_num_examples", shots)]:
-        _check({key: count}, {key: _COUNT}, where)
-    languages = task.get("languages")
-    if not isinstance(languages, Mapping) or not languages:
-        raise TaskError(f"{where} has no mapping of `languages`.")
-    for language, here in languages.items():
-        template = here.get("prompt_template") if isinstance(here, Mapping) else None
-        if not isinstance(template, Mapping):
-            raise TaskError(f"{where} has no `prompt_template` for the language '{language}'.")
-        if not isinstance(language, str):
-            raise TaskError(f"{where} has {kind_of(language)} for a language: put it in quotation marks.")
-        _check(here, {"max_tokens": _TOKENS, "labels": _LIST}, f"{where} ({language})")
-        for key in ("preamble", "task_template", "answer_template", "answer_tag"):
-            if not isinstance(template.get(key), str | None):
-                raise TaskError(f"{where} ({language}) has {kind_of(template[key])} at `{key}`, not text.")
-    return task
-
-
-class _Kind(NamedTuple):
-    """What a setting may be, beside null."""
-
-    words: str
-    fits: Callable[[Any], bool]
-
-
-_TEXT = _Kind("text", lambda value: isinstance(value, str))
-_MAPPING = _Kind("a mapping", lambda value: isinstance(value, Mapping))
-_LIST = _Kind(
-    "a list of texts",
-    lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) for one in value),
-)
-_COUNT = _Kind(
-    f"a whole number from 0 to {_MOST_COUNT:,}",
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNT,
-)
-_TOKENS = _Kind(f"a whole number from 1 to {_MOST_COUNT:,}", lambda value: value != 0 and _COUNT.fits(value))
-_IN_TASKS = {
-    "metadata": _MAPPING, "labels": _LIST, "dataloader_file": _TEXT, "dataloader_class": _TEXT, "max_n_runs": _COUNT,
-}  # fmt: skip
-_NAMES = _Kind("a list of texts", lambda value: value == [] or _LIST.fits(value))
-_IN_CONSTANTS = {
-    "base_models_skip_tasks": _NAMES, "instruct_models_skip_tasks": _NAMES, "few_shot_stop_tokens": _NAMES,
-    "base_num_in_context_examples": _COUNT, "instruct_num_in_context_examples": _COUNT,
-}  # fmt: skip
-
-
-def _check(given: Mapping[str, Any], kinds: Mapping[str, _Kind], where: str) -> None:
-    """Raises TaskError where a setting is there and is nothing of its kind."""
-    for key, kind in kinds.items():
-        if (value := given.get(key)) is not None and not kind.fits(value):
-            raise TaskError(f"{where} has {str(value)[:80]!r} at `{key}`, which is not {kind.words}.")
-
-
-def _checked_sets(sets: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    for name, languages in sets.items():
-        if not isinstance(languages, Mapping) or not all(
-            each == "all" or (isinstance(each, list) and all(isinstance(one, str) for one in each))
-            for each in languages.values()
-        ):
-            raise TaskError(
-                f"{shown(file)}: the set '{name}' must have a list of tasks, or the word all, for each language."
-            )
-    return sets
-
-
-class _Resolved(NamedTuple):
-    """A value without references. size: its values and a share of its text, written out; depth: how deep it is nested."""
-
-    value: Any
-    size: int
-    depth: int
+def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """The tasks without references. Raises TaskError naming the file and the task."""
+    resolver = _Resolver({**whole, "seed": SEED, "run_number": 0})
+    tasks: dict[str, Any] = {}
+    total = 0
+    for name in whole:
+        try:
+            tasks[name] = resolver.value(whole[name])
+            size, depth = resolver.measured(tasks[name])
+            total += size
+            if depth > MAX_DEPTH:
+                raise RecursionError
+            if total > MAX_NODES:
+                raise ValueError(f"is larger than {MAX_NODES:,} values with its references written out")
+        except (ValueError, RecursionError) as error:
+            deep = "is nested too deeply with its references written out"
+            what = deep if isinstance(error, RecursionError) else error
+            raise TaskError(f"{shown(Path(files[name]))}: the task '{name}' {what}.") from None
+    return tasks
 
 
 class _Resolver:
-    """Resolves references over the whole tree, each once. files: by task, for errors."""
+    """Resolves references over the whole tree, each once: what several refer to is one object. Raises ValueError."""
 
-    def __init__(self, whole: Mapping[str, Any], files: Mapping[str, Path]) -> None:
+    def __init__(self, whole: Mapping[str, Any]) -> None:
         self._whole = whole
-        self._files = files
-        self._done: dict[str, _Resolved] = {}
+        self._done: dict[str, Any] = {}
         self._open: list[str] = []
-        self._task = ""
-        self._total = 0
+        self._sizes: dict[int, tuple[int, int]] = {}
 
-    def top(self, name: str) -> Any:
-        """The value of a name at the top."""
-        self._task = name
-        found = self._value(self._whole[name])
-        self._total += found.size
-        if self._total > MAX_NODES:
-            raise self._error(
-                f"makes the folder's tasks larger than {MAX_NODES:,} values with its references written out"
-            )
-        return found.value
-
-    def _error(self, what: str) -> TaskError:
-        file = self._files.get(self._task)
-        return TaskError(f"{f'{shown(file)}: ' if file else ''}the task '{self._task}' {what}.")
-
-    def _value(self, node: Any) -> _Resolved:
-        if isinstance(node, str):
-            return self._text(node)
+    def value(self, node: Any) -> Any:
+        """A node without references."""
         if isinstance(node, dict):
-            parts = {key: self._value(each) for key, each in node.items()}
-            return self._sized({key: each.value for key, each in parts.items()}, parts.values())
+            return {key: self.value(each) for key, each in node.items()}
         if isinstance(node, list):
-            items = [self._value(each) for each in node]
-            return self._sized([each.value for each in items], items)
-        return _Resolved(node, 1, 0)
-
-    def _sized(self, value: Any, parts: Any) -> _Resolved:
-        size = 1 + sum(each.size for each in parts)
-        depth = 1 + max((each.depth for each in parts), default=0)
-        if size > MAX_NODES or depth > MAX_DEPTH:
-            how = f"larger than {MAX_NODES:,} values" if size > MAX_NODES else "nested too deeply"
-            raise self._error(f"is {how} with its references written out")
-        return _Resolved(value, size, depth)
-
-    def _text(self, text: str) -> _Resolved:
-        if "${" not in text:
-            return _Resolved(text, 1 + len(text) // 1000, 0)
-        if whole := _REFERENCE.fullmatch(text):
+            return [self.value(each) for each in node]
+        if not isinstance(node, str) or "${" not in node:
+            return node
+        if whole := _REFERENCE.fullmatch(node):
             return self._reference(whole[1])
-        pieces: list[str] = []
-        length = 0
-        for place, piece in enumerate(_REFERENCE.split(text)):
-            found = piece if place % 2 == 0 else self._reference(piece).value
-            if isinstance(found, dict | list):
-                raise self._error(f"puts ${{{piece}}} inside of a text, and it is {kind_of(found)}")
-            pieces.append(str(found))
-            length += len(pieces[-1])
-            if length > _MOST_TEXT:
-                raise self._error("has a text that grows too long with its references written out")
-        return _Resolved("".join(pieces), 1 + length // 1000, 0)
+        parts = [
+            self._in_text(part) if place % 2 else part for place, part in enumerate(_REFERENCE.split(node))
+        ]
+        if sum(map(len, parts)) > _MOST_TEXT:
+            raise ValueError("has a text that grows too long with its references written out")
+        return "".join(parts)
 
-    def _reference(self, name: str) -> _Resolved:
-        if name in self._done:
-            return self._done[name]
-        if name in self._open or len(self._open) > MAX_DEPTH:
-            how = "refers to itself" if name in self._open else "refers through too many others"
-            raise self._error(f"{how}: {' -> '.join([*self._open[-3:], name])}")
-        self._open.append(name)
+    def measured(self, value: Any) -> tuple[int, int]:
+        """How many values it is written out, long texts counted as several, and how deep they are nested."""
+        if not isinstance(value, dict | list):
+            return 1 + (len(value) // 1000 if isinstance(value, str) else 0), 0
+        if id(value) not in self._sizes:
+            parts = [self.measured(one) for one in (value.values() if isinstance(value, dict) else value)]
+            depth = max((deep for _, deep in parts), default=0)
+            self._sizes[id(value)] = 1 + sum(size for size, _ in parts), 1 + depth
+        return self._sizes[id(value)]
+
+    def _in_text(self, name: str) -> str:
+        found = self._reference(name)
+        if isinstance(found, dict | list):
+            raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}")
+        return str(found)
+
+    def _reference(self, name: str) -> Any:
+        if name not in self._done:
+            if name in self._open or len(self._open) > MAX_DEPTH:
+                how = "refers to itself" if name in self._open else "refers through too many others"
+                raise ValueError(f"{how}: {' -> '.join([*self._open[-3:], name])}")
+            self._open.append(name)
+            self._done[name] = self.value(self._at(name))
+            self._open.pop()
+        return self._done[name]
+
+    def _at(self, name: str) -> Any:
+        """The node of a dotted name."""
         node: Any = self._whole
         for key in name.split("."):
             if isinstance(node, str) and (inner := _REFERENCE.fullmatch(node)):
-                node = self._reference(inner[1]).value
+                node = self._reference(inner[1])
             if isinstance(node, list) and key.isdecimal() and int(key[:6]) < len(node):
                 node = node[int(key[:6])]
             elif isinstance(node, Mapping) and key in node:
                 node = node[key]
             else:
-                raise self._error(f"refers to ${{{name[:200]}}}, which is not in the folder's files")
-        found = self._value(node)
-        self._open.pop()
-        self._done[name] = found
-        return found
+                raise ValueError(f"refers to ${{{name[:200]}}}, which is not in the folder's files")
+        return node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ class SeaHelm:
         from evalwright.compat.sea_helm.sets import chosen, skipped_by
 
         options = options_of(settings)
-        options = replace(options, base_model=options.base_model or prompt_format == "text")
+        options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
         tree = read_tree(root_of([Path(one) for one in options.task_root]))
         skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
         found = chosen(tree, name, skip)
@@ -42,6 +41,12 @@ class SeaHelm:
                 f"Of the tasks that '{name}' names the folder has none, or all are left out."
             )
         return [compiled(tree, task, language, options, found) for task, language in found.tasks]
+
+    def check_used(self, settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
+        """Raise ConfigurationError for a setting that none of the tasks uses."""
+        from evalwright.compat.sea_helm.compiling import check_used
+
+        check_used(settings, tasks)
 
     def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
         """Its tree: groups of tasks, competencies, languages, everything."""

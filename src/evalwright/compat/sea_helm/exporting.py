@@ -16,13 +16,14 @@ import yaml
 
 from evalwright._version import __version__
 from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
-from evalwright.compat.sea_helm.files import check_names
+from evalwright.compat.sea_helm.files import REPLY, USAGE, check_names
 from evalwright.compat.sea_helm.published import SCORER
 from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.compat.sea_helm.sets import DIALECT
 from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Prompt
+from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.evaluation.derived import as_recorded
@@ -83,16 +84,14 @@ class _Export:
             if name in self.tasks:
                 files += self._task(self.tasks[name], list(records))
         for draw, results in enumerate(self.results):
-            facts = [task["definition"] for task in self.tasks.values()]
-            configs = {one["task"]: one["config"] for one in facts}
-            asked = zip(facts, self.tasks.values(), strict=True)
-            sizes = {(one["task"], one["language"]): task["n_samples"] for one, task in asked}
+            facts = [(task["definition"], task["n_samples"]) for task in self.tasks.values()]
+            configs = {one["task"]: one["config"] for one, _ in facts}
+            sizes = {(one["task"], one["language"]): size for one, size in facts}
             try:
                 results = aggregated(results, configs, sizes)
             except (KeyError, ZeroDivisionError, TypeError) as error:
-                self.notes.append(
-                    f"{self.run.id}: no totals, because SEA-HELM's own aggregation raises {type(error).__name__}: {error}."
-                )
+                why = f"SEA-HELM's own aggregation raises {type(error).__name__}: {error}"
+                self.notes.append(f"{self.run.id}: no totals, because {why}.")
             files.append(self._put(draw, "results", "seahelm_results", "json", to_json(results, indent=2)))
         return files
 
@@ -114,30 +113,24 @@ class _Export:
         tasks: dict[str, Any] = {}
         for task in self.tasks.values():
             facts = task["definition"]
-            group = facts["config"].get("aggregation_group") or facts["task"]
-            check_names(self.run.folder, facts["task"], facts["language"], group)
+            check_names(self.run.folder, facts["task"], facts["language"], _group(facts))
             if draw < task["draws"]:
                 here = tasks.setdefault(facts["task"], {**facts["config"], "languages": {}})
                 here["languages"] |= facts["config"]["languages"]
-        first = next(iter(self.tasks.values()))["definition"]
-        seeds = first.get("seeds") or [self.run.data["configuration"].get("seed")]
+        first, configuration = next(iter(self.tasks.values()))["definition"], self.run.data["configuration"]
+        seeds = first.get("seeds") or [configuration.get("seed")]
         config = {
             "tasks": tasks, "seed": seeds[min(draw, len(seeds) - 1)], "run_number": self.start + draw,
             "run_env": {"env_info": f"evalwright {__version__}", "seahelm_git_hash": None},
             "run_args": {
                 "model_name": self.run.model, "inference_strategy": None, "is_base_model": bool(first.get("base_model")),
                 "is_vision_model": False, "is_reasoning_model": bool(first.get("reasoning")), "fewshot_as_multiturn": True,
-                "tokenize_prompts": False, "skip_task": [], "limit": self.run.data["configuration"].get("limit"),
+                "tokenize_prompts": False, "skip_task": [], "limit": configuration.get("limit"),
                 "no_batching": False, "sandbox_type": None,
             },
         }  # fmt: skip
-        return self._put(
-            draw,
-            "configs",
-            "run_config",
-            "yaml",
-            yaml.safe_dump(config, allow_unicode=True, sort_keys=False, width=10**6),
-        )
+        text = yaml.safe_dump(config, allow_unicode=True, sort_keys=False, width=10**6)
+        return self._put(draw, "configs", "run_config", "yaml", text)
 
     def _task(self, task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Iterator[Path]:
         """Its samples, its replies turn by turn, and its numbers, of each repeat."""
@@ -148,19 +141,13 @@ class _Export:
             numbers = self._numbers(task, own, draw, specs)
             place = self.results[draw].setdefault(facts["language"], {}).setdefault(config["competency"], {})
             place[facts["task"]] = {**numbers, "inference_time_taken": [None], "is_cached": [True]}
-            folder = (
-                self._at(draw)
-                / "inferences"
-                / facts["language"]
-                / (config.get("aggregation_group") or facts["task"])
-            )
+            folder = self._at(draw) / "inferences" / facts["language"] / _group(facts)
             place_of(folder).mkdir(parents=True, exist_ok=True)
             stem = f"{self.folder.name}_{facts['task']}_{facts['language']}"
             lines = [_line(record, config["metric"]) for record in own]
-            turns = max((len(line["responses"]) for line in lines), default=1)
-            for turn in range(turns):
+            for turn in range(max((len(line["responses"]) for line in lines), default=1)):
                 replies = [
-                    {key: line[key][turn] if turn < len(line[key]) else None for key in _REPLY}
+                    {key: line[key][turn] if turn < len(line[key]) else None for key in _OF_TURNS}
                     for line in lines
                 ]
                 yield _lines(folder / f"{stem}_turn{turn + 1}_batch_response.jsonl", replies)
@@ -169,10 +156,8 @@ class _Export:
     def _numbers(
         self, task: Mapping[str, Any], records: Sequence[SampleRecord], draw: int, specs: Sequence[MetricSpec]
     ) -> dict[str, Any]:
-        metric, imported = (
-            task["definition"]["config"]["metric"],
-            self.run.data["configuration"].get("imported") or {},
-        )
+        metric: str = task["definition"]["config"]["metric"]
+        imported = self.run.data["configuration"].get("imported") or {}
         recorded = (imported.get("published") or {}).get(task["name"])
         if recorded and imported.get("scoring") == "published":
             numbers: dict[str, Any] = {metric: recorded[draw]} if recorded[draw] is not None else {}
@@ -188,6 +173,11 @@ class _Export:
         return numbers
 
 
+def _group(facts: Mapping[str, Any]) -> str:
+    """The folder of a task's samples. facts: its definition."""
+    return str(facts["config"].get("aggregation_group") or facts["task"])
+
+
 def _specs(task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Sequence[MetricSpec]:
     """What makes the numbers of one repeat; nothing where those of all repeats do."""
     facts = task["definition"]
@@ -196,15 +186,12 @@ def _specs(task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Sequence
     if facts["scoring"] != "published":
         return [MetricSpec(**spec) for spec in task["metric_specs"]]
     sea = SeaTask(facts["task"], facts["language"], facts["config"], None, facts["base_model"], True)
-    rows = {
-        record.index: record.sample.metadata["row"] for record in records if "row" in record.sample.metadata
-    }
+    rows = {one.index: one.sample.metadata["row"] for one in records if "row" in one.sample.metadata}
     return scoring_of(sea, list(rows.values()))[1]
 
 
-_REPLY = (
-    "finish_reasons", "responses", "reasoning_contents", "custom_ids", "token_usages", "function_calls", "tool_calls", "logprobs", "errors",
-)  # fmt: skip
+_OF_TURNS = (*REPLY, "custom_ids", "token_usages", "function_calls", "tool_calls", "logprobs", "errors")
+"""Columns with an entry for each turn."""
 
 
 def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
@@ -216,29 +203,21 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     responses = answer.responses if answer is not None and record.failure is None else ()
     failure = record.failure or record.score_failures.get(SCORER)
     score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
-    worth = None if score is None else score.parts.get(metric, score.value)
-    scores = (
-        {metric: worth}
-        if "logprob" not in record.task
-        else {metric: worth, "probabilities_accuracy": _points(score)}
-    )
-    several = len(responses) or 1
+    scores = {metric: None if score is None else score.parts.get(metric, score.value)}
+    if "logprob" in record.task:  # of 0 to 1, or of 0 to 100, as the second
+        probability = score.parts.get("probabilities_accuracy", 100 * score.value) if score else None
+        scores["probabilities_accuracy"] = probability
     out = {
         **row,
         "conversations": _messages(answer.prompt) if answer else [],
-        **{key: [None] * several for key in _REPLY},
+        **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
         "cleaned_responses": (score.explanation or score.label) if score else None,
         "individual_scores": scores,
     }
     if responses:
-        used = [response.usage for response in responses]
-        counts = [{"prompt_tokens": one.input_tokens, "completion_tokens": one.output_tokens} for one in used]
-        out |= {
-            "responses": [response.text for response in responses],
-            "finish_reasons": [response.finish_reason or None for response in responses],
-            "reasoning_contents": [response.reasoning or None for response in responses],
-            "token_usages": [{**one, "total_tokens": sum(one.values())} for one in counts],
-        }
+        out |= {key: [getattr(one, ours) or None for one in responses] for key, ours in REPLY.items()}
+        out["responses"] = [one.text for one in responses]
+        out["token_usages"] = [_counts(one.usage) for one in responses]
     elif failure:
         out["errors"] = [f"{failure.kind}: {failure.message}"]
     if answer is not None and answer.log_likelihoods:
@@ -247,12 +226,9 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     return out
 
 
-def _points(score: Any) -> float | None:
-    """A probability of 0 to 1, or of 0 to 100, as the second."""
-    if score is None:
-        return None
-    found = score.parts.get("probabilities_accuracy")
-    return float(found) if found is not None else 100 * float(score.value)
+def _counts(usage: Usage) -> dict[str, int]:
+    counts = {theirs: int(getattr(usage, ours)) for theirs, ours in USAGE.items()}
+    return {**counts, "total_tokens": sum(counts.values())}
 
 
 def _messages(prompt: Prompt) -> list[dict[str, str]]:

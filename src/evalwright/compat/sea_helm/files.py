@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.recording import nothing_at, number, parsed, read_rows
+from evalwright.compat.sea_helm.entries import TASKS, check
 from evalwright.core.errors import RunError, TaskError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -31,6 +32,10 @@ _ADDED = frozenset({
 })  # fmt: skip
 """Columns that SEA-HELM puts beside those of a row."""
 _UNUSED = ("response_tokens", "tokenized_prompts", "logprobs")
+REPLY = {"responses": "text", "reasoning_contents": "reasoning", "finish_reasons": "finish_reason"}
+"""Columns with a text of each turn, and what a Response calls it."""
+USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+"""Of `token_usages`, and what Usage calls it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,6 @@ class NumberedRun:
     number: int
     configs: tuple[Path, ...] = ()
     results: tuple[Path, ...] = ()
-    _read: dict[Path, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -51,31 +55,24 @@ class NumberedRun:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
         names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
         if len(names) > 1:
+            models = f"{len(names)} models, {', '.join(map(printable, names))}"
             raise RunError(
-                f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the same "
-                "names, so it cannot be told whose answers they are."
+                f"'{self.folder}' has configurations of {models}, whose files have the same names, so it "
+                "cannot be told whose answers they are."
             )
         return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
 
     def _config(self, path: Path) -> Mapping[str, Any]:
         try:
             found: Mapping[str, Any] = plain(read_document(path).value)
+            tasks = found.get("tasks")
+            if not isinstance(tasks, Mapping):
+                raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
+            check(TASKS, tasks, str(path))
         except TaskError as error:
             raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
-        tasks = found.get("tasks")
-        if not isinstance(tasks, Mapping):
-            raise RunError(f"{path} has no mapping of tasks: it is not a configuration that SEA-HELM wrote.")
         for name, task in tasks.items():
-            keys = ("competency", "metric", "metric_file", "metric_class")
-            if not isinstance(task, Mapping) or not all(isinstance(task.get(key), str) for key in keys):
-                raise RunError(f"{path}: the task '{printable(str(name))}' lacks one of {', '.join(keys)}.")
-            languages = task.get("languages")
-            if not isinstance(languages, Mapping) or not all(
-                isinstance(here, Mapping) and isinstance(here.get("prompt_template"), Mapping)
-                for here in languages.values()
-            ):
-                raise RunError(f"{path}: the task '{printable(str(name))}' has no languages with prompts.")
-            check_names(path, name, task.get("aggregation_group") or name, *languages)
+            check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
         return found
 
     @property
@@ -102,16 +99,18 @@ class NumberedRun:
             if name not in skipped and not (isinstance(most, int) and self.number >= most):
                 yield from ((name, language) for language in task["languages"])
 
+    @cached_property
+    def _results(self) -> list[Mapping[str, Any]]:
+        found = [(path, parsed(_bytes(path), str(path))) for path in self.results]
+        for path, data in found:
+            if not isinstance(data, dict):
+                raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
+        return [data for _, data in found]
+
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
         found: Mapping[str, Any] = {}
-        for path in self.results:
-            if path not in self._read:
-                data = parsed(_bytes(path), str(path))
-                if not isinstance(data, dict):
-                    raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
-                self._read[path] = data
-            here = self._read[path]
+        for here in self._results:
             for key in (language, self.config["tasks"][name]["competency"], name):
                 here = mapping(here.get(key))
             found = here or found
@@ -119,8 +118,7 @@ class NumberedRun:
 
     def total(self) -> float | None:
         """The number over everything of its last results."""
-        last = parsed(_bytes(self.results[-1]), str(self.results[-1])) if self.results else {}
-        return number(mapping(last).get("total"))
+        return number(self._results[-1].get("total")) if self._results else None
 
     def file(self, name: str, language: str, ending: str = "") -> Path:
         """A task's file of samples; ending: "turn1_batch_response" for the replies alone."""
@@ -148,7 +146,7 @@ class NumberedRun:
             for place, (_, _, row) in enumerate(read_rows(path)):
                 if place == len(found):
                     found.append({})
-                for key in ("responses", "reasoning_contents", "finish_reasons", "errors", "token_usages"):
+                for key in (*REPLY, "errors", "token_usages"):
                     found[place].setdefault(key, []).append(row.get(key))
             turn += 1
         return found

@@ -9,33 +9,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import (
-    check_free,
-    check_scoring,
-    digest_of,
-    number,
-    run_folder,
-    run_record,
-    started,
-    task_record,
-    write_run,
-)
+from evalwright.compat import recording
+from evalwright.compat.recording import number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
 from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
 from evalwright.compat.sea_helm.conversations import shots_of
-from evalwright.compat.sea_helm.files import NumberedRun, data_of, find_runs, mapping
+from evalwright.compat.sea_helm.files import REPLY, USAGE, NumberedRun, data_of, find_runs, mapping
 from evalwright.compat.sea_helm.published import SCORER
+from evalwright.compat.sea_helm.rows import ROLES
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 from evalwright.compat.sea_helm.sets import DIALECT, PREFIX
 from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Message, Prompt
+from evalwright.core.requests import Message
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
@@ -59,15 +51,18 @@ def import_sea_helm(
     "corrected" scores the recorded answers again. task_root: SEA-HELM's own folder, whose rows then stand in the run, so that it is scored
     again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
     """
-    check_scoring(scoring)
+    recording.check_scoring(scoring)
     tree = read_tree(root_of([task_root])) if task_root else None
     taken: set[Path] = set()
     models, runs, left_out = find_runs(path), [], []
+    alone = len(models) == 1
     for several in models:
+        parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
         try:
-            runs.append(_import(several, out, name, scoring, tree, taken, len(models) == 1))
+            folder = recording.run_folder(out, name, several[0].model, parts, taken, alone=alone)
+            runs.append(_import(several, folder, scoring, tree))
         except RunError as error:
-            if len(models) == 1:
+            if alone:
                 raise
             left_out.append(str(error))
     if not runs:
@@ -75,22 +70,12 @@ def import_sea_helm(
     return runs, left_out
 
 
-def _import(
-    several: Sequence[NumberedRun],
-    out: Path,
-    name: str,
-    scoring: str,
-    tree: Tree | None,
-    taken: set[Path],
-    alone: bool,
-) -> Run:
+def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tree | None) -> Run:
     files = [file for run in several for file in run.files]
     first, model = several[0], several[0].model
-    made_from = [digest_of(files), [file.name for file in files], scoring, bool(tree)]
+    made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
     identity = fingerprint_of({"imported": made_from})
-    corrected = [scoring] if scoring == "corrected" else []
-    folder = run_folder(out, name, model, [first.stamp[:16], *corrected], taken, alone=alone)
-    check_free(folder, identity)
+    recording.check_free(folder, identity)
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
@@ -99,88 +84,72 @@ def _import(
         for pair in dict.fromkeys(pair for run in several for pair in run.pairs()):
             task = _Task(several, *pair, scoring, tree)
             if not task.samples:
-                missing.append(task.facts())
+                missing.append(task.facts)
                 continue
             asked.append(task)
             yield from task.records()
-            task.forget()
+            del task.rows, task.samples, task.source
         if not asked:
             raise RunError(f"'{first.folder}' has no samples of a task: nothing in inferences/.")
 
     def finished() -> dict[str, Any]:
         made = [task.as_dict(missing) for task in asked]
-        groups = group_records(
-            made, {}, lambda name: next(task.tally for task in asked if task.name == name).table()
-        )
+        tables = {task.name: task.tally for task in asked}
+        groups = group_records(made, {}, lambda name: tables[name].table())
         notes = [note for task in asked for note in task.notes]
         if missing:
             notes.append(f"no samples and no number: {', '.join(one['name'] for one in missing)}")
         imported = {
-            "format": DIALECT, "scoring": scoring, "model_name": model, "runs": [run.number for run in several], "notes": notes,
-            "published": {task.name: task.recorded for task in asked},
+            "format": DIALECT, "scoring": scoring, "model_name": model, "runs": [run.number for run in several],
+            "notes": notes, "published": {task.name: task.recorded for task in asked},
             "totals": {f"run_{run.number}": total for run in several if (total := run.total()) is not None},
             "git": sorted({str(mapping(run.config.get("run_env")).get("seahelm_git_hash")) for run in several}),
         }  # fmt: skip
-        record = run_record(
-            folder,
-            identity,
-            started=started([first.stamp], files),
-            model=model,
-            code={"imported": DIALECT, "name": model, "base": bool(first.arguments.get("is_base_model"))},
-            tasks=made,
-            configuration={
-                "limit": first.arguments.get("limit"),
-                "seed": first.config.get("seed"),
-                "imported": imported,
-                **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
-            },
+        configuration = {
+            "limit": first.arguments.get("limit"), "seed": first.config.get("seed"), "imported": imported,
+            **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
+        }  # fmt: skip
+        base = bool(first.arguments.get("is_base_model"))
+        code, began = (
+            {"imported": DIALECT, "name": model, "base": base},
+            recording.started([first.stamp], files),
+        )
+        record = recording.run_record(
+            folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )
         return {**record, **({"groups": groups} if groups else {})}
 
-    return write_run(folder, records(), finished)
+    return recording.write_run(folder, records(), finished)
 
 
-@dataclass
 class _Task:
     """One task in one language over all runs: its rows, its records, and what they add up to."""
 
-    several: Sequence[NumberedRun]
-    task: str
-    language: str
-    scoring: str
-    tree: Tree | None
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.name = f"{PREFIX}{self.task}/{self.language}"
-        there = [run for run in self.several if (self.task, self.language) in set(run.pairs())]
-        config = dict(there[-1].config["tasks"][self.task])
-        config["languages"] = {self.language: config["languages"][self.language]}
-        base = bool(there[0].arguments.get("is_base_model"))
-        root = self.tree.root if self.tree else None
-        self.sea = SeaTask(self.task, self.language, config, root, base, self.scoring == "published")
-        self.runs = there
-        self.rows = [run.rows(self.task, self.language) for run in there]
-        self.numbers = [run.numbers(self.task, self.language) for run in there]
+    def __init__(
+        self, several: Sequence[NumberedRun], task: str, language: str, scoring: str, tree: Tree | None
+    ) -> None:
+        pair = task, language
+        self.name, self.scoring, self.tree = f"{PREFIX}{task}/{language}", scoring, tree
+        self.runs = [run for run in several if pair in set(run.pairs())]
+        config = dict(self.runs[-1].config["tasks"][task])
+        config["languages"] = {language: config["languages"][language]}
+        base = bool(self.runs[0].arguments.get("is_base_model"))
+        root = tree.root if tree else None
+        self.sea = SeaTask(*pair, config, root, base, scoring == "published")
+        self.shots = shots_of(self.sea, None, tree.constants if tree else {}) or 0
+        self.rows = [run.rows(*pair) for run in self.runs]
+        self.numbers = [run.numbers(*pair) for run in self.runs]
+        self.raised = {draw: str(one["error"]) for draw, one in enumerate(self.numbers) if "error" in one}
+        self.recorded = [number(one.get(self.sea.metric)) for one in self.numbers]
+        """The number of each run as published, 0 where its code raised."""
+        of_tree = {key: config[key] for key in OF_TREE if config.get(key)}
+        self.facts = {"name": self.name, "task": task, "language": language, **of_tree}
         self.errors = 0
+        self.notes: list[str] = []
         self.samples, self.source = self._samples()
+        self.content_hash = self.source.content_hash if self.samples else ""
         self.scorer, self.specs = self._rules()
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
-
-    def forget(self) -> None:
-        """Drop the rows, which have been written."""
-        self.content_hash = self.source.content_hash
-        del self.rows, self.samples, self.source
-
-    @property
-    def recorded(self) -> list[float | None]:
-        """The number of each run as published, 0 where its code raised."""
-        return [number(one.get(self.sea.metric)) for one in self.numbers]
-
-    def facts(self) -> dict[str, Any]:
-        """What names it, and its place in the tree of numbers."""
-        of_tree = {key: self.sea.config[key] for key in OF_TREE if self.sea.config.get(key)}
-        return {"name": self.name, "task": self.task, "language": self.language, **of_tree}
 
     def _samples(self) -> tuple[list[Sample], Samples]:
         longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
@@ -189,147 +158,134 @@ class _Task:
         for here in self.rows:
             if any(_id(data_of(row)) not in ("", _id(rows[place])) for place, row in enumerate(here)):
                 raise RunError(f"'{self.runs[0].folder.parent}': its runs have other rows of '{self.name}'.")
-        raised = any("error" in one for one in self.numbers)
-        if not rows and not raised:
+        if not rows and not self.raised:
             return [], own
         today = self._today(rows)
+        source = today or own
         if rows:
-            source = today or own
             return [_sample(source, place, self.rows) for place in range(len(rows))], source
         # Nothing was answered, so without SEA-HELM's folder one failure stands for all rows.
-        count = len(today) if today else 0
+        if today is None:
+            return [Sample("all rows")], own
         limit = self.runs[0].arguments.get("limit")
-        count = min(count, limit) if isinstance(limit, int) else count
-        return [today[place] for place in range(count)] if today else [Sample("all rows")], today or own
+        return [
+            today[place] for place in range(len(today))[: limit if isinstance(limit, int) else None]
+        ], today
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""
         if self.tree is None:
             return None
         try:
-            if self.language not in self.tree.languages(self.task):
-                raise KeyError(self.language)
-            today = Samples(self.sea, self._shots(), "")
+            if self.sea.language not in self.tree.languages(self.sea.name):
+                raise KeyError(self.sea.language)
+            today = Samples(self.sea, self.shots, "")
             if all(not row or _same(row, today.rows[place]) for place, row in enumerate(rows)):
                 return today
-            self.notes.append(
-                f"{self.name}: the rows of --task-root are others, so those of the files are kept"
-            )
+            why = "the rows of --task-root are others, so those of the files are kept"
         except _BROKEN as error:
-            self.notes.append(f"{self.name}: its rows cannot be read in --task-root ({error})")
+            why = f"its rows cannot be read in --task-root ({error})"
+        self.notes.append(f"{self.name}: {why}")
         return None
 
     def _rules(self) -> tuple[Scorer, list[MetricSpec]]:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
         kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, _kept)
-        if self.scoring == "corrected":
-            try:
-                (scorer,), specs = scoring_of(self.sea, self.source.rows)
-                if not scorer.asks:
-                    return scorer, list(specs)
-                self.notes.append(f"{self.name}: its scores come from another model, and are those recorded")
-            except (*_BROKEN, UsageError) as error:
-                self.notes.append(f"{self.name}: its scores are those recorded ({error})")
-            return kept, [MetricSpec(self.sea.metric, "mean", SCORER)]
-        labels = dict.fromkeys([self.sea.metric, *(label for one in self.numbers for label in _flat(one))])
-        specs = [
-            MetricSpec(
-                label, "mean", SCORER, {}, label.endswith("null_count"), partial(self._estimate, label)
+        if self.scoring == "published":
+            labels = dict.fromkeys(
+                [self.sea.metric, *(label for one in self.numbers for label in _flat(one))]
             )
-            for label in labels
-        ]
-        # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
-        return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
+            specs = [self._published(label) for label in labels]
+            # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
+            return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
+        try:
+            (scorer,), specs = scoring_of(self.sea, self.source.rows)
+            if not scorer.asks:
+                return scorer, list(specs)
+            self.notes.append(f"{self.name}: its scores come from another model, and are those recorded")
+        except (*_BROKEN, UsageError) as error:
+            self.notes.append(f"{self.name}: its scores are those recorded ({error})")
+        return kept, [MetricSpec(self.sea.metric, "mean", SCORER)]
+
+    def _published(self, label: str) -> MetricSpec:
+        fewer = label.endswith("null_count")
+        return MetricSpec(label, "mean", SCORER, {}, fewer, partial(self._estimate, label))
 
     def _estimate(self, label: str, column: Any) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
-        raised = [one["error"] for one in self.numbers if "error" in one]
         worked = [_flat(one) for one in self.numbers if "error" not in one]
         found = [one[label] for one in worked if label in one]
         n, lost, value = len(column.values), column.n_failed, math.nan
         method = "no number: SEA-HELM has none here"
         if found:
             value, method = sum(found) / len(found), "no interval (as published)"
-        elif raised and label == self.sea.metric:
-            n, lost, value, method = 0, n + lost, 0.0, f"failed, published as 0: {raised[0]}"
+        elif self.raised and label == self.sea.metric:
+            first = next(iter(self.raised.values()))
+            n, lost, value, method = 0, n + lost, 0.0, f"failed, published as 0: {first}"
         return Estimate(value, math.nan, math.nan, 0.95, n, lost, None, None, method)
 
     def records(self) -> Iterator[SampleRecord]:
         """The records in the order of rows and runs."""
         for place, sample in enumerate(self.samples):
-            for draw, (rows, numbers) in enumerate(zip(self.rows, self.numbers, strict=True)):
-                if place < len(rows):
-                    made = self._record(sample, place, draw, rows[place], str(numbers.get("error") or ""))
-                elif "error" in numbers:
-                    made = SampleRecord(
-                        self.name, place, draw, sample, None, {}, _raised(str(numbers["error"]))
-                    )
-                else:
-                    continue
-                self.tally.add(made)
-                yield made
+            for draw, rows in enumerate(self.rows):
+                if place < len(rows) or draw in self.raised:
+                    row = rows[place] if place < len(rows) else None
+                    made = self._record(SampleRecord(self.name, place, draw, sample, None, {}), row)
+                    self.tally.add(made)
+                    yield made
 
-    def _record(
-        self, sample: Sample, place: int, draw: int, row: Mapping[str, Any], error: str
-    ) -> SampleRecord:
+    def _record(self, empty: SampleRecord, row: Mapping[str, Any] | None) -> SampleRecord:
+        """A record with what became of its sample. row: None where nothing was written."""
+        raised = _raised(self.raised[empty.draw]) if empty.draw in self.raised else None
+        if row is None:
+            return replace(empty, failure=raised)
         answer = _answer(row)
         if isinstance(answer, Failure):
             self.errors += 1
-            return SampleRecord(self.name, place, draw, sample, None, {}, answer)
+            return replace(empty, failure=answer)
         score: Any
         try:
             if self.scorer.function is not _kept:
-                score = self.scorer.function(sample, answer)
-            elif error:
-                score = _raised(error)
+                score = self.scorer.function(empty.sample, answer)
             else:
-                score = _recorded(row, self.sea.metric)
+                score = raised or _recorded(row, self.sea.metric)
         except _BROKEN as wrong:
-            score = Failure(
-                getattr(wrong, "kind", "scoring failed"), "scorer", str(wrong) or type(wrong).__name__
-            )
-        name = self.scorer.name
+            kind = getattr(wrong, "kind", "scoring failed")
+            score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
+        made, named = replace(empty, answer=answer), {self.scorer.name: score}
         if isinstance(score, Failure):
-            return SampleRecord(self.name, place, draw, sample, answer, {}, None, {name: score})
-        if not isinstance(score, Score):
-            return SampleRecord(self.name, place, draw, sample, answer, {}, None, {}, {name: score})
-        return SampleRecord(self.name, place, draw, sample, answer, {name: score})
+            return replace(made, score_failures=named)
+        return replace(made, scores=named) if isinstance(score, Score) else replace(made, undecided=named)
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
         config, args = self.sea.config, self.runs[0].arguments
-        version = str(mapping(config.get("metadata")).get("version", "1"))
-        raised = [run.number for run, one in zip(self.runs, self.numbers, strict=True) if "error" in one]
-        if raised:
-            self.notes.append(
-                f"{self.name}: SEA-HELM's code raised in run {', '.join(map(str, raised))}: failed, published as 0"
-            )
+        if self.raised:
+            runs = ", ".join(str(self.runs[draw].number) for draw in self.raised)
+            self.notes.append(f"{self.name}: SEA-HELM's code raised in run {runs}: failed, published as 0")
         if self.errors:
-            self.notes.append(
-                f"{self.name}: {self.errors} without a reply: failed, published as empty answers"
-            )
-        result = self.tally.result(self.name, version, self.specs)
+            lost = f"{self.errors} without a reply: failed, published as empty answers"
+            self.notes.append(f"{self.name}: {lost}")
+        version = str(mapping(config.get("metadata")).get("version", "1"))
         definition = {
-            **self.facts(), "left_out": list(missing), "set": "", "scoring": self.scoring, "base_model": self.sea.base,
-            "reasoning": bool(args.get("is_reasoning_model")), "num_fewshot": self._shots(), "runs": len(self.runs),
-            "seeds": [run.config.get("seed") for run in self.runs], "generation": {}, "max_tokens": self.sea.here.get("max_tokens"),
-            "tokenizer": "", "config": config, "fails": "",
+            **self.facts, "left_out": list(missing), "set": "", "scoring": self.scoring, "base_model": self.sea.base,
+            "reasoning": bool(args.get("is_reasoning_model")), "num_fewshot": self.shots, "runs": len(self.runs),
+            "seeds": [run.config.get("seed") for run in self.runs], "generation": {},
+            "max_tokens": self.sea.here.get("max_tokens"), "tokenizer": "", "config": config, "fails": "",
         }  # fmt: skip
-        made = task_record(
-            result,
+        what = f"{config.get('name', self.sea.name)} ({self.sea.language}), {config['competency']}"
+        made = recording.task_record(
+            self.tally.result(self.name, version, self.specs),
             DIALECT,
-            description=f"{config.get('name', self.task)} ({self.language}), {config['competency']}; imported from SEA-HELM",
+            description=f"{what}; imported from SEA-HELM",
             definition=definition,
             content_hash=self.content_hash,
             scorers=[(self.scorer.name, self.scorer.kind, self.scorer.options)],
             metrics=self.specs,
             slice_keys=slices_of(self.sea),
-            metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.language},
+            metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.sea.language},
         )
         return {**made, "draws": len(self.runs)}
-
-    def _shots(self) -> int:
-        return shots_of(self.sea, None, self.tree.constants if self.tree else {}) or 0
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------------
@@ -344,10 +300,8 @@ def _same(row: Row, other: Row) -> bool:
 
 
 def _texts(row: Row) -> list[Any]:
-    return [
-        {key: str(value) for key, value in turn.items() if value is not None}
-        for turn in row.get("prompts") or ()
-    ]
+    turns = row.get("prompts") or ()
+    return [{key: str(value) for key, value in turn.items() if value is not None} for turn in turns]
 
 
 def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, Any]]]) -> Sample:
@@ -356,27 +310,22 @@ def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, An
         return source[place]
     except _BROKEN:
         row = next(one[place] for one in rows if place < len(one))
-    sent = _prompt(row)
-    label = row.get("label")
-    targets = [str(one) for one in (label if isinstance(label, list) else [label]) if one is not None]
-    facts = {
-        "language": source.task.language,
-        "competency": str(source.task.config["competency"]),
-        "index": place,
-    }
-    shown = sent[-1].text if sent and not isinstance(sent, str) else ""
-    return Sample(_id(row) or f"#{place}", shown, tuple(targets), metadata={**facts, "row": data_of(row)})
+    sent, task = _prompt(row), source.task
+    targets = tuple(str(one) for one in _listed(row, "label") if one is not None)
+    facts = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
+    shown = sent[-1].text if sent else ""
+    return Sample(_id(row) or f"#{place}", shown, targets, metadata={**facts, "row": data_of(row)})
 
 
-def _prompt(row: Mapping[str, Any]) -> Prompt:
+def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     """The conversation that was sent, its images left out."""
     made = []
     told = row.get("conversations")
-    for one in told if isinstance(told, list) else ():
-        content = one.get("content") if isinstance(one, Mapping) else None
+    for one in map(mapping, told if isinstance(told, list) else ()):
+        content = one.get("content")
         if isinstance(content, list):
-            content = "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
-        if isinstance(content, str) and one.get("role") in ("system", "user", "assistant"):
+            content = "".join(str(mapping(part).get("text") or "") for part in content)
+        if isinstance(content, str) and one.get("role") in ROLES:
             made.append(Message(one["role"], content))
     return tuple(made)
 
@@ -388,25 +337,24 @@ def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
 
 def _answer(row: Mapping[str, Any]) -> Answer | Failure:
     """The reply of each turn; a failure where a turn has an error or no reply."""
-    texts, errors = _listed(row, "responses"), [one for one in _listed(row, "errors") if one]
+    columns = {key: _listed(row, key) for key in (*REPLY, "token_usages")}
+    texts, errors = columns["responses"], [one for one in _listed(row, "errors") if one]
     if errors or not texts or None in texts:
         return Failure("request failed", "model", str(errors[0]) if errors else "The record has no reply.")
-    columns = [_listed(row, key) for key in ("reasoning_contents", "finish_reasons", "token_usages")]
-    likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
     responses = []
-    for place, text in enumerate(texts):
-        thought, reason, usage = (column[place] if place < len(column) else None for column in columns)
-        counts = usage if isinstance(usage, Mapping) else {}
-        used = Usage(
-            int(number(counts.get("prompt_tokens")) or 0), int(number(counts.get("completion_tokens")) or 0)
-        )
-        responses.append(Response(_shown(text), str(thought or ""), str(reason or ""), usage=used))
+    for place in range(len(texts)):
+        here = {key: column[place] if place < len(column) else None for key, column in columns.items()}
+        counts = mapping(here["token_usages"])
+        usage = Usage(**{ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()})
+        said: dict[str, Any] = {ours: _text(here[theirs]) for theirs, ours in REPLY.items()}
+        responses.append(Response(**said, usage=usage))
+    likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
     last = separate_reasoning(responses[-1])
     return Answer(last.answer, last.reasoning, None, likelihoods, _prompt(row), tuple(responses))
 
 
-def _shown(text: Any) -> str:
-    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else "" if found is None else json.dumps(found, ensure_ascii=False)
 
 
 def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:

@@ -1,7 +1,7 @@
 """The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the hub.
 
 Files are read inside the folder only. A data set of the hub comes without a revision in the files: the one that is found at the first
-fetch is used from then on. Rows stay on disk and are made one by one.
+fetch is used from then on. Rows stay on disk, and are made and checked one by one.
 """
 
 from __future__ import annotations
@@ -13,28 +13,53 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.sea_helm.loaders import LOADERS, LOCAL, Loader, Raw
-from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import DatasetError, TaskError
+from evalwright.compat.sea_helm.task import Row, SeaTask, placeholders
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
-from evalwright.tasks.datasets.rows import Rows, file_source
+from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
 from evalwright.tasks.files import is_within
-from evalwright.tasks.yaml_files import shown
+from evalwright.tasks.template_limits import TemplateError
+from evalwright.tasks.yaml_files import kind_of, shown
 
+ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KINDS = {"world_cuisine_task1": (1, 3, 4), "world_cuisine_task2": (2,)}
 """The prompts of World Cuisine, in the order of its rows."""
 
 
-class Table(Sequence[Any]):
-    """Rows of files that are read, and made, when they are asked for. make: from a raw row and its place; what: what they are, for errors.
+class OutOfReach(DatasetError):
+    """Data of the hub that cannot be fetched now."""
 
-    places: of each row in the files.
+
+class Table(Sequence[Any]):
+    """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
+
+    order: which of the kept rows these are. null_is_missing: a placeholder that is null is as one that is not there.
     """
 
-    def __init__(self, rows: Rows, places: Sequence[int], what: str) -> None:
-        self._rows, self.places, self._what = rows, places, what
-        self.order: Sequence[int] = range(len(rows))
+    def __init__(
+        self,
+        task: SeaTask,
+        sources: Sequence[FileSource],
+        keep: Callable[[Raw], bool] | None = None,
+        first: int | None = None,
+    ) -> None:
+        """keep: which rows these are; first: look at so many alone."""
+        self._rows, self._places = Rows(sources), list[int]()
+        for place, (row, _, where, use) in enumerate(self._rows.scan()):
+            if place == first:
+                break
+            try:
+                wanted = keep is None or keep(row)
+            except TemplateError as error:
+                raise DatasetError(f"{where}: {error}.") from None
+            if wanted:
+                use()
+                self._places.append(place)
+        self._task = task
+        self.order: Sequence[int] = range(len(self._rows))
         self.make: Callable[[Raw, int], Row] | None = None
+        self.null_is_missing = False
 
     def __len__(self) -> int:
         return len(self.order)
@@ -46,19 +71,39 @@ class Table(Sequence[Any]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
-        raw = {**self._rows[self.order[place]], "place": self.places[self.order[place]]}
+        kept = self.order[place]
+        raw = {**self._rows[kept], "place": self._places[kept]}
         if self.make is None:
             return raw
-        where = f"Row {place + 1:,} of {self._what}"
         try:
             row = self.make(raw, place)
-        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+            if wrong := _wrong(self._task, row, self.null_is_missing):
+                raise ValueError(wrong)
+        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-            raise DatasetError(f"{where} cannot be used: {reason}.") from None
-        turns = row.get("prompts")
-        if not (isinstance(turns, list) and turns and all(isinstance(one, Mapping) for one in turns)):
-            raise DatasetError(f"{where} has no list of mappings at `prompts`.")
+            what = f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
+            raise DatasetError(f"{self._rows.where(kept)}: {what}: {reason}.") from None
         return row
+
+
+def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
+    """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
+    told = row.get("conversations")
+    if not (turns := _turns(row)):
+        return "it has no list of mappings at `prompts`"
+    if not isinstance(row.get("metadata") or {}, Mapping):
+        return f"it has {kind_of(row['metadata'])} at `metadata`, not a mapping"
+    if isinstance(told, list):
+        whole = [one for one in told if isinstance(one, Mapping) and one.get("content") is not None]
+        if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
+            return "it has no messages with a `role` and a `content` at `conversations`"
+        return ""
+    wanted = placeholders(task, "task_template") - {"answer_tag"}
+    for turn in turns:
+        there = {name for name, value in turn.items() if value is not None or not null_is_missing}
+        if missing := sorted(wanted - there):
+            return f"it has no '{missing[0]}', which the task's `task_template` asks for"
+    return ""
 
 
 def loader_of(task: SeaTask) -> Loader:
@@ -81,88 +126,72 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import CODE_POINTS, oneruler_rows
 
         return oneruler_rows(task, tokenizer or CODE_POINTS)
-    return _table(task, loader, "filepath", loader.split, local=loader.local)
+    rows = _table(task, loader, "filepath")
+    if not len(rows):
+        raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
+    return rows
 
 
 def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     """The rows that `count` shots of a task are taken from, in their order; none where the task has none."""
     loader = loader_of(task)
-    if (
-        not count
-        or not task.here.get("example_filepath")
-        or not loader.examples
-        or loader.generated
-        or loader.files
-    ):
+    has_some = loader.examples and not loader.generated and not loader.files
+    if not (count and has_some and task.here.get("example_filepath")):
         return ()
-    local = loader.local or loader.local_examples
     first = count if loader.limited_early and task.published else None
-    return _table(task, loader, "example_filepath", loader.examples, local=local, first=first)
+    return _table(task, loader, "example_filepath", first)
 
 
-def _table(
-    task: SeaTask, loader: Loader, key: str, split: str, *, local: bool, first: int | None = None
-) -> Table:
-    place = task.here.get(key)
-    if not isinstance(place, str) or not place:
+def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) -> Table:
+    named = task.here.get(key)
+    if not isinstance(named, str) or not named:
         raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
-    fetch = partial(hub_file, place)
-    if local:
-        paths = [local_file(task, place)]
-    elif loader.files:
-        paths = [fetch(name) for name in loader.files.get(task.name, ())]
-    else:
-        paths = [
-            copy_of_hub(
-                *pinned(place), loader.filled(loader.config, task) or None, loader.filled(split, task)
-            )
-        ]
-    examples = key != "filepath"
-    what = f"the {'examples' if examples else 'data'} of '{task.name}' ({task.language})"
-    table = _read(paths, what, None if local else loader.kept(task), first)
+    fetch, examples = partial(hub_file, named), key != "filepath"
+    if loader.local or (examples and loader.local_examples):
+        table = Table(task, [file_source(local_file(task, named))], first=first)
+        make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
+        table.make = _whole(table, make) if task.published else make
+        table.null_is_missing = not task.published
+        return table
+    table = Table(task, _fetched(task, loader, named, examples), loader.kept(task), first)
     if examples and loader.chosen:
-        table.order = [one for one in loader.chosen.get(loader.category(task), ()) if one < len(table)]
-    elif loader.make == "world_cuisine":
+        chosen = loader.chosen.get(loader.facts(task)["part"], ())
+        table.order = [one for one in chosen if one < len(table)]
+    elif loader.change == "world_cuisine":
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]
-    if local:
-        own = LOCAL if loader.local_examples else loader
-        table.make = _whole(table, own.maker(task, (), fetch))
-    else:
-        table.make = loader.maker(task, table, fetch)
+    table.make = loader.maker(task, table, fetch)
     return table
 
 
-def _read(paths: Sequence[Path], what: str, keep: Callable[[Raw], bool] | None, first: int | None) -> Table:
-    """The rows of files that are kept. first: look at so many alone."""
-    rows, places = Rows([file_source(path) for path in paths]), []
-    for place, (row, _, where, use) in enumerate(rows.scan()):
-        if first is not None and place >= first:
-            break
-        try:
-            wanted = keep is None or keep(row)
-        except KeyError as error:
-            raise DatasetError(f"{where}: the column {error} is not there.") from None
-        if wanted:
-            use()
-            places.append(place)
-    return Table(rows, places, what)
+def _fetched(task: SeaTask, loader: Loader, named: str, examples: bool) -> list[FileSource]:
+    """The files of a data set of the hub. Raises OutOfReach, TaskError."""
+    try:
+        if loader.files:
+            wanted = loader.files.get(task.name, ())
+            return [file_source(hub_file(named, name), f"{named} ({name})") for name in wanted]
+        config = loader.filled(loader.config, task)
+        split = loader.filled(loader.examples if examples else loader.split, task)
+        return [file_source(copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})")]
+    except (DatasetError, MissingExtra) as error:
+        raise OutOfReach(str(error)) from None
 
 
 def _whole(table: Table, make: Callable[[Raw, int], Row]) -> Callable[[Raw, int], Row]:
-    """Of a file of the folder: a placeholder that only other rows have is null, as in the table that SEA-HELM makes of the file."""
-    empty: dict[str, None] = {}
-    for raw in table:
-        for turn in raw["prompts"] if isinstance(raw.get("prompts"), list) else ():
-            empty.update(dict.fromkeys(turn if isinstance(turn, Mapping) else ()))
+    """As published, a placeholder that only other rows of the file have is null: SEA-HELM makes a table of it, and sends "None"."""
+    empty = {name: None for raw in table for turn in _turns(raw) for name in turn}
 
     def made(raw: Raw, index: int) -> Row:
-        row = dict(make(raw, index))
-        if isinstance(turns := row.get("prompts"), list):
-            row["prompts"] = [{**empty, **one} if isinstance(one, Mapping) else one for one in turns]
-        return row
+        row = make(raw, index)
+        return {**row, "prompts": [{**empty, **turn} for turn in _turns(row)]}
 
     return made
+
+
+def _turns(row: Row) -> list[Mapping[str, Any]]:
+    """The prompts of a row; none where it has no list of mappings."""
+    turns = row.get("prompts")
+    return turns if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns) else []
 
 
 def local_file(task: SeaTask, name: str) -> Path:

@@ -22,9 +22,9 @@ class Chosen:
     """What is run. tasks: (task, language) in order. missing: names of a set that the folder does not have, skipped: those that its
     lists leave out for such a model, each with its languages."""
 
-    tasks: Sequence[tuple[str, str]]
-    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    skipped: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tasks: list[tuple[str, str]]
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
     set_name: str = ""
 
 
@@ -51,53 +51,43 @@ def expanded(tree: Tree, name: str) -> Mapping[str, Sequence[str]]:
 def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
     """What a name stands for. skip: tasks of sets that are left out. Raises UnknownName with the closest ones."""
     what, _, language = name.partition("/")
-    if what in tree.sets:
-        return _of_set(tree, what, language, skip)
-    tasks = [what] if what in tree.tasks else tree.groups.get(what)
-    if tasks is None:
-        known = [*tree.tasks, *tree.groups, *tree.sets]
-        hint = f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of them; one language is named as in TASK/id."
-        raise UnknownName("SEA-HELM task or set", what, known, hint)
-    pairs = [(task, one) for task in tasks for one in tree.languages(task) if language in ("", one)]
-    if not pairs:
-        known = sorted({one for task in tasks for one in tree.languages(task)})
-        raise UnknownName(f"language of '{what}'", language, known, f"It has: {', '.join(known)}.")
-    return Chosen(pairs)
-
-
-def _of_set(tree: Tree, name: str, language: str, skip: Collection[str]) -> Chosen:
-    found = expanded(tree, name)
-    if language and language not in found:
-        raise UnknownName(f"language of the set '{name}'", language, found, f"It has: {', '.join(found)}.")
-    pairs: list[tuple[str, str]] = []
-    missing: dict[str, list[str]] = {}
-    skipped: dict[str, list[str]] = {}
-    for one, tasks in found.items():
-        for task in tasks if language in ("", one) else ():
-            if task in skip:
-                skipped.setdefault(task, []).append(one)
-            elif task in tree.tasks and one in tree.languages(task):
-                pairs.append((task, one))
-            elif task not in tree.tasks or task in tree.sets[name][one]:
-                # A group's task that is not there in this language is no fault of the set.
-                missing.setdefault(task, []).append(one)
-    result = Chosen(pairs, missing, skipped, name)
-    _say(tree, result)
-    return result
+    own = tree.sets.get(what)
+    if own is not None:
+        members = [(task, one) for one, tasks in expanded(tree, what).items() for task in tasks]
+    else:
+        tasks = [what] if what in tree.tasks else tree.groups.get(what)
+        if tasks is None:
+            known = [*tree.tasks, *tree.groups, *tree.sets]
+            hint = f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of them; "
+            hint += "one language is named as in TASK/id."
+            raise UnknownName("SEA-HELM task or set", what, known, hint)
+        members = [(task, one) for task in tasks for one in tree.languages(task)]
+    languages = sorted({one for _, one in members})
+    if language and language not in languages:
+        raise UnknownName(f"language of '{what}'", language, languages, f"It has: {', '.join(languages)}.")
+    found = Chosen([], {}, {}, what if own is not None else "")
+    for task, one in members:
+        if language not in ("", one):
+            continue
+        if own is not None and task in skip:
+            found.skipped.setdefault(task, []).append(one)
+        elif task in tree.tasks and one in tree.languages(task):
+            found.tasks.append((task, one))
+        elif task not in tree.tasks or (own is not None and task in own[one]):
+            # A group's task that is not there in this language is no fault of the set.
+            found.missing.setdefault(task, []).append(one)
+    _say(tree, found)
+    return found
 
 
 def _say(tree: Tree, found: Chosen) -> None:
     for task, languages in found.missing.items():
         twin = [one for one in (task.removesuffix("-logprobs"),) if one in tree.tasks]
         near = [*twin, *get_close_matches(task, list(tree.tasks), 2 - len(twin))]
-        log.warning(
-            "%s%s names '%s' (%s), which the folder does not have%s. The rest is run, and totals are without it.",
-            PREFIX,
-            found.set_name,
-            task,
-            ", ".join(languages),
-            f"; the closest: {', '.join(near)}" if near else "",
-        )
+        named = f"'{task}' ({', '.join(languages)}), which the folder does not have"
+        closest = f"; the closest: {', '.join(near)}" if near else ""
+        rest = "The rest is run, and totals are without it."
+        log.warning("%s%s names %s%s. %s", PREFIX, found.set_name, named, closest, rest)
     if found.skipped:
         named = "; ".join(f"{task} ({', '.join(languages)})" for task, languages in found.skipped.items())
         log.warning("%s%s: left out for this kind of model: %s.", PREFIX, found.set_name, named)
@@ -108,8 +98,8 @@ def listed(tree: Tree) -> Sequence[Listed]:
     found: list[Listed] = []
     for name, file in tree.files.items():
         pairs = tuple(f"{name}/{one}" for one in tree.languages(name))
-        found.append(Listed(name, "task", str(file), pairs))
-        found += [Listed(pair, "task in a language", str(file)) for pair in pairs]
+        found.append(Listed(name, "task", file, pairs))
+        found += [Listed(pair, "task in a language", file) for pair in pairs]
     taken = {*tree.tasks, *tree.sets}
     found += [Listed(name, "group", "", tuple(own)) for name, own in tree.groups.items() if name not in taken]
     for name in tree.sets:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.tasks.schema import Drawing
+from evalwright.tasks.validation import first_mistake
 
+_NAME = re.compile(r"\w+")
 Row = Mapping[str, Any]
 """A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
 
@@ -64,11 +69,29 @@ class SeaTask:
         return str(self.config.get("dataloader_file")), str(self.config["dataloader_class"])
 
 
+@lru_cache(maxsize=4096)
+def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
+    """Texts and placeholders. what: for errors. Raises TaskError where more than names stands in braces: attributes, formats."""
+    found: list[tuple[str, str | None]] = []
+    try:
+        for text, name, spec, conversion in string.Formatter().parse(template):
+            if name is not None and (spec or conversion or not _NAME.fullmatch(name)):
+                raise ValueError(f"'{{{name}...}}' is more than a name in braces")
+            found.append((text, name))
+    except ValueError as error:
+        raise TaskError(f"{what} cannot be read: {error}.") from None
+    return tuple(found)
+
+
+def placeholders(task: SeaTask, key: str) -> set[str]:
+    """The names in braces of one of a task's templates. Raises TaskError."""
+    what = f"The `{key}` of the task '{task.name}' ({task.language})"
+    return {name for _, name in pieces(task.template.get(key) or "", what) if name is not None}
+
+
 def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """How text is generated, as task files of ours are checked. where: for errors. Raises ConfigurationError."""
     try:
         return Drawing.model_validate(dict(given)).model_dump(include=set(given))
     except ValidationError as error:
-        one = error.errors(include_url=False)[0]
-        what = str(one["loc"][0] if one["loc"] else "")
-        raise ConfigurationError(f"{where}: `{what}` is {given.get(what)!r:.80}: {one['msg']}.") from None
+        raise ConfigurationError(f"{where}: {first_mistake(error, given)}") from None

@@ -21,23 +21,16 @@ from evalwright.runs.writer import RUN_FILE
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
+    from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
 
 
-def run_document(run: Run, *, slices: bool = True) -> doc.Document:
-    """What one run found (by slice too, where asked for), what failed, what it used and where its files are."""
+def run_document(run: Run) -> doc.Document:
+    """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [
-        *run_blocks(run, MOST_SLICES if slices else 0),
-        *_undecided(run),
-        doc.Heading("Files"),
-        doc.Facts(files),
-    ]
-    if not slices and any(task.slices for task in run.tasks):
-        keys = ", ".join(sorted({key for task in run.tasks for key in task.slices}))
-        blocks.append(doc.Note(f"Scores by {keys}: evalwright runs show {run.folder}", "quiet"))
+    blocks = [*run_blocks(run, MOST_SLICES), *_undecided(run), doc.Heading("Files"), doc.Facts(files)]
     return doc.Document(f"Run {run.id}", blocks)
 
 
@@ -94,7 +87,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         shown = group.name if named else f"{group.label} ({group.name})"
         how = f", {group.average}" if group.average else ""
         title = f"Group {shown}{how}: {group.coverage}"
-        blocks += [doc.Heading(title), _metrics(group.metrics)]
+        blocks += [doc.Heading(title), metrics_table(group.metrics)]
     lacks = [task.name for task in run.tasks if not any(task.name in group.tasks for group in run.groups)]
     if lacks and run.data["configuration"].get("tree"):
         blocks.append(doc.Note(f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"))
@@ -103,7 +96,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
         blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))
         blocks += [doc.Note(text) for text in said]
     blocks += _failures(run)
-    blocks += [doc.Heading("Usage"), doc.Facts(list(_usage(run.data["usage"])))]
+    blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
     machine = hardware_facts(run.data)
     if machine and run.data["model"].get("abilities", True):  # no model ran where the data held the answers
         blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
@@ -137,17 +130,22 @@ def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[do
     if not task.metrics:
         yield doc.Note("No metric.", "quiet")
         return
-    what = "unscored" if any(outcome in task.failures for outcome in NO_ANSWER) else "failed"
-    yield _metrics(task.metrics, what)
-    yield from _bounds(task.metrics[0], what)
+    yield metrics_table(task.metrics, _unscored(task))
+    yield from bounds_notes(task)
     for key, by_value in task.slices.items() if most_slices else ():
         yield from _slices(task.name, key, by_value, most_slices, slice_metrics)
     if task.slices_left_out and most_slices:
         yield doc.Note(f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet")
 
 
-def _bounds(metric: MetricResult, failed: str) -> Iterator[doc.Note]:
-    """What items without a score could have changed, and how few clusters there are. failed: what those items are called."""
+def _unscored(task: TaskResult) -> str:
+    """What items without a score are called."""
+    return "unscored" if any(outcome in task.failures for outcome in NO_ANSWER) else "failed"
+
+
+def bounds_notes(task: TaskResult) -> Iterator[doc.Note]:
+    """What items without a score could have changed in a task's first metric, and how few clusters there are."""
+    metric, failed = task.metrics[0], _unscored(task)
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
         n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
@@ -162,21 +160,24 @@ def _bounds(metric: MetricResult, failed: str) -> Iterator[doc.Note]:
         yield doc.Note(f"{metric.label}: {few}", "warn")
 
 
-def _metrics(metrics: Sequence[MetricResult], failed: str = "failed") -> doc.Table:
-    columns = doc.columns("Metric*", "Value [interval]", "Items>", "Interval by~")
-    rows = [
+def metrics_table(metrics: Sequence[MetricResult], failed: str = "failed", *, how: bool = True) -> doc.Table:
+    """A line a metric. failed: what items without a score are called; how: say by what method the interval was made."""
+    columns = doc.columns("Metric*", "Value [interval]", "Items>", *(["Interval by~"] if how else []))
+    rows: list[Sequence[doc.Content]] = [
         (
             metric.label,
             doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
             numbers.items(one.n, one.n_failed, one.n_clusters, one.n_undecided, failed),
-            metric.estimate.method
-            if math.isnan(metric.estimate.value)
-            else f"{100 * metric.estimate.level:g}% {metric.estimate.method}",
+            *([_method(one)] if how else []),
         )
         for metric in metrics
         if (one := metric.estimate)
     ]
     return doc.Table(columns, rows, "Metrics")
+
+
+def _method(estimate: Estimate) -> str:
+    return estimate.method if math.isnan(estimate.value) else f"{100 * estimate.level:g}% {estimate.method}"
 
 
 def _slices(
@@ -242,7 +243,7 @@ def _failures(run: Run) -> Iterator[doc.Block]:
             yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
 
 
-def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost where it is known."""
     named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
     parts = [

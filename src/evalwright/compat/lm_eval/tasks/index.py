@@ -5,23 +5,18 @@ The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright.bounded import from_json
+from evalwright.compat.indexes import State, kept
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.core.private import home_folder, ordinary
 from evalwright.tasks.dialects import Listed
-from evalwright.tasks.files import write_text
-from evalwright.tasks.index import stamp, unchanged
+from evalwright.tasks.index import stamp
 
-_VERSION = 1
 _SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 
 
@@ -64,28 +59,12 @@ class Index(Mapping[str, Listed]):
 
 def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    digest = hashlib.blake2b(digest_size=16)
-    for path, size, time in files:
-        digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
-    state = digest.hexdigest()
-    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    cache = home_folder() / "lm-eval" / f"index-{name}.json"
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
-        if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
-            known = data["entries"]
-            return [Listed(name, kind, path, tuple(own)) for name, kind, path, own in known], dict(
-                data["problems"]
-            )
-    entries, problems, outside = _read(folder, [path for path, _, _ in files])
-    rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries]
-    data = {"version": _VERSION, "state": state, "outside": outside, "entries": rows, "problems": problems}
-    with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
-    return entries, problems
+    found = kept(DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files]))
+    entries = [Listed(name, kind, path, tuple(own)) for name, kind, path, own in found["entries"]]
+    return entries, dict(found["problems"])
 
 
-def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
+def _yaml_files(folder: str) -> Iterator[State]:
     """All files below, also those without a suffix, which are included by others: (path, size, time).
 
     Links out of the folder, and links to folders, are left out: they could lead through a whole disk.
@@ -110,7 +89,7 @@ def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield item.path, status.st_size, status.st_mtime_ns
 
 
-def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Listed], dict[str, str], dict[str, list[int]]]:
+def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     from evalwright.compat.lm_eval.tasks.files import Files
 
     files = Files()
@@ -127,7 +106,8 @@ def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Listed], dict[str, s
     for tag, members in tags.items():
         entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
     outside = {str(used): stamp(str(used)) for used in files.used() if str(used) not in set(paths)}
-    return list(entries.values()), problems, outside
+    rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries.values()]
+    return {"outside": outside, "entries": rows, "problems": problems}
 
 
 def _register(

@@ -1,0 +1,230 @@
+"""Samples of a run by what is recorded of them, and those that another run scored differently.
+
+A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`. Keys are the fields of a record, the
+names of scorers, and metadata keys.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.runs.reader import Run
+from evalwright.runs.score_tables import item_scores
+from evalwright.runs.scores import hashed, paired_scores
+
+_CONDITION = re.compile(r"(?P<key>[^=<>~!]+)(?P<operator>!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL)
+_FIELDS = (
+    "task",
+    "id",
+    "draw",
+    "outcome",
+    "input",
+    "target",
+    "answer",
+    "reasoning",
+    "label",
+    "score",
+    "failure",
+)
+_ORDERED: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on a record. operator: "=", "!=", "<", "<=", ">", ">=", or "~" (contains, whatever the case)."""
+
+    key: str
+    operator: str
+    value: str
+
+    def holds(self, found: Sequence[Any]) -> bool:
+        """Whether one of the values that a record has for the key fulfils it; for "!=", whether none is the value."""
+        if self.operator == "!=":
+            return not any(_same(one, self.value) for one in found)
+        return any(self._one(one) for one in found)
+
+    def _one(self, found: Any) -> bool:
+        if self.operator == "=":
+            return _same(found, self.value)
+        if self.operator == "~":
+            return self.value.casefold() in str(found).casefold()
+        number = _number(found)
+        return not math.isnan(number) and _ORDERED[self.operator](number, float(self.value))
+
+
+def condition(text: str) -> Condition:
+    """A condition as it is written. Raises ConfigurationError."""
+    match = _CONDITION.fullmatch(text)
+    if not match:
+        raise ConfigurationError(
+            f"'{text}' is not a condition: write KEY=VALUE, or one of != < <= > >= and ~ (contains), "
+            "such as label=incorrect, 'score<0.5' or answer~Paris."
+        )
+    key, sign, value = (part.strip() for part in match.groups())
+    if sign in _ORDERED and math.isnan(_number(value)):
+        raise ConfigurationError(f"In '{text}', {sign} compares numbers, and '{value}' is not a number.")
+    return Condition(key, sign, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record as it is written, with its main score.
+
+    Where another run is compared, other is that run's mean score of the item, and theirs its first record of it.
+    """
+
+    row: Mapping[str, Any]
+    score: float
+    other: float = math.nan
+    theirs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gain(self) -> float:
+        """How much more it scored than in the other run; no score counts as 0."""
+        return sum(
+            sign * value for sign, value in ((1, self.score), (-1, self.other)) if not math.isnan(value)
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        scores = {
+            name: None if math.isnan(value) else value
+            for name, value in (("score", self.score), ("other", self.other))
+        }
+        theirs = {"other_record": self.theirs} if self.theirs else {}
+        return {**scores, "record": self.row, **theirs}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to look for. failed: only records without a score, because something failed or no answer came."""
+
+    conditions: Sequence[Condition] = ()
+    failed: bool = False
+    against: Run | None = None
+
+    def samples(self, run: Run, most: int | None = None) -> list[Found]:
+        """The records found, at most so many: in the order of the run, or those that lost most against the other run first.
+
+        Raises UnknownName for a key that no record has, RunError where a record cannot be read.
+        """
+        found = self._found(run)
+        if self.against is None:
+            return list(itertools.islice(found, most))
+        worst = sorted(found, key=lambda one: one.gain)[:most]
+        wanted = {(one.row["task"], one.row["id"]) for one in worst}
+        theirs = {
+            key: row
+            for row in self.against.rows()
+            if (key := (row["task"], row["id"])) in wanted and not row["draw"]
+        }
+        return [replace(one, theirs=theirs.get((one.row["task"], one.row["id"]), {})) for one in worst]
+
+    def _found(self, run: Run) -> Iterator[Found]:
+        scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
+        flipped = _flipped(run, self.against, scorers) if self.against is not None else None
+        unknown, seen = {one.key for one in self.conditions} - {*_FIELDS}, set[str]()
+        for row in run.rows():
+            names = {
+                *row["scores"],
+                *row.get("undecided", ()),
+                *row.get("score_failures", ()),
+                *row.get("metadata", ()),
+            }
+            seen |= names
+            unknown -= names
+            score = _number(row["scores"].get(scorers.get(row["task"], ""), {}).get("value"))
+            if self.failed and not (
+                row.get("failure") or row.get("score_failures") or row["outcome"] != "answered"
+            ):
+                continue
+            if not all(one.holds(values_of(row, one.key, score)) for one in self.conditions):
+                continue
+            if flipped is None:
+                yield Found(row, score)
+            elif (other := flipped.get((row["task"], hashed(row["id"])))) is not None:
+                yield Found(row, score, other)
+        for key in unknown:
+            hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
+            raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
+
+
+def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
+    """What a record has under a key: of a field, of a scorer (its value and its label), of its metadata."""
+    scores = row["scores"]
+    if key == "score":
+        return [score]
+    if key == "target":
+        return list(row["targets"])
+    if key == "label":
+        return [one.get("label", "") for one in (*scores.values(), *row.get("undecided", {}).values())]
+    if key == "failure":
+        return [
+            one.get("kind", "")
+            for one in (row.get("failure") or {}, *row.get("score_failures", {}).values())
+            if one
+        ]
+    if key in _FIELDS:
+        return [row[key]] if key in row else []
+    found: list[Any] = []
+    for verdicts in (scores, row.get("undecided", {})):
+        if key in verdicts:
+            found += [verdicts[key].get("value"), verdicts[key].get("label")]
+    metadata = row.get("metadata", {}).get(key)
+    return (
+        [*found, *(metadata if isinstance(metadata, list) else [metadata])] if metadata is not None else found
+    )
+
+
+def _flipped(run: Run, other: Run, scorers: Mapping[str, str]) -> dict[tuple[str, int], float]:
+    """The items of both runs with another mean score in each: the other run's, by task and hashed id.
+
+    Raises ConfigurationError where the runs have no task in common.
+    """
+    import numpy as np
+
+    theirs = {task.name: task.main.scorer for task in other.tasks if task.main}
+    shared = {name: scorer for name, scorer in scorers.items() if theirs.get(name) == scorer}
+    if not shared:
+        raise ConfigurationError(
+            f"The runs '{run.name}' and '{other.name}' have no task in common, with the same scorer."
+        )
+    ours, those = item_scores(run, shared), item_scores(other, shared)
+    out: dict[tuple[str, int], float] = {}
+    for task in shared:
+        keys, values, _, _ = paired_scores(ours[task], those[task])
+        differs = values[0] != values[1]
+        differs &= ~np.isnan(values).all(axis=0)
+        asked = [one.contents[np.searchsorted(one.keys, keys)] for one in (ours[task], those[task])]
+        differs &= asked[0] == asked[1]  # an id may stand for another question in the other run
+        out |= {
+            (task, int(key)): float(value)
+            for key, value in zip(keys[differs], values[1][differs], strict=True)
+        }
+    return out
+
+
+def _same(found: Any, wanted: str) -> bool:
+    number = _number(wanted)
+    return str(found) == wanted or (
+        not math.isnan(number) and not isinstance(found, str) and _number(found) == number
+    )
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,39 @@
+"""What is made of a foreign system's folder of task files, kept under `$EVALWRIGHT_HOME` so that nothing is read twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.bounded import from_json
+from evalwright.core.private import home_folder, ordinary
+from evalwright.tasks.files import write_text
+from evalwright.tasks.index import unchanged
+
+_VERSION = 1
+"""Of the form of what is kept."""
+State = tuple[str, int, int]
+"""A file as it is now: path, size, time."""
+
+
+def kept(system: str, folder: Path, files: Iterable[State], made: Callable[[], Any]) -> Any:
+    """What is made of a folder, for one state of its files. It is plain, and its key `outside` has the stamps of files elsewhere."""
+    digest = hashlib.blake2b(f"{__version__}/{_VERSION}".encode(), digest_size=16)
+    for path, size, time in files:
+        digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
+    state = digest.hexdigest()
+    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    cache = home_folder() / system / f"index-{name}.json"
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
+        if data["state"] == state and unchanged(data["made"].get("outside", {})):
+            return data["made"]
+    data = {"state": state, "made": made()}
+    with suppress(OSError):  # a folder that cannot be written costs only time
+        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
+    return data["made"]

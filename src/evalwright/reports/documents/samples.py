@@ -1,0 +1,158 @@
+"""Samples of a run: a line for each, or the whole story of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports import document as doc
+from evalwright.reports.text import shorten
+
+if TYPE_CHECKING:
+    from evalwright.analysis.sample_search import Found
+    from evalwright.runs.reader import Run
+
+_LONGEST = 160
+
+
+def samples_document(
+    run: Run,
+    found: Sequence[Found],
+    against: Run | None = None,
+    *,
+    whole: bool = False,
+    most: int | None = None,
+) -> doc.Document:
+    """What was found. against: the run that scored these items differently; whole: all that is recorded of each.
+
+    most: how many were asked for.
+    """
+    if not found:
+        which = f" that '{against.name}' scored differently" if against is not None else ""
+        return doc.Document(f"Samples of {run.name}", [doc.Note(f"No sample{which} fulfils the conditions.")])
+    if whole:
+        blocks = [block for one in found for block in _whole(one, against)]
+    else:
+        blocks = [_table(found, run, against)]
+    if most is not None and len(found) == most:
+        blocks.append(doc.Note(f"The first {most:,}; --limit shows more.", "quiet"))
+    if not whole:
+        one = found[0].row["id"]
+        blocks.append(
+            doc.Note(
+                f"All of one: evalwright runs samples {run.name} --where 'id={shorten(one, 60)}' --details",
+                "quiet",
+            )
+        )
+    return doc.Document(f"Samples of {run.name}", blocks)
+
+
+def _table(found: Sequence[Found], run: Run, against: Run | None) -> doc.Table:
+    several = len({one.row["task"] for one in found}) > 1
+    titles = [
+        "Sample*",
+        *(["Task~"] if several else []),
+        "Score>",
+        *(["Other run>"] if against else []),
+    ]
+    rows = []
+    for one in found:
+        row = one.row
+        told = _verdict(row)
+        rows.append(
+            [
+                doc.Cell(shorten(str(row["id"]), 60), "strong", name=True),
+                *([row["task"]] if several else []),
+                _number(one.score),
+                *([_number(one.other)] if against else []),
+                doc.Cell(told, "" if not _failed(row) else "bad"),
+                shorten(" ".join(str(row["input"]).split()), _LONGEST),
+                shorten(" ".join(str(row.get("answer", "")).split()), _LONGEST),
+            ]
+        )
+    return doc.Table(doc.columns(*titles, "Label", "Question~", "Answer~"), rows, f"Samples of {run.name}")
+
+
+def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
+    row = found.row
+    repeat = f", repeat {row['draw']}" if row.get("draw") else ""
+    yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
+    facts = [("Task", row["task"]), ("Outcome", row["outcome"]), ("Score", _number(found.score))]
+    if against is not None:
+        facts.append((f"Score of {shorten(against.name, 40)}", _number(found.other)))
+    usage = [one["usage"] for one in row.get("responses", ()) if one.get("usage")]
+    if usage:
+        sums = [sum(one.get(name, 0) for one in usage) for name in ("input_tokens", "output_tokens")]
+        facts.append(("Tokens", f"{sums[0]:,} in, {sums[1]:,} out"))
+    if latency := [one for one in row.get("timing", {}).get("latency", ()) if one]:
+        facts.append(("Latency", ", ".join(f"{one:.2f} s" for one in latency)))
+    facts += [
+        (name, shorten(str(value), _LONGEST))
+        for name, value in row.get("metadata", {}).items()
+        if name != "doc"
+    ]
+    yield doc.Facts(facts)
+    yield from _asked(row)
+    yield from _answered(row, "")
+    if row["targets"]:
+        yield doc.Text("Reference", "\n".join(map(str, row["targets"])))
+    yield from _scored(row, "")
+    if against is not None and found.theirs:
+        name = f"{shorten(against.name, 60)}: "
+        yield from _answered(found.theirs, name)
+        yield from _scored(found.theirs, name)
+
+
+def _answered(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
+    for place, response in enumerate(row.get("responses", ()), 1):
+        number = f" {place} of {len(row['responses'])}" if len(row["responses"]) > 1 else ""
+        ended = f" (ended by {response['finish_reason']})" if response.get("finish_reason") else ""
+        if response.get("reasoning"):
+            yield doc.Text(f"{whose}Reasoning{number}", response["reasoning"])
+        if response.get("text"):
+            yield doc.Text(f"{whose}Reply{number}{ended}", response["text"])
+    if "answer" in row and [row["answer"]] != [one.get("text") for one in row.get("responses", ())]:
+        yield doc.Text(f"{whose}Answer as scored", row["answer"])
+
+
+def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
+    for name, score in row["scores"].items():
+        verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
+        yield doc.Text(verdict, score.get("explanation", ""))
+    for name, one in row.get("undecided", {}).items():
+        yield doc.Text(f"{whose}{name}: undecided", one.get("explanation", ""))
+    failures = [("failed", row["failure"])] if row.get("failure") else []
+    for name, one in [*failures, *row.get("score_failures", {}).items()]:
+        yield doc.Text(f"{whose}{name}: {one['kind']} ({one['party']})", one["message"])
+
+
+def _asked(row: Mapping[str, Any]) -> Iterator[doc.Block]:
+    prompt = row.get("prompt") or row["input"]
+    if isinstance(prompt, str):
+        yield doc.Text("Prompt", prompt)
+        return
+    for role, content in prompt:
+        parts = [content] if isinstance(content, str) else content
+        yield doc.Text(
+            f"Prompt, {role}", "\n".join(one if isinstance(one, str) else f"[image {one}]" for one in parts)
+        )
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if row.get("failure"):
+        return f"failed: {row['failure']['kind']}"
+    if row["outcome"] != "answered":
+        return str(row["outcome"])
+    labels = [one.get("label", "") for one in row["scores"].values()]
+    labels += ["undecided"] * len(row.get("undecided", ()))
+    labels += [f"{name} failed" for name in row.get("score_failures", ())]
+    return ", ".join(dict.fromkeys(filter(None, labels)))
+
+
+def _failed(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("failure") or row.get("score_failures") or row["outcome"] != "answered")
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None or math.isnan(value) else f"{value:.4g}"

@@ -1,0 +1,141 @@
+"""What runs found, on one screen: scores, what has none and why, cost, and where the rest is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.documents.run import bounds_notes, metrics_table, usage_facts
+from evalwright.reports.endings import failure_notes, stopping_sentences
+from evalwright.runs.results import unscored
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
+    from evalwright.runs.results import MetricResult
+
+_MOST_ROWS = 16
+_MOST_KINDS = 3
+_MOST_COLUMNS = 4
+"""Runs that stand side by side; more are in the board alone."""
+
+
+def run_summary(run: Run) -> doc.Document:
+    """One run in short; `run_document` has all of it."""
+    blocks: list[doc.Block] = [doc.Facts([("Model", _model(run))]), *_scores(run), *_unscored(run)]
+    blocks += [doc.Note(text) for text in stopping_sentences(run)]
+    facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
+    return doc.Document(
+        f"Run {run.id}", [*blocks, doc.Facts([*facts, ("Record", str(run.folder)), *_more(run)])]
+    )
+
+
+def runs_summary(runs: Sequence[Run]) -> doc.Document:
+    """Several runs in short, side by side where there are few; a board of them follows."""
+    blocks: list[doc.Block] = []
+    if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
+        blocks.append(_side_by_side(runs))
+    for run in runs[:_MOST_ROWS]:
+        if said := [*_unscored(run)]:
+            blocks += [doc.Heading(run.label, 3), *said]
+    blocks.append(doc.Facts([(run.label, str(run.folder)) for run in runs[:_MOST_ROWS]]))
+    if len(runs) > _MOST_ROWS:
+        blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
+    shown = next((run for run in runs if run.n_failed), runs[0])
+    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown)))])
+
+
+def _more(run: Run) -> Iterator[tuple[str, str]]:
+    """The commands that show the rest."""
+    name = run.name if run.folder.parent == Path("runs") else str(run.folder)
+    yield "Details", f"evalwright runs show {name} --details"
+    yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
+    undecided = sum(task.n_undecided for task in run.tasks)
+    if undecided and not run.data.get("roles"):
+        yield f"{numbers.count(undecided)} undecided", f"evalwright score {name} --judge provider/name"
+
+
+def _model(run: Run) -> str:
+    configuration = run.data["configuration"]
+    parts = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
+    if (shots := configuration.get("num_fewshot")) is not None:
+        parts.append(numbers.counted(shots, "shot"))
+    parts += [
+        f"{key} {configuration[key]}" for key in ("limit", "seed") if configuration.get(key) is not None
+    ]
+    parts += [f"{role} {other.get('name', '')}" for role, other in run.data.get("roles", {}).items()]
+    return ", ".join(parts)
+
+
+def _scores(run: Run) -> Iterator[doc.Block]:
+    if len(run.tasks) == 1 and not run.groups:
+        (task,) = run.tasks
+        yield doc.Heading(task.name, 3)
+        if not task.metrics:
+            yield doc.Note("No metric.", "quiet")
+            return
+        yield metrics_table(task.metrics[:_MOST_ROWS], how=False)
+        if len(task.metrics) > _MOST_ROWS:
+            yield doc.Note(f"And {len(task.metrics) - _MOST_ROWS} more metrics.", "quiet")
+        yield from bounds_notes(task)
+        return
+    tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
+    groups = [(f"{one.name} ({one.coverage})", "", one.metrics[0]) for one in run.groups if one.metrics]
+    found = [*tasks, *groups] if len(tasks) + len(groups) <= _MOST_ROWS else [*groups, *tasks]
+    yield _table(found[:_MOST_ROWS])
+    if len(found) > _MOST_ROWS:
+        yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
+    for name, _, metric in found:
+        if few := numbers.few_clusters(metric.estimate.effective_clusters):
+            yield doc.Note(f"{name}: {few}", "warn")
+
+
+def _table(found: Sequence[tuple[str, str, MetricResult]]) -> doc.Table:
+    """A line a task. The bounds are those of the score whatever the items without one would have scored."""
+    columns = doc.columns("Task*", "Metric~", "Score [95% interval]", "Items>", "Bounds>")
+    rows: list[Sequence[doc.Content]] = []
+    for name, label, metric in found:
+        one, unit = metric.estimate, numbers.unit_of(metric.kind)
+        ends = numbers.bounds(one, unit)
+        scored = f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}" if one.n_missing else ""
+        rows.append(
+            (
+                doc.Cell(name, name=True),
+                label,
+                doc.Cell(doc.Number(one, unit), "strong"),
+                doc.Cell(scored, "warn") if scored else numbers.count(one.n),
+                "–".join(ends) if ends else "",
+            )
+        )
+    return doc.Table(columns, rows, "Scores")
+
+
+def _side_by_side(runs: Sequence[Run]) -> doc.Table:
+    """A line a task, a column a run; what is without a number has none."""
+    names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[:_MOST_ROWS]
+    columns = [doc.Column("Task", key=True), *(doc.Column(run.label, name=True) for run in runs)]
+    rows: list[Sequence[doc.Content]] = []
+    for name in names:
+        cells: list[doc.Content] = [doc.Cell(name, name=True)]
+        for run in runs:
+            main = next((task.main for task in run.tasks if task.name == name), None)
+            known = main is not None and not math.isnan(main.estimate.value)
+            cells.append(
+                doc.Number(main.estimate, numbers.unit_of(main.kind)) if main and known else numbers.NOTHING
+            )
+        rows.append(cells)
+    return doc.Table(columns, rows, "Scores")
+
+
+def _unscored(run: Run) -> Iterator[doc.Block]:
+    if words := unscored(run.tasks, failed_alone=True, empty=True):
+        n = sum(task.n_samples for task in run.tasks)
+        yield doc.Note(f"Of {numbers.counted(n, 'sample')}: {words}.", "warn")
+    notes = failure_notes(run)
+    for note in notes[:_MOST_KINDS]:
+        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", "warn")
+    if len(notes) > _MOST_KINDS:
+        yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")

@@ -1,0 +1,97 @@
+"""Samples are found by conditions, and those that another run scored differently; hostile text in them acts nowhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.analysis.sample_search import condition
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.samples import Score
+from support.runs import make_run, rewrite
+from support.typed import typed
+
+SCORES = [
+    Score(1.0, "correct", "the same text"),
+    Score(0.0, "incorrect", "another name: 'Lyon'"),
+    None,
+    Score(0.5, "partly"),
+]
+
+
+@pytest.fixture
+def two(folder: Path) -> Path:
+    make_run(folder / "runs", name="a", scores=SCORES, domains=["geography", "history"])
+    make_run(folder / "runs", name="b", scores=[0.0, 1.0, 1.0, 0.5], text="Paris, of course")
+    return folder
+
+
+def found(*words: str) -> list[str]:
+    done = typed("runs", "samples", *words, "--json")
+    assert done.code == 0, done.err
+    return [one["record"]["id"] for one in json.loads(done.out)["samples"]]
+
+
+@pytest.mark.parametrize(
+    ("where", "places"),
+    [
+        (["label=incorrect"], [1]),
+        (["label!=incorrect"], [0, 2, 3]),
+        (["score<1"], [1, 3]),
+        (["score>=0.5"], [0, 3]),
+        (["score=1"], [0]),
+        (["domain=history"], [1, 3]),
+        (["domain=history", "score>0"], [3]),
+        (["score=0.5", "label~PART"], [3]),
+        (["outcome=failed"], [2]),
+        (["failure=rate limited"], [2]),
+        (["id=item-1"], [1]),
+    ],
+)
+def test_conditions(two: Path, where: list[str], places: list[int]) -> None:
+    words = [word for one in where for word in ("--where", one)]
+    assert found("a", *words) == [f"item-{place}" for place in places]
+
+
+def test_failed_limit_and_flips(two: Path) -> None:
+    assert found("a", "--failed") == ["item-2"]
+    assert found("a", "--limit", "2") == ["item-0", "item-1"]
+    assert found("a", "--flipped-against", "b") == ["item-1", "item-2", "item-0"], "what it lost comes first"
+    assert found("b", "--flipped-against", "a", "--limit", "1") == ["item-0"]
+    shown = typed("runs", "samples", "a", "--flipped-against", "b", "--where", "id=item-1", "--details").out
+    assert "another name: 'Lyon'" in shown
+    assert "b: Reply" in shown
+    assert "Paris, of course" in shown
+
+
+def test_other_questions_under_an_id_are_no_flips(two: Path) -> None:
+    def change(row: dict[str, object], place: int) -> None:
+        row["input"] = f"Another question {place}?"
+
+    b = make_run(two / "runs", name="c", scores=[0.0, 1.0, 1.0, 0.5])
+    rewrite(b, change)
+    assert found("a", "--flipped-against", "c") == []
+    assert (
+        "No sample that 'c' scored differently" in typed("runs", "samples", "a", "--flipped-against", "c").out
+    )
+
+
+def test_wrong_conditions_are_said(two: Path) -> None:
+    done = typed("runs", "samples", "a", "--where", "labl=x")
+    assert done.code == 2
+    assert "Did you mean 'label'?" in done.err
+    for text, said in (("label", "is not a condition"), ("score<high", "is not a number")):
+        with pytest.raises(ConfigurationError, match=said):
+            condition(text)
+    assert typed("runs", "samples", "a", "--details", "--json").code == 2
+
+
+def test_what_stands_in_a_sample_stays_text(two: Path) -> None:
+    run = make_run(two / "runs", name="hostile", scores=[1.0], text="\x1b[2Jgone \u202eback")
+    for words in ((), ("--details",)):
+        out = typed("runs", "samples", run.name, *words).out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+        assert "gone" in out
