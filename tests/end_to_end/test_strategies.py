@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.command import record, records, start, stored_requests, wait_until
+from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.written_judge import Asked, judge
@@ -146,6 +147,36 @@ def test_killed_in_the_middle_no_draw_is_paid_twice(stop: str, tmp_path: Path) -
     assert (saved > 0) == (stop == "certain")
 
 
+def test_eight_repeats_of_two_hundred_questions_at_full_concurrency_killed_and_none_answered_twice(
+    tmp_path: Path,
+) -> None:
+    """The server answers 700 requests and leaves the others open, so that what it has answered when the run is killed is known."""
+    write_task(tmp_path, 200)
+    gate, arrived = [700], [0]
+
+    def script(body: Mapping[str, Any], before: int) -> str | None:
+        arrived[0] += 1
+        return "hang" if arrived[0] > gate[0] else None
+
+    run = {"name": "self-consistency", "n": 8}
+    home, extra = tmp_path / "home", {"EVALWRIGHT_HOME": "home"}
+    with serving(edit=varied, faults=Faults(script=script), latency=0.004) as server:
+        process = start(command(server, "voted", run, "-M", "max_concurrency=16"), tmp_path, extra)
+        wait_until(lambda: arrived[0] >= 716 and len(stored_requests(home)) == 700, process)
+        process.kill()
+        process.communicate()
+        first = dict(server.completed)
+        assert len(first) == 700 and server.most_in_flight == 16
+        gate[0] = 10_000
+        done = typed(*command(server, "voted", run, "-M", "max_concurrency=16"), folder=tmp_path, extra=extra)
+        assert done.code == 0, done.text
+        assert len(server.completed) == 1600 and set(server.completed.values()) == {1}
+        assert all(server.received[content] == 1 for content in first)
+    rows = records(tmp_path / "runs" / "voted")
+    assert len(rows) == 200 and all(len(row["responses"]) == 8 for row in rows)
+    assert record(tmp_path / "runs" / "voted")["tasks"][0]["n_failed"] == 0
+
+
 def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
     write_task(tmp_path)
     metrics = ["accuracy", {"pass@k": {"k": 3}}, {"pass^k": {"k": 3}}, {"maj@k": {"k": 3}}]
@@ -262,6 +293,17 @@ def test_simulations_previews_checks_and_plans_take_every_strategy(named: str, t
         (['metrics=[{"pass@k": {"k": 3}}]'], "needs at least 3 draws"),
         (['metrics=[{"pass@k": {"k": 0}}]'], "a whole number from 1 on"),
         (["strategy=5"], "a strategy is a name"),
+        (["strategy=greedy", "answer.draws=3"], "several draws need a temperature above 0"),
+        (
+            ["strategy.name=beam-search", "strategy.early_stopping=often", "answer.temperature=0"],
+            "true, false or never",
+        ),
+        (["strategy.name=top-p", "strategy.p=0"], "a number above 0, up to 1"),
+        (["strategy.name=self-consistency", "strategy.aggregator=os.system"], "with --plugin my_file.py"),
+        (
+            ["strategy.name=chain-of-thought", "strategy.parser=json.loads"],
+            "names a function of a file that you load",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_sent(

@@ -110,15 +110,16 @@ def test_new_options_and_images_name_a_request_by_their_content() -> None:
 
     requests: list[Request] = [
         Generate("a"), Generate("a", temperature=None), Generate("a", top_k=5), Generate("a", min_p=0.1),
-        Generate("a", num_beams=2), Generate("a", top_logprobs=0), Generate("a", top_logprobs=1),
+        Generate("a", num_beams=2), Generate("a", num_beams=2, length_penalty=0.0),
+        Generate("a", num_beams=2, early_stopping=True), Generate("a", num_beams=2, early_stopping="never"), Generate("a", top_logprobs=0), Generate("a", top_logprobs=1),
         Generate("a", reasoning_effort="low"), Generate("a", reasoning_budget=5),
         Generate("a", json_schema="{}"), shown("What is this?", image), shown(image, "What is this?"),
         shown("What is this?", other), shown("What is this?"),
     ]  # fmt: skip
     assert len({request_key("m", request.payload()) for request in requests}) == len(requests)
     again = request_key("m", shown(copy, "What is this?").payload())
-    assert again == request_key("m", requests[11].payload())
-    assert PIXEL not in canonical(requests[10].payload())
+    assert again == request_key("m", requests[14].payload())
+    assert PIXEL not in canonical(requests[13].payload())
 
 
 def test_keys_are_the_same_in_another_process() -> None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,24 @@ def test_intervals_are_by_item_over_clusters_and_the_items_can_be_paired() -> No
     assert "by cluster" in found.method or "cluster" in found.method
     plain = compute("pass@k", column(draws.tolist()), {"k": 3})
     assert plain.n_clusters is None or plain.n_clusters == 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "worth"),
+    [
+        ("pass@k", lambda p: 1 - (1 - p) ** 3),
+        ("pass^k", lambda p: p**3),
+        ("maj@k", lambda p: p**3 + 3 * p**2 * (1 - p)),
+    ],
+)
+def test_intervals_hold_the_truth_of_new_items_and_new_draws(kind: str, worth: Any) -> None:
+    chance, held, trials = np.random.default_rng(11), 0, 250
+    truth = float(worth(chance.beta(0.8, 1.2, 200_000)).mean())
+    for _ in range(trials):
+        draws = (chance.random((40, 6)) < chance.beta(0.8, 1.2, (40, 1))).astype(float)
+        found = compute(kind, column(draws.tolist(), (1 - draws).tolist()), {"k": 3})
+        held += found.low <= truth <= found.high
+    assert 0.915 <= held / trials <= 0.985
 
 
 def test_an_item_with_too_few_draws_is_missing_and_bounds_what_it_might_have_been() -> None:

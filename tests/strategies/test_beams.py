@@ -26,13 +26,15 @@ def test_beams_of_a_run_are_those_of_transformers(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     model = ["--model", f"hf/{folder}", "-M", "device=cpu"]
-    for name, more in (("beams", []), ("greedy", ["-Tstrategy=single-draw"])):
+    long = ["-Tstrategy.length_penalty=3", "-Tstrategy.early_stopping=true", "-Tstrategy.beams=5"]
+    for name, more in (("beams", []), ("greedy", ["-Tstrategy=single-draw"]), ("long", long)):
         done = typed("run", "beams.yaml", *model, *more, "--name", name, "--quiet", folder=tmp_path)
         assert done.code == 0, done.text
     loaded = AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    texts = {"beams": [], "greedy": []}  # type: dict[str, list[str]]
-    for name, beams in (("beams", 3), ("greedy", 1)):
+    texts: dict[str, list[str]] = {"beams": [], "greedy": [], "long": []}
+    for name, beams in (("beams", 3), ("greedy", 1), ("long", 5)):
+        how = {"length_penalty": 3.0, "early_stopping": True} if name == "long" else {}
         for row in records(tmp_path / "runs" / name):
             ids = tokenizer(row["prompt"], return_tensors="pt").input_ids
             with torch.inference_mode():
@@ -43,6 +45,7 @@ def test_beams_of_a_run_are_those_of_transformers(tmp_path: Path) -> None:
                     do_sample=False,
                     max_new_tokens=12,
                     pad_token_id=tokenizer.eos_token_id,
+                    **how,
                 )
             new = out[0, ids.shape[1] :].tolist()
             ends = [place for place, token in enumerate(new) if token == tokenizer.eos_token_id]

@@ -57,6 +57,23 @@ def test_a_draw_without_an_answer_is_never_the_best() -> None:
     assert answer.strategy["draws"][0] == {"text": "", "outcome": "cut"}
 
 
+def test_an_empty_answer_never_wins_whatever_it_is_worth() -> None:
+    texts = ["", "so", " \n"]
+    made = strategy("best-of-n", {"n": 3, "by": "reward"})
+    asked_for: list[str] = []
+
+    def reply(role: str, request: Any) -> Response | str:
+        if isinstance(request, Reward):
+            asked_for.append(request.response)
+            return Response(values=(-5.0 if request.response.strip() else 9.0,))
+        return texts[request.draw]
+
+    assert asked(made, reply)[0].text == "so" and asked_for == ["so"]
+    texts[1] = ""
+    answer, said = asked(made, reply)  # nothing but empty answers: one of them, and no failure of the judge
+    assert answer.text == "" and len(said) == 3
+
+
 def test_a_scorer_chooses_without_the_targets() -> None:
     @scorer("longest")
     def longest(sample: Any, answer: Any, *, sign: int = 1) -> Score:

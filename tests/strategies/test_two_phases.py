@@ -144,6 +144,39 @@ def test_options_that_cannot_be(name: str, options: dict[str, Any], message: str
         strategy(name, options)
 
 
+def test_a_parser_reads_reasoning_and_answer_out_of_one_reply() -> None:
+    def parsed(text: str) -> tuple[str, str]:
+        return tuple(text.split(" => "))  # type: ignore[return-value]
+
+    made = strategy("chain-of-thought", {"parser": parsed})
+    answer, said = asked(made, lambda role, request: "six times seven => 42")
+    assert (answer.text, answer.reasoning, len(said)) == ("42", "six times seven", 1)
+    assert answer.responses[0].text == "six times seven => 42"
+    with pytest.raises(ValueError, match="unpack"):  # a failure of the sample, in a run
+        asked(made, lambda role, request: "42")
+    with pytest.raises(UsageError, match="'parser' or 'extractor'"):
+        strategy("chain-of-thought", {"parser": parsed, "extractor": "So?"})
+
+
+def test_ways_to_draw_by_name_whatever_the_tasks_settings_say() -> None:
+    wanted: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
+        "greedy": ({}, (0.0, None, None, 0)),
+        "temperature": ({"temperature": 0.3}, (0.3, None, None, 2)),
+        "top-k": ({"k": 5}, (1.0, 5, None, 2)),
+        "top-p": ({"p": 0.5, "temperature": 0.9}, (0.9, None, 0.5, 2)),
+    }
+    for name, (options, drawn) in wanted.items():
+        _, [(_, request)] = asked(strategy(name, options), lambda role, request: "x", draw=2)
+        assert isinstance(request, Generate)
+        assert (request.temperature, request.top_k, request.top_p, request.draw) == drawn
+    voted = strategy("self-consistency", {"n": 2, "of": {"name": "top-k", "k": 3}})
+    _, said = asked(voted, lambda role, request: "x")
+    assert [request.top_k for _, request in said] == [3, 3]  # type: ignore[union-attr]
+    for name, options in (("top-k", {"k": 0}), ("top-p", {"p": 1.5}), ("temperature", {"temperature": True})):
+        with pytest.raises(UsageError, match="A draw's"):
+            strategy(name, options)
+
+
 def test_conversations_cannot_be_reasoned_about_in_two_phases() -> None:
     several = setup(turns=lambda sample: ("And then?",))
     for name in ("reason-then-choose", "chain-of-thought", "single-draw", "beam-search"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -252,3 +254,40 @@ def test_draws_may_be_formed_by_another_strategy() -> None:
     assert sorted(draw_of(request) for _, request in said) == [0, 0, 1, 1, 2, 2]
     assert (answer.text, len(answer.responses)) == ("42", 6)
     assert setup().sampling.max_tokens == 50
+
+
+def test_an_aggregator_of_ones_own_decides_in_place_of_the_vote() -> None:
+    def longest(answers: list[str]) -> str:
+        return max(answers, key=len)
+
+    answer = voted(("a", "", "ccc", "a"), {"aggregator": longest})
+    assert (answer.text, answer.strategy["chosen"], answer.responses[-1].text) == ("ccc", 2, "ccc")
+    assert answer.strategy["votes"] == [["a", 2], ["ccc", 1]]
+    seen: list[list[str]] = []
+    made = voted(("b", "", "a"), {"aggregator": lambda answers: seen.append(answers) or "neither"})
+    assert seen == [["b", "a"]]  # in the order of the draws, without those that say nothing
+    assert (made.text, made.strategy["chosen"]) == ("neither", None)
+    with pytest.raises(RequestFailed):  # nobody knows what a lost draw would have changed
+        made_of = strategy("self-consistency", {"n": 3, "aggregator": longest})
+        asked(made_of, lambda role, request: _lost_or("a", draw_of(request)))
+    for more in ({"stop": "certain"}, {"weight": "reward"}):
+        with pytest.raises(ConfigurationError, match="decides by itself"):
+            strategy("self-consistency", {"aggregator": longest, **more})
+
+
+def _lost_or(text: str, draw: int) -> str:
+    if draw == 1:
+        raise LOST
+    return text
+
+
+def test_functions_of_a_task_file_are_those_of_loaded_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("os.system", "json.loads", "mine.last", "last", "", 5):
+        with pytest.raises(ConfigurationError, match="with --plugin"):
+            strategy("self-consistency", {"aggregator": name})
+    mine = ModuleType("evalwright_plugin_mine")
+    mine.last = lambda answers: answers[-1]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "evalwright_plugin_mine", mine)
+    assert voted(("a", "a", "b"), {"aggregator": "mine.last"}).text == "b"
+    with pytest.raises(ConfigurationError, match="mine\\.first"):
+        strategy("self-consistency", {"aggregator": "mine.first"})

@@ -256,7 +256,7 @@ BAD = [
     ("a broken template", OPEN + 'prompt:\n  user: "{{ input"\n', "task.yaml:4: the template '{{ input' cannot be used: unexpected end"),
     ("a broken sample template", OPEN + 'sample: {input: "{% if %}"}\n', "task.yaml:3: the template '{% if %}' cannot be used:"),
     ("a broken condition", OPEN + "where: 'a =='\n", "task.yaml:3: the template 'a ==' cannot be used:"),
-    ("where over a mapping", OPEN + "where: {input: {a: b}}\n", "`where.input` is a value or a list of values, not a mapping."),
+    ("where over a mapping", OPEN + "where: {input: {a: b}}\n", "`where.input` is a value, a list of values, `contains` with one of them, or `holds` with an expression, not a mapping."),
     ("more shots than rows", OPEN + "prompt: {few_shot: {count: 9}}\n", "task.yaml:3: 9 shots are needed, and the pool has 2 rows."),
     ("an empty pool", OPEN + "prompt: {few_shot: {count: 1, dataset: {rows: []}}}\n", "task.yaml:3: the dataset is empty"),
 ]  # fmt: skip

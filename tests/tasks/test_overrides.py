@@ -117,3 +117,15 @@ def test_another_source_for_the_judge_than_the_prompts(write: Write) -> None:
     assert sample.passages[0].text == "The judge's text."
     rendered = task.strategy.render(sample)  # type: ignore[attr-defined]
     assert "The prompt's text." in rendered and "The judge's" not in rendered
+
+
+def test_own_rows_in_place_of_the_hub(write: Write) -> None:
+    """What says where the task's own rows are gives way; how they are taken stays."""
+    write("mine/II.jsonl", [{"question": "1 + 1 = ?", "answer": 2}])
+    for name in ("mine/II.jsonl", "mine/*.jsonl"):
+        task = load_task("aime-2025-korean", overrides={"dataset.path": name})
+        assert [(one.metadata["domain"], one.targets) for one in task.samples] == [("II", ("2",))]
+        assert set(task.definition["dataset"]) == {"path", "subset", "duplicates", "samples", "content_hash"}
+    write("dev.jsonl", [{"question": f"{n}?", "subject": "x", "choices": ["1", "2", "3", "4"], "answer": 0} for n in range(6)])  # fmt: skip
+    overrides = {"dataset": {"path": "dev.jsonl"}, "prompt": {"few_shot": {"dataset": {"path": "dev.jsonl"}}}}
+    assert len(load_task("mmlu", overrides=overrides).samples) == 6

@@ -23,6 +23,7 @@ IMPORTERS = {
         "Recorded runs of open-factual-bench.",
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
+    "hret": ("evalwright.compat.hret.command:IMPORTER", "Saved results of the HaeRae Evaluation Toolkit."),
 }
 EXPORTERS = {
     "lm-eval": (
@@ -39,12 +40,18 @@ EXPORTERS = {
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
+CITATIONS = {
+    "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks.")
+}
 CHECKERS = (
     ("evalwright.compat.sea_helm.files:is_results", "evalwright.compat.sea_helm.checking:check_folder"),
 )
 """Result folders that `runs check` takes: whether a folder is one, and what checks it."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
 """Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
+
+COMMANDS = {"hret": "evalwright.compat.hret.command:hret"}
+"""Commands of `evalwright` itself that stand for a foreign system's program."""
 
 _AS_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON.")
 
@@ -58,10 +65,13 @@ class _Importers(LazyGroup):
 
 
 class _Exporters(LazyGroup):
-    table = EXPORTERS
+    table = EXPORTERS | CITATIONS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter."""
+        """The command of an exporter, or of citations."""
+        if cmd_name in CITATIONS:
+            command: click.Command = loaded(CITATIONS[cmd_name][0])
+            return command
         return export_command(cmd_name, loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
 
 
@@ -72,7 +82,7 @@ def import_() -> None:
 
 @click.group(cls=_Exporters)
 def export() -> None:
-    """Export runs as files of other programs."""
+    """Export runs as files of other programs, and what to cite."""
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +98,12 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
 def _evalwright(arguments: Sequence[str]) -> int:
     result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
     return result if isinstance(result, int) else 0
+
+
+def __getattr__(name: str) -> click.Command:
+    if name in COMMANDS:
+        return loaded(COMMANDS[name])  # type: ignore[no-any-return]
+    raise AttributeError(name)
 
 
 def loaded(target: str) -> Any:

@@ -88,8 +88,9 @@ class Generate:
 
     max_tokens None leaves the limit to the model, temperature None leaves all sampling to it; temperature 0 is greedy. stop:
     strings that end the answer and are not part of it. draw tells repeated samples of one prompt apart; a greedy request has
-    draw 0. min_p: least probability, as a share of the most probable token's. num_beams: of beam search. top_logprobs: None for
-    no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
+    draw 0. min_p: least probability, as a share of the most probable token's. num_beams: of beam search, with
+    length_penalty (scores are divided by the length to its power) and early_stopping (False, True or "never"), as transformers has
+    them. top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
     own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow.
     """
 
@@ -109,6 +110,8 @@ class Generate:
     reasoning_effort: str | None = None
     reasoning_budget: int | None = None
     json_schema: str | None = None
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
 
     def payload(self) -> dict[str, Any]:
         """What names this request by its content. Options that came later stand in it only where they are used."""

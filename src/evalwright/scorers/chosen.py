@@ -49,7 +49,7 @@ class Texts:
         self.language = language
         self.whole_of = [_folded(one) for one in choices]
         pieces = [_pieces(one) for one in self.whole_of]
-        asked = _pieces(_folded(plain(question)))
+        asked = _pieces(_stem(_folded(plain(question)), self.whole_of))
         self.own = [
             {
                 piece
@@ -98,6 +98,16 @@ class Texts:
             for place, own in enumerate(self.own):
                 if any(_same(word.group(), one) for one in own):
                     yield place, *word.span()
+
+
+def _stem(question: str, options: list[str]) -> str:
+    """A question without the options that it lists at its end."""
+    for option in sorted(options, key=len, reverse=True):
+        before, found, after = f" {question} ".rpartition(f" {option} ")
+        if not found:
+            return question
+        question = f"{before} {after}"
+    return question
 
 
 def _folded(text: str) -> str:

@@ -1,75 +1,158 @@
-"""Exact match: the whole answer is, character for character, one of the targets."""
+"""Exact match: the whole answer is, character for character, one of the targets; with `partial`, one of them stands in it."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
+from evalwright import bounded
+from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
+from evalwright.scorers.text.cues import labels
 from evalwright.scorers.text.languages import check_language, language_of, without_articles
 
+_ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
+"""What may follow a word in Hangul that is whole."""
+_SAME_WORD = ("0-9", "A-Za-zÀ-ɏ", "가-힣")
+"""Characters of one word; "1" is not in "12", "art" not in "party"."""
 
-@checked(lambda options: check_language(options["language"]))
+
+def _check(options: Mapping[str, Any]) -> None:
+    check_language(options["language"])
+    patterns = options["ignore_patterns"]
+    if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
+        raise ConfigurationError(
+            f"The option 'ignore_patterns' is a list of regular expressions, not {patterns!r}."
+        )
+    if patterns:
+        try:
+            bounded.call(_without, tuple(patterns), "")
+        except (bounded.LimitExceeded, bounded.Raised) as error:
+            raise ConfigurationError(
+                f"The option 'ignore_patterns' holds what is no regular expression: {error}."
+            ) from None
+
+
+@checked(_check)
 def exact_match(
     sample: Sample,
     answer: Answer,
     *,
     ignore_case: bool = False,
     ignore_punctuation: bool = False,
+    ignore_numbers: bool = False,
     ignore_whitespace: bool = False,
     ignore_articles: bool = False,
+    ignore_patterns: Sequence[str] = (),
     strip: bool = True,
+    partial: bool = False,
+    among_choices: bool = False,
     language: str | None = None,
 ) -> Score:
     """1.0 where the answer equals any target after Unicode NFC, else 0.0; labels "correct" and "incorrect".
 
     strip: outer white space does not count. ignore_case: compare casefolded. ignore_punctuation: drop all characters of
-    the Unicode categories P and S. ignore_articles: drop the articles of `language`, without it of the sample's metadata `language`,
-    else of English. ignore_whitespace: runs of white space
-    count as one space, outer ones as none. They apply in the order case, punctuation, articles, white space.
+    the Unicode categories P and S. ignore_numbers: drop all digits. ignore_articles: drop the articles of `language`, without it of
+    the sample's metadata `language`, else of English. ignore_whitespace: runs of white space count as one space, outer ones as none.
+    ignore_patterns: regular expressions whose matches are dropped first. The others apply in the order case, punctuation, numbers, articles,
+    white space. partial: a target that stands in the answer as whole words, Korean particles behind it allowed, is enough; an empty one
+    never is, nor one of which `ignore_numbers` or `ignore_patterns` leaves nothing. among_choices: a target counts only where it equals one of the sample's choices. Raises ScoringError where a pattern takes too long.
     """
-    articles = (language_of(sample, language) or "en") if ignore_articles else ""
-    options = (ignore_case, ignore_punctuation, ignore_whitespace or ignore_articles, articles, strip)
-    found = _normalise(answer.text, *options)
+    options = _options(
+        sample, language, ignore_case, ignore_punctuation, ignore_numbers, ignore_whitespace, ignore_articles,
+        ignore_patterns, strip,
+    )  # fmt: skip
+    found = _normalise(answer.text, options)
+    choices = {_target(one, options) for one in sample.choices} if among_choices else None
     for target in sample.targets:
-        if found == _target(target, *options):
+        wanted = _target(target, options)
+        emptied = not wanted and bool(target) and (options.numbers or bool(options.patterns))
+        if emptied or (choices is not None and wanted not in choices):
+            continue
+        if found == wanted:
             return Score(1.0, "correct", f"equals the target {_shown(target)}")
-    return Score(0.0, "incorrect", f"{_shown(answer.text)} equals none of the {len(sample.targets)} targets")
+        if partial and _holds(found, wanted):
+            return Score(1.0, "correct", f"holds the target {_shown(target)}")
+    what = "holds" if partial else "equals"
+    return Score(0.0, "incorrect", f"{_shown(answer.text)} {what} none of the {len(sample.targets)} targets")
 
 
 def normalised(
-    sample: Sample,
-    text: str,
-    *,
-    ignore_case: bool = False,
-    ignore_punctuation: bool = False,
-    ignore_whitespace: bool = False,
-    ignore_articles: bool = False,
-    strip: bool = True,
-    language: str | None = None,
+    sample: Sample, text: str, *, partial: bool = False, among_choices: bool = False, **options: Any
 ) -> str:
     """A text as the scorer with these options compares it."""
+    return _normalise(text, _options(sample, **options))
+
+
+class _Options(NamedTuple):
+    case: bool
+    punctuation: bool
+    numbers: bool
+    whitespace: bool
+    articles: str
+    patterns: tuple[str, ...]
+    strip: bool
+
+
+def _options(
+    sample: Sample, language: str | None = None, ignore_case: bool = False, ignore_punctuation: bool = False,
+    ignore_numbers: bool = False, ignore_whitespace: bool = False, ignore_articles: bool = False,
+    ignore_patterns: Sequence[str] = (), strip: bool = True,
+) -> _Options:  # fmt: skip
     articles = (language_of(sample, language) or "en") if ignore_articles else ""
-    return _normalise(
-        text, ignore_case, ignore_punctuation, ignore_whitespace or ignore_articles, articles, strip
+    spaces = ignore_whitespace or ignore_articles
+    return _Options(
+        ignore_case, ignore_punctuation, ignore_numbers, spaces, articles, tuple(ignore_patterns), strip
     )
 
 
-def _normalise(text: str, case: bool, punctuation: bool, whitespace: bool, articles: str, strip: bool) -> str:
+def _normalise(text: str, options: _Options) -> str:
     text = unicodedata.normalize("NFC", text)
-    if case:
+    if options.patterns:
+        try:
+            text = bounded.call(_without, options.patterns, text, key=options.patterns)
+        except (bounded.LimitExceeded, bounded.Raised) as error:
+            raise ScoringError(f"The option 'ignore_patterns' could not be applied: {error}.") from None
+    if options.case:
         text = unicodedata.normalize("NFC", text.casefold())
-    if punctuation:
+    if options.punctuation:
         text = "".join(char for char in text if char.isalnum() or unicodedata.category(char)[0] not in "PS")
-    if articles:
-        text = without_articles(text, articles)
-    if whitespace:
+    if options.numbers:
+        text = "".join(char for char in text if not char.isdigit())
+    if options.articles:
+        text = without_articles(text, options.articles)
+    if options.whitespace:
         return " ".join(text.split())
-    return text.strip() if strip else text
+    return text.strip() if options.strip else text
 
 
 _target = lru_cache(maxsize=4096)(_normalise)
+
+
+def _without(patterns: tuple[str, ...], text: str) -> str:
+    for pattern in patterns:
+        text = re.sub(pattern, "", text)
+    return text
+
+
+def _holds(text: str, target: str) -> bool:
+    """Whether a target stands in a text as whole words."""
+    if not target.strip():
+        return False
+    before, after = (
+        next((f"[{chars}]" for chars in _SAME_WORD if re.match(f"[{chars}]", char)), "")
+        for char in (target[0], target[-1])
+    )
+    start = f"(?<!{before})" if before else ""
+    end = _ENDINGS if after == "[가-힣]" else f"(?!{after})" if after else ""
+    return (
+        re.search(f"{start}{re.escape(target)}(?={end})" if end else f"{start}{re.escape(target)}", text)
+        is not None
+    )
 
 
 def _shown(text: str) -> str:

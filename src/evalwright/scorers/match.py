@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import words
+from evalwright.scorers.text.cues import labels, words
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
@@ -44,9 +44,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 """A question at the end that only asks for agreement."""
-_PARTICLE = re.compile(
-    r"(?:이라고|라고|입니다|이에요|예요|이었습니다|였습니다|이다|이며|이고|이지만|에서|에게|으로|까지|부터|이|가|은|는|을|를|의|에|로|와|과|도|만|랑|야|다)$"
-)
+_ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
 _PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 _GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
@@ -95,12 +93,19 @@ def _reading(text: str) -> Reading:
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
-        _PARTICLE.sub("", token) or token if "가" <= token[-1:] <= "힣" else token
-        for token in found.folded_tokens
+        _without_ending(token) if "가" <= token[-1:] <= "힣" else token for token in found.folded_tokens
     ]
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+
+
+@lru_cache(maxsize=4096)
+def _without_ending(token: str) -> str:
+    """A Korean word without its particles, the copula and the title behind a name."""
+    for _ in range(4):
+        token = token if token in FUNCTION else _ENDING.sub("", token)
+    return token
 
 
 _kept_reading = lru_cache(maxsize=1024)(_reading)  # a scorer reads the same sentence once for every option

@@ -49,6 +49,8 @@ _RENAMED = word_set(
 _AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
+_WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
+"""How a Korean word ends that another is joined to, and a clause that the next one opposes."""
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -288,6 +290,12 @@ class Names:
             others = [opening]
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
+        words = (reading.cased[one.start - 1] if one.start else "", reading.cased[one.end - 1])
+        if any(
+            _WITH.search(word) and not word.endswith(token)
+            for word, token in zip(words, (tokens[one.start - 1], tokens[one.end - 1]), strict=True)
+        ):
+            return undecided("another thing is joined to the target")
         joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
         if joint and self._names(reading, one.end, one.end + 3, found):
             return undecided("another thing is joined to the target")
@@ -327,6 +335,9 @@ class Names:
 
     def _aside(self, reading: Reading, one: Mention) -> bool:
         """Whether a mention only explains another name ("the rival of ...", "after ..."): such a word stands near before it."""
+        end = reading.clause(one.start, one.end)[1]
+        if end < len(reading.tokens) and _THOUGH.search(reading.cased[end - 1]):
+            return True
         start = max(self.cues.turn_in(reading.tokens[: one.start]), one.start - 4)
         near = reading.tokens[start : one.start]
         if near[-2:] == ["other", "than"]:

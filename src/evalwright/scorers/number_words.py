@@ -45,7 +45,8 @@ _PLACES = {char: 10**power for power, chars in enumerate(("十拾십", "百佰�
 _MYRIADS = {
     char: 10 ** (4 * power) for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1) for char in chars
 }
-_CHARACTERS = re.compile(f"[{''.join((*_DIGITS, *_PLACES, *_MYRIADS))}]+")
+_SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
+_CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
 _COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ"
 _KOREAN_COUNTED = re.compile(
@@ -282,7 +283,10 @@ def _is_number(run: re.Match[str], text: str) -> bool:
         known = (
             _KOREAN_COUNTED.match(text, run.end()) is not None or _RATIO.match(text, run.end()) is not None
         )
-        return known and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+        age = signs == "만" and text[run.end() + 1 : run.end() + 2].isdecimal()
+        return (
+            known and not age and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+        )
     return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
 
 
@@ -291,7 +295,7 @@ def characters(run: str) -> int:
     if len(run) > 1 and all(char in _DIGITS for char in run):
         return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
     total = part = digit = 0
-    for char in run:
+    for char in run.replace(" ", ""):
         if char in _DIGITS:
             digit = _DIGITS[char]
         elif char in _PLACES:

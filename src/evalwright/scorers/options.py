@@ -62,7 +62,7 @@ _BEHIND = re.compile(
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아니|아닙",
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아[니닌닙]",
     re.IGNORECASE,
 )
 _WORDS = re.compile("[가-힣ぁ-ヿ]")

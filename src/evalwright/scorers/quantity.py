@@ -267,7 +267,7 @@ class Numbers:
 
     def _in_passing(self, text: str, one: Number) -> bool:
         """Whether a number stands in brackets, or in words that are not the whole answer, so that another may be meant."""
-        alone = not text[: one.start].strip() and not text[one.end :].strip(" .。")
+        alone = not text[: one.start].strip() and len(text[one.end :].split()) <= 1
         others = {other.value for other in find_numbers(text, self.language) if other.end <= one.start}
         inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
         return (

@@ -45,7 +45,11 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
     A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample, answer and its options. Raises
     ConfigurationError for one that reads no answer, UnknownName for one that there is not.
     """
-    given = {name: value for name, value in (options or {}).items() if name != "undecided"}
+    given = {
+        name: value
+        for name, value in (options or {}).items()
+        if name not in ("undecided", "language_penalty")
+    }
     registry.check_options(kind, given)
     own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
     if own is None:

@@ -15,6 +15,7 @@ from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import Scored, Scorer
+from evalwright.scorers import penalty
 
 ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
 Function = TypeVar("Function", bound=ScorerFunction)
@@ -129,9 +130,11 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     """The scorer `kind` with its options set; `name` is its column in the record (default: its kind).
 
     The option `undecided`, which every scorer has, names the scorer that decides what this one leaves undecided: a name, or
-    `{scorer: name, option: value}`.
+    `{scorer: name, option: value}`. The option `language_penalty`, too, every scorer has (`penalty.py`).
     """
     given = dict(options or {})
+    if penalty.OPTION in given:
+        return _with_penalty(kind, given, given.pop(penalty.OPTION), name)
     if "undecided" in given:
         return _with_second(kind, given, given.pop("undecided"), name)
     registry.check_options(kind, given)
@@ -230,6 +233,21 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
         able=first.able | second.able,
         refuse=first.refuse,
     )
+
+
+def _with_penalty(kind: str, rest: Mapping[str, Any], settings: object, name: str | None) -> Scorer:
+    """The scorer `kind` whose values count by the language of the answer."""
+    full = penalty.check_penalty(settings)
+    alone = bind(kind, rest, name)
+
+    async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        return penalty.penalised(await _scored(alone, sample, answer, ask), sample, answer, full)
+
+    def now(sample: Sample, answer: Answer) -> Any:
+        return penalty.penalised(alone.function(sample, answer), sample, answer, full)
+
+    function: ScorerFunction = later if alone.asks else now
+    return replace(alone, options={**alone.options, penalty.OPTION: settings}, function=function)
 
 
 async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:

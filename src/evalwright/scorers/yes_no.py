@@ -30,11 +30,30 @@ _DESPITE = word_set("si doch")
 """Words that affirm against a question that denies."""
 _WHETHER = re.compile(
     r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
-    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가",
+    r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가|(?:예|네)['\"’”]?\s?(?:/|,|또는|혹은|나)?\s?['\"‘“]?아니[요오]",
     re.IGNORECASE,
 )
 """A negation that only makes a question of a sentence."""
-_PARTICLES = ("の", "です", "ครับ", "ค่ะ", "คะ", "요", "입니다")
+_RATHER = re.compile("(아니라|아니고)")
+"""Between what a Korean sentence denies and what it says instead."""
+_PARTICLES = (
+    "の",
+    "です",
+    "ครับ",
+    "ค่ะ",
+    "คะ",
+    "요",
+    "입니다",
+    "이다",
+    "이에요",
+    "예요",
+    "습니다",
+    "니다",
+    "어요",
+    "아요",
+    "다",
+    "릅니다",
+)
 
 
 @lru_cache(maxsize=256)
@@ -59,7 +78,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
         affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
         return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
     sides = {side for part in parts if (side := _explicit(part, language))}
-    restated = {_restated(clause, asked, language) for clause in _CLAUSE.split(parts[0])[:3]} - {""}
+    restated = {
+        _restated(clause, asked, language) for clause in _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
+    } - {""}
     side = first or (next(iter(restated)) if len(restated) == 1 else "")
     if not side:
         return undecided("no explicit yes or no")
@@ -136,20 +157,20 @@ def _echo(text: str, language: str) -> str:
 def _restated(text: str, asked: list[str], language: str) -> str:
     """A clause in the question's own words and order, plainly or denied: "91 is not a prime number"."""
     tokens = [token for token in read(text).tokens if token]
-    order = [token[:5] for token in asked if token not in FUNCTION and len(token) > 1]
-    negations = cues(language).negations
-    own = [
-        token[:5] for token in tokens if token not in FUNCTION and token not in negations and len(token) > 1
-    ]
+    korean = re.search("[가-힣]", text) is not None
+    size = 2 if korean else 5
+    order = [token[:size] for token in asked if token not in FUNCTION and len(token) > 1]
+    negated = {token for token in tokens if cues(language).denies([token], token)}
+    own = [token[:size] for token in tokens if token not in FUNCTION | negated and len(token) > 1]
     shared = [token for token in own if token in order]
     if not shared or len(shared) < len(own) or (len(own) > 1 and len(set(shared)) * 3 < 2 * len(set(order))):
         return ""
     places = [order.index(token) for token in dict.fromkeys(shared)]
     if (
         places != sorted(places)
-        or not text.isascii()
+        or not (text.isascii() or korean)
         or not _UNSURE.isdisjoint(tokens)
         or cues(language).offers(tokens, text)
     ):
         return ""
-    return "no" if sum(token in negations for token in tokens) else "yes"
+    return "no" if negated else "yes"

@@ -15,10 +15,10 @@ from evalwright.strategies.several import (
     Drawn,
     OfDraws,
     Worth,
-    answered,
     chosen_of,
     mean_log_prob,
     rewarded,
+    says_something,
     scored,
     summary,
     together,
@@ -29,7 +29,7 @@ _WAYS = ("reward", "judge", "log-probability")
 
 
 class BestOfN(OfDraws):
-    """The best of n draws, the first of equals. A draw without an answer is never the best.
+    """The best of n draws, the first of equals. A draw without an answer, or with an empty one, is never the best.
 
     by: "reward", "judge", "log-probability" (the mean of its tokens', so that short answers are not preferred), or a use of a scorer,
     which sees no targets. role: whom "reward" or "judge" asks, default the role of that name. of: the strategy of each draw.
@@ -66,7 +66,7 @@ class BestOfN(OfDraws):
                 raise RequestFailed(one)
         worths = await together(self._of(sample, one, ask) for one in made)
         known = [place for place, worth in enumerate(worths) if not math.isnan(worth)]
-        if not known and any(map(answered, made)):
+        if not known and any(map(says_something, made)):
             raise RequestFailed(
                 Failure("bad verdict", "judge", "No draw of the sample has a score to choose by.")
             )
@@ -81,7 +81,7 @@ class BestOfN(OfDraws):
         """What a draw is worth, nan for one without an answer."""
         return (
             await self._worth(sample, drawn, ask)
-            if isinstance(drawn, Answer) and answered(drawn)
+            if isinstance(drawn, Answer) and says_something(drawn)
             else math.nan
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
@@ -40,13 +41,15 @@ class Sampling:
     reasoning_effort: str | None = None
     reasoning_budget: int | None = None
     json_schema: str | None = None
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The request for one draw."""
         return Generate(
             prompt, self.max_tokens, self.temperature, self.top_p, self.stop, self.seed, 0 if self.temperature == 0 else draw,
             self.top_k, self.min_p, self.num_beams, self.top_logprobs, self.reasoning_effort, self.reasoning_budget,
-            self.json_schema,
+            self.json_schema, self.length_penalty, self.early_stopping,
         )  # fmt: skip
 
 
@@ -115,7 +118,46 @@ def conversation(setup: Setup) -> Conversation:
     return Conversation(setup.render, setup.turns, setup.sampling)
 
 
-def beam_search(setup: Setup, *, beams: int = 4) -> SingleDraw:
+def greedy(setup: Setup) -> SingleDraw:
+    """The most probable token each time."""
+    return _sampled(setup, temperature=0.0)
+
+
+def temperature(setup: Setup, *, temperature: float = 0.7) -> SingleDraw:
+    """A draw at a temperature."""
+    return _sampled(setup, temperature=temperature)
+
+
+def top_k(setup: Setup, *, k: int = 50, temperature: float = 1.0) -> SingleDraw:
+    """A draw from the k most probable tokens."""
+    return _sampled(setup, top_k=k, temperature=temperature)
+
+
+def top_p(setup: Setup, *, p: float = 0.9, temperature: float = 1.0) -> SingleDraw:
+    """A draw from the fewest tokens that are together as probable as p (nucleus sampling, Holtzman et al. 2020, arXiv 1904.09751)."""
+    return _sampled(setup, top_p=p, temperature=temperature)
+
+
+_RANGES: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
+    "temperature": (float, "a number from 0 to 10", lambda value: 0 <= value <= 10),
+    "top_k": (int, "a whole number from 1 on", lambda value: value >= 1),
+    "top_p": (float, "a number above 0, up to 1", lambda value: 0 < value <= 1),
+}
+
+
+def _sampled(setup: Setup, **drawn: Any) -> SingleDraw:
+    """One answer, drawn this way whatever the task's settings say. Raises ConfigurationError for a value that cannot be."""
+    for name, value in drawn.items():
+        kind, allowed, fits = _RANGES[name]
+        number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+        if not number or not fits(value):
+            raise ConfigurationError(f"A draw's {name} is {allowed}, not {value!r}.")
+    return single_draw(replace(setup, sampling=replace(setup.sampling, **drawn)))
+
+
+def beam_search(
+    setup: Setup, *, beams: int = 4, length_penalty: float = 1.0, early_stopping: bool | str = False
+) -> SingleDraw:
     """The model's own beam search, in one request. Raises ConfigurationError for fewer than 2 beams, or a temperature."""
     if not isinstance(beams, int) or beams < 2:
         raise ConfigurationError(
@@ -125,7 +167,22 @@ def beam_search(setup: Setup, *, beams: int = 4) -> SingleDraw:
         raise ConfigurationError(
             "'beam-search' keeps the most probable answers and draws none: leave `answer.temperature` at 0."
         )
-    return single_draw(replace(setup, sampling=replace(setup.sampling, num_beams=beams)))
+    if early_stopping not in (False, True, "never"):
+        raise ConfigurationError(
+            f"The option 'early_stopping' of 'beam-search' is true, false or never, not {early_stopping!r}."
+        )
+    number = isinstance(length_penalty, int | float) and not isinstance(length_penalty, bool)
+    if not number or not math.isfinite(length_penalty):
+        raise ConfigurationError(
+            f"The option 'length_penalty' of 'beam-search' is a number, not {length_penalty!r}."
+        )
+    found = replace(
+        setup.sampling,
+        num_beams=beams,
+        length_penalty=float(length_penalty),
+        early_stopping=early_stopping,
+    )
+    return single_draw(replace(setup, sampling=found))
 
 
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -94,12 +95,16 @@ registry: Registry[Maker] = Registry(
         "continuation": "evalwright.strategies.likelihood:continuation",
         "conversation": "evalwright.strategies.generate:conversation",
         "given": "evalwright.strategies.given:given",
+        "greedy": "evalwright.strategies.generate:greedy",
         "letter": "evalwright.strategies.choose:letter",
         "likelihood": "evalwright.strategies.choose:likelihood",
         "perplexity": "evalwright.strategies.likelihood:perplexity",
         "reason-then-choose": "evalwright.strategies.two_phases:ReasonThenChoose",
         "self-consistency": "evalwright.strategies.vote:SelfConsistency",
         "single-draw": "evalwright.strategies.generate:single_draw",
+        "temperature": "evalwright.strategies.generate:temperature",
+        "top-k": "evalwright.strategies.generate:top_k",
+        "top-p": "evalwright.strategies.generate:top_p",
     },
     _check,
     plural="strategies",
@@ -170,6 +175,21 @@ class _Function:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """What the function makes of it."""
         return await self._function(sample, ask, draw, self._setup, **self._options)
+
+
+def function_of(strategy: str, option: str, value: Any) -> Callable[..., Any]:
+    """The function that an option is, or names: "FILE.NAME", of a Python file that the person named with --plugin. Nothing is imported.
+
+    Raises ConfigurationError where there is none.
+    """
+    file, _, name = value.rpartition(".") if isinstance(value, str) else ("", "", "")
+    found = value if callable(value) else getattr(sys.modules.get(f"evalwright_plugin_{file}"), name, None)
+    if not callable(found):
+        raise ConfigurationError(
+            f"The option '{option}' of '{strategy}' is {value!r}. It names a function of a file that you load, such as "
+            f"my_file.my_function with --plugin my_file.py."
+        )
+    return found  # type: ignore[no-any-return]
 
 
 def check_one_of(strategy: str, option: str, value: object, known: Collection[str]) -> None:

@@ -93,6 +93,15 @@ def answered(drawn: Drawn) -> bool:
     return isinstance(drawn, Answer) and drawn.outcome == ANSWERED
 
 
+def says_something(drawn: Drawn) -> bool:
+    """Whether a draw has an answer that is not empty."""
+    return (
+        isinstance(drawn, Answer)
+        and answered(drawn)
+        and (bool(drawn.text.strip()) or drawn.choice is not None)
+    )
+
+
 def chosen_of(made: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> Answer:
     """The Answer of the draw `best`, with the responses of all, its own last: an answer's outcome is that of its last response."""
     answer = made[best]

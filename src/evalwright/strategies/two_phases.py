@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
@@ -17,7 +19,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
 from evalwright.strategies.generate import TARGET, answer_from
-from evalwright.strategies.registry import Setup, check_one_of
+from evalwright.strategies.registry import Setup, check_one_of, function_of
 
 REASONING_TOKENS = 1024
 _OPENING = "*_#<([{\"'`"
@@ -102,7 +104,8 @@ class ChainOfThought:
     """A trigger after the question makes the model reason; then it is asked for the answer alone.
 
     extractor: what asks for it: behind the reasoning in a text, as the next turn of the user in messages. None: nothing asks, and the
-    scorer finds the answer in the reasoning.
+    scorer finds the answer in the reasoning. parser: nothing asks either; a function (or its name in a loaded file) from the reply to
+    (reasoning, answer).
     """
 
     needs: frozenset[Ability] = frozenset({"generate"})
@@ -114,6 +117,7 @@ class ChainOfThought:
         trigger: str = "Let's think step by step.",
         extractor: str | None = "",
         reasoning_tokens: int | None = REASONING_TOKENS,
+        parser: Any = None,
     ) -> None:
         _check_one_turn("chain-of-thought", setup)
         _check_tokens("chain-of-thought", reasoning_tokens)
@@ -121,7 +125,12 @@ class ChainOfThought:
         self.sampling = setup.sampling
         self._setup = setup
         self._trigger = trigger
-        self._extractor = extractor
+        if parser is not None and extractor:
+            raise ConfigurationError(
+                "'chain-of-thought' takes 'parser' or 'extractor', not both: leave one out."
+            )
+        self._parse = None if parser is None else function_of("chain-of-thought", "parser", parser)
+        self._extractor = None if self._parse else extractor
         self._reasoning = replace(setup.sampling, max_tokens=reasoning_tokens or setup.sampling.max_tokens)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
@@ -129,7 +138,8 @@ class ChainOfThought:
         prompt = _triggered(self.render(sample), self._trigger, self._setup.delimiter)
         first = await ask(TARGET, self._reasoning.request(prompt, draw))
         if self._extractor is None or outcome_of(first) != ANSWERED:
-            return answer_from(prompt, (first,))
+            found = answer_from(prompt, (first,))
+            return found if self._parse is None else _parsed(found, self._parse)
         if isinstance(prompt, str):
             extractor = self._extractor or "Therefore, the answer is"
             asked: Prompt = f"{prompt}{first.text.rstrip()}\n{extractor}"
@@ -140,6 +150,14 @@ class ChainOfThought:
         before = separate_reasoning(first)
         parts = (before.reasoning, before.answer, found.reasoning)
         return replace(found, reasoning="\n\n".join(part.strip() for part in parts if part.strip()))
+
+
+def _parsed(answer: Answer, parse: Callable[..., Any]) -> Answer:
+    """The answer as the parser reads it."""
+    reasoning, text = parse(answer.text)
+    return replace(
+        answer, text=str(text), reasoning="\n\n".join(filter(None, (answer.reasoning, str(reasoning))))
+    )
 
 
 def _triggered(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:

@@ -10,14 +10,15 @@ for a question at an even split it is more.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.registry import Read, Setup, check_one_of
+from evalwright.strategies.registry import Read, Setup, check_one_of, function_of
 from evalwright.strategies.several import (
     SHOWN,
     Drawn,
@@ -38,7 +39,8 @@ class SelfConsistency(OfDraws):
     """The answer with the most votes among n draws; ties go to the one that was drawn first.
 
     parser: the scorer (or use of one) that reads the answer out of a draw, default the task's first; answers that it reads alike are
-    one. weight: what a vote counts. stop: "never", "certain" or a confidence. of: the strategy of each draw.
+    one. weight: what a vote counts. stop: "never", "certain" or a confidence. of: the strategy of each draw. aggregator: what decides in
+    place of the vote: a function (or its name in a loaded file) from the answers read, in the order of the draws, to the answer.
     """
 
     name = "self-consistency"
@@ -53,6 +55,7 @@ class SelfConsistency(OfDraws):
         role: str = "reward",
         stop: Any = "never",
         of: Any = None,
+        aggregator: Any = None,
     ) -> None:
         check_one_of(self.name, "weight", weight, ("none", "log-probability", "reward"))
         if weight != "reward" and role != "reward":
@@ -60,6 +63,11 @@ class SelfConsistency(OfDraws):
                 f"The option 'role' of '{self.name}' has an effect with `weight: reward` only. Leave it out."
             )
         self._confidence = _confidence_of(stop, weight)
+        if aggregator is not None and (weight, stop) != ("none", "never"):
+            raise ConfigurationError(
+                f"The option 'aggregator' of '{self.name}' decides by itself: leave out `weight` and `stop`."
+            )
+        self._aggregate = None if aggregator is None else function_of(self.name, "aggregator", aggregator)
         self._read: Read = setup.reader(parser)
         self._weight = weight
         self._reward = rewarded(setup, role) if weight == "reward" else None
@@ -79,10 +87,33 @@ class SelfConsistency(OfDraws):
             if self._decided(count(ballots), n - len(made), len(failures)):
                 break
         votes = count(ballots)
+        if self._aggregate is not None and not failures:
+            return self._aggregated(self._aggregate, made, ballots, votes)
         ended = n - len(made), len(failures)
-        if failures and (self._reward or not (certain(votes, *ended) or self._decided(votes, *ended))):
+        if failures and (
+            self._reward or self._aggregate or not (certain(votes, *ended) or self._decided(votes, *ended))
+        ):
             raise RequestFailed(failures[0])
         return chosen_of(made, _winner(made, ballots, votes), self._record(made, ballots, votes))
+
+    def _aggregated(
+        self,
+        aggregate: Callable[..., Any],
+        made: Sequence[Drawn],
+        ballots: Sequence[tuple[str, float]],
+        votes: Votes,
+    ) -> Answer:
+        """The first draw that says what the aggregator returns; where none does, that text is the answer itself."""
+        said = str(aggregate([answer for answer, _ in ballots if answer]))
+        place = next((place for place, (answer, _) in enumerate(ballots) if answer == said), None)
+        answer = chosen_of(
+            made,
+            _winner(made, ballots, votes) if place is None else place,
+            self._record(made, ballots, votes),
+        )
+        if place is not None:
+            return answer
+        return replace(answer, text=said, choice=None, strategy={**answer.strategy, "chosen": None})
 
     async def _ballot(self, sample: Sample, drawn: Drawn, ask: Ask) -> tuple[str, float]:
         """What a draw votes for and how much that counts; ("", 0) for no vote."""

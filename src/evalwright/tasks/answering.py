@@ -23,6 +23,15 @@ TOKENS_IN_TEXT = 256
 """`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
 
 _UNLESS_GIVEN: dict[str, Any] = {"temperature": 0.0, "stop": [], "num_beams": 1}
+_LATER = frozenset(
+    (
+        "beam-search.early_stopping",
+        "beam-search.length_penalty",
+        "chain-of-thought.parser",
+        "self-consistency.aggregator",
+    )
+)
+"""Options that came later: a definition has them where they are given, so that those of before are what they were."""
 _USER = {"letter": "{{ input }}\n{{ lettered }}\nAnswer:"}
 _SHOT = {"letter": "{{ letter }}"}
 
@@ -116,11 +125,6 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
     elif drawing.reasoning_effort is not None and drawing.reasoning_budget is not None:
         raise document.error(
             ("answer", "reasoning_budget"), "give `reasoning_effort` or `reasoning_budget`, not both."
-        )
-    elif answer.draws > 1 and drawing.temperature == 0:
-        raise document.error(
-            ("answer", "draws"),
-            "several draws need a temperature above 0; otherwise they are all the same.",
         )
     if prompt.images is not None:
         if mode != "generate":
@@ -225,6 +229,12 @@ def strategy_of(
         made = bind(name, setup, options)
     except UsageError as error:
         raise document.error(("strategy",), str(error)) from None
+    drawn = getattr(made, "sampling", None)
+    if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
+        raise document.error(
+            ("answer", "draws"),
+            "several draws need a temperature above 0; otherwise they are all the same.",
+        )
     if form == "chat":
         made.needs = made.needs | {"chat"}
     return made
@@ -235,11 +245,17 @@ def _sampling(drawing: schema.Drawing) -> Sampling:
 
 
 def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
-    """What a task's definition says of its strategy, with all its options; nothing where the mode says it."""
+    """What a task's definition says of its strategy, with its options; nothing where the mode says it."""
     if file.strategy is None or file.strategy.name in MODES:
         return {}
     name = file.strategy.name
-    return {"strategy": {"name": name, "options": options_of(name, file.strategy.options)}}
+    given = file.strategy.options
+    options = {
+        key: value
+        for key, value in options_of(name, given).items()
+        if key in given or f"{name}.{key}" not in _LATER
+    }
+    return {"strategy": {"name": name, "options": options}}
 
 
 def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:

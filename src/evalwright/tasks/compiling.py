@@ -24,8 +24,7 @@ from evalwright.tasks.answering import (
     with_mode_of_strategy,
 )
 from evalwright.tasks.datasets.copies import FIRST_FETCH, first_fetched
-from evalwright.tasks.datasets.opening import Filter, open_sources
-from evalwright.tasks.datasets.rows import Rows
+from evalwright.tasks.datasets.opening import Filter, open_rows
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.few_shot import Shots
 from evalwright.tasks.prompt_files import with_prompt_file
@@ -173,8 +172,8 @@ class _Data:
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
         dataset_at, where_at, sample_at = places
         return load_samples(
-            Rows(open_sources(dataset, self.document, dataset_at)),
-            SampleMaker(sample, self.document, sample_at, self.variables, self.defaults),
+            open_rows(dataset, self.document, dataset_at),
+            SampleMaker(sample, self.document, sample_at, self.variables, self.defaults, dataset.each),
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
@@ -258,6 +257,7 @@ def _resolved(
 
 
 def _data(dataset: dict[str, Any], samples: FileSamples) -> dict[str, Any]:
+    dataset = {name: value for name, value in dataset.items() if name != "each" or value}
     rows = dataset.get("rows")
     if rows is not None and len(rows) > _ROWS_SHOWN:
         dataset = {name: value for name, value in dataset.items() if name != "rows"}

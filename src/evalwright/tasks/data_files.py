@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, closest
-from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
-from evalwright.tasks.datasets.rows import FileSource, Rows
+from evalwright.tasks.datasets.formats import SUFFIXES
+from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import shown
 
@@ -121,13 +121,7 @@ def _cell(column: str) -> str:
 
 def _columns_of(path: Path) -> list[str]:
     """The columns of the first row."""
-    kind = SUFFIXES[path.suffix.lower()]
-    rows = (
-        (row for row, *_ in Rows([FileSource(path)]).scan())
-        if kind == "jsonl"
-        else (row for _, row in read_rows(path, kind))
-    )
-    first = next(rows, None)
+    first = next(file_rows(path), None)
     if first is None:
         raise DatasetError(f"The data file '{shown(path)}' has no rows.")
     return [str(column) for column in first]

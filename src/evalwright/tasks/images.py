@@ -75,7 +75,7 @@ class RowImages:
             if named.startswith("data:"):
                 return Image.from_data_url(named)
             if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", named):
-                return _fetched(named)
+                return fetched(named)
             return self._file(named)
         except DatasetError as error:
             raise RowError(str(error).rstrip(".")) from None
@@ -121,7 +121,7 @@ def _content(path: Path, named: str) -> bytes:
     raise DatasetError(f"The image '{_short(named)}' cannot be read: {reason}.")
 
 
-def _fetched(url: str) -> Image:
+def fetched(url: str) -> Image:
     """An image from an address, kept in the home folder: what was fetched once is not fetched again."""
     shown = without_login(url).partition("?")[0]
     if urlsplit(url).scheme not in ("http", "https"):

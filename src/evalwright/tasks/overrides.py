@@ -15,6 +15,7 @@ from evalwright.tasks.definitions import merge, merged
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 _LISTS = ("scorers", "metrics")
+_OF_SOURCES = ("path", "format", "key", "hub", "revision", "config", "split", "rows")
 
 
 def with_overrides(document: Document, overrides: Mapping[str, Any], base: Path | None = None) -> Document:
@@ -26,8 +27,25 @@ def with_overrides(document: Document, overrides: Mapping[str, Any], base: Path 
     for name in _LISTS:
         if isinstance(value.get(name), Mapping):
             value[name] = _with_options(document, name, value[name])
+    _replace_sources(document.value, value)
     bases = {} if base is None else dict.fromkeys(_leaves(value), base)
     return merge(document, Document(value, "the overrides", document.base, bases=bases))
+
+
+def _replace_sources(own: Any, given: dict[str, Any]) -> None:
+    """Data from outside stand in place of the task's own: what says where those are is taken away."""
+    for steps in (("dataset",), ("prompt", "few_shot", "dataset")):
+        there: Any = own
+        put: Any = given
+        for step in steps:
+            there = there.get(step) if isinstance(there, Mapping) else None
+            put = put.get(step) if isinstance(put, dict) else None
+        if (
+            isinstance(there, Mapping)
+            and isinstance(put, dict)
+            and any(name in put for name in ("path", "hub", "rows"))
+        ):
+            put.update({name: None for name in _OF_SOURCES if name in there and name not in put})
 
 
 def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any
@@ -40,7 +40,8 @@ class RowError(Exception):
 class SampleMaker:
     """Makes samples of rows as `sample` says. variables: this member's values of `for_each`.
 
-    defaults: metadata that samples take from the task where they have none of their own.
+    defaults: metadata that samples take from the task where they have none of their own. each: added columns in which samples of one row
+    differ; such samples are one cluster, where nothing else says so.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class SampleMaker:
         at: KeyPath,
         variables: Mapping[str, Any],
         defaults: Mapping[str, Any],
+        each: Collection[str] = (),
     ) -> None:
+        self._each = frozenset(each)
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
@@ -91,6 +94,8 @@ class SampleMaker:
             gold = tuple(order.index(index) for index in gold)
         passages = self._value("passages", context, row)
         cluster = self._value("cluster", context, row)
+        if cluster is None and self._each:
+            cluster = content_id({column: value for column, value in row.items() if column not in self._each})
         shown = self._value("input", context, row)
         return Sample(
             id=name,
@@ -286,9 +291,15 @@ def load_samples(
         return FileSamples(rows, make, content_hash, None)
     watch = _Watch(rows)
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
+    if rows.added:
+        digest.update(json.dumps(rows.added, sort_keys=True, default=str).encode())
     hashes = array("q")
     # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
-    skip = wanted.skipper() if all(source.checked for source in rows.sources) else None
+    skip = (
+        wanted.skipper({name for added in rows.added for name in added})
+        if all(source.checked for source in rows.sources)
+        else None
+    )
     for row, line, where, keep in rows.scan(skip):
         watch.look()
         if wanted and not wanted.wants(row, where):

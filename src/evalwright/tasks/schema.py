@@ -40,15 +40,21 @@ class Part(BaseModel):
 
 
 class Dataset(Part):
-    """Where rows come from: files, the hub, or the task file itself."""
+    """Where rows come from: files, the hub, or the task file itself.
+
+    subset: a column to add, with the configuration or the name of the file that a row is of. each: columns to add, every row once for every
+    combination of their values.
+    """
 
     path: Texts | None = None
-    format: Literal["jsonl", "json", "csv", "tsv", "parquet"] | None = None
+    format: Literal["jsonl", "json", "csv", "tsv", "parquet", "xlsx"] | None = None
     key: Text | None = None
     hub: Text | None = None
     revision: Text | None = None
-    config: Text | None = None
+    config: Text | list[Text] | None = None
     split: Text | None = None
+    subset: Text | None = None
+    each: dict[Text, list[Any]] = Field(default_factory=dict)
     rows: list[dict[str, Any]] | None = None
     duplicates: Literal["error", "drop"] = "error"
 

@@ -102,7 +102,7 @@ def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
         ("dataset: d.jsonl\n", "t.yaml:2: the data file 'd.jsonl' does not exist."),
         ("dataset: home2\n", "t.yaml:2: the data file 'home2' is a folder, not a file."),
         ("dataset: t.yaml\n", "t.yaml:2: the name 't.yaml' does not say its format; add `format: jsonl`"),
-        ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` can only be used with JSON files, and 'empty.jsonl' is jsonl."),
+        ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` can only be used with JSON files and workbooks, and 'empty.jsonl' is jsonl."),
         ("dataset: empty.jsonl\n", "t.yaml:2: the dataset is empty (empty.jsonl)."),
         ("dataset: header.csv\n", "t.yaml:2: the dataset is empty (header.csv)."),
         ("dataset: one.jsonl\nwhere: {id: 7}\n", "t.yaml:3: no row is left after `where` (one.jsonl)."),
@@ -238,3 +238,67 @@ def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tm
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
+
+
+# -- parts, added columns and what `where` can say ------------------------------------------------------------------
+
+
+def test_rows_know_their_part_and_their_own_column_counts(tmp_path: Path) -> None:
+    put("parts/art.jsonl", [{"input": "a", "target": "x"}, {"input": "b", "target": "y", "part": "own"}])
+    put("parts/law.jsonl", [{"input": "a", "target": "x"}])
+    task = load(
+        "dataset: {path: 'parts/*.jsonl', subset: part}\nsample: {metadata: {domain: '{{ part }}'}}\n"
+        "where: {part: [art, own, law]}\n"
+    )
+    assert [(sample.input, sample.metadata["domain"]) for sample in task.samples] == [
+        ("a", "art"),
+        ("b", "own"),
+        ("a", "law"),
+    ]
+    # A second task may skip lines unread, and an added column stands in none.
+    again = load("dataset: {path: 'parts/*.jsonl', subset: part}\nwhere: {part: law}\n")
+    assert [sample.input for sample in again.samples] == ["a"]
+
+
+def test_every_row_once_for_each_value_is_one_cluster(tmp_path: Path) -> None:
+    put("d.jsonl", [{"input": "a", "target": "x"}, {"input": "b", "target": "y"}])
+    text = "dataset: {path: d.jsonl, each: {order: [ab, ba], n: [1, 2]}}\nprompt: {user: '{{ input }} {{ order }} {{ n }}'}\n"
+    task = load(text)
+    samples = list(task.samples)
+    assert len(samples) == 8 and len({sample.id for sample in samples}) == 8
+    clusters = {sample.input: {other.cluster for other in samples if other.input == sample.input} for sample in samples}  # fmt: skip
+    assert [len(found) for found in clusters.values()] == [1, 1] and clusters["a"] != clusters["b"]
+    assert (
+        load(text.replace("2]}", "2], m: [0]}")).definition["dataset"]["content_hash"]
+        != task.definition["dataset"]["content_hash"]
+    )
+    named = load(text + "sample: {cluster: '{{ order }}'}\n")
+    assert {sample.cluster for sample in named.samples} == {"ab", "ba"}
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("{tags: math}", "a"),
+        ("{tags: [math, law]}", "ab"),
+        ("{tags: {contains: MAT}}", "ac"),
+        ("{tags: {contains: [matter, law]}, input: {contains: b}}", "b"),
+        ("{input: {holds: \"input != 'a'\"}, tags: {contains: m}}", "c"),
+    ],
+)
+def test_where_takes_parts_elements_and_expressions(where: str, kept: str) -> None:
+    put("d.jsonl", [
+        {"input": "a", "target": "x", "tags": ["math", "school"]},
+        {"input": "b", "target": "x", "tags": ["law"]},
+        {"input": "c", "target": "x", "tags": "matter"},
+        {"input": "d", "target": "x", "tags": [None]},
+    ])  # fmt: skip
+    task = load(f"dataset: d.jsonl\nwhere: {where}\n")
+    assert "".join(sample.input for sample in task.samples) == kept
+
+
+@pytest.mark.parametrize("where", ["{a: {contains: []}}", "{a: {like: b}}", "{a: {holds: '{%'}}"])
+def test_where_says_what_it_cannot_be(where: str) -> None:
+    put("d.jsonl", ROWS)
+    with pytest.raises(UsageError, match=r"where|template"):
+        load(f"dataset: d.jsonl\nwhere: {where}\n")

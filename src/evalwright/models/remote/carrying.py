@@ -22,7 +22,9 @@ _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
 
 def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
     """The options that a model takes. own_server: it is somebody's server of open models, which have what their format knows."""
-    beyond = frozenset(("num_beams",)) if own_server else wire.extensions.difference(row.takes)
+    beyond = (
+        frozenset(("num_beams", "length_penalty")) if own_server else wire.extensions.difference(row.takes)
+    )
     known = levels(row.thinking, wire.name)
     found = {
         *wire.options.keys() - beyond,

@@ -59,8 +59,15 @@ def anywhere(table: str, text: str) -> bool:
 
 
 def opening(table: str, text: str) -> str:
-    """The word of a script without spaces that a text begins with; "" where there is none."""
-    return next((sign for sign in _TABLES[table][ANYWHERE].split() if text.startswith(sign)), "")
+    """The word of a script without spaces, or one where they may be left out (a "_" of the table), that a text begins with; or ""."""
+    found = _openings(table).match(text)
+    return found.group() if found else ""
+
+
+@cache
+def _openings(table: str) -> re.Pattern[str]:
+    signs = sorted(_TABLES[table][ANYWHERE].split(), key=len, reverse=True)
+    return re.compile("|".join(re.escape(sign).replace("_", " ?") for sign in signs))
 
 
 class Cues:

@@ -51,8 +51,17 @@ def speaks(text: str, code: str) -> bool:
 
 def script_share(text: str, code: str) -> float:
     """The share of a text's letters that are in the language's script; 0 for a text without letters."""
-    counts = _script_counts(text)
-    return counts[_SCRIPTS.get(short_code(code), "LATIN")] / max(1, counts.total())
+    return in_script(text, code) / max(1, _script_counts(text).total())
+
+
+def in_script(text: str, code: str) -> int:
+    """How many of a text's letters are in the language's script."""
+    return _script_counts(text)[_SCRIPTS.get(short_code(code), "LATIN")]
+
+
+def unique_script(code: str) -> bool:
+    """Whether a text in the script of a language can be in no other of the table."""
+    return short_code(code) in _ALONE.values()
 
 
 @lru_cache(maxsize=256)

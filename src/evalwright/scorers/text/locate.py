@@ -83,7 +83,7 @@ _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
-_INITIAL = re.compile(r"\b[^\W\d_]\.$")
+_INITIAL = re.compile(r"\b(?![네예참응])[^\W\d_]\.$")
 _FIELD = re.compile(rf"(?:{_NAMES})$", re.IGNORECASE)
 _MOST_CLAIMS = 60
 

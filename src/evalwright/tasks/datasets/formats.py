@@ -1,4 +1,4 @@
-"""CSV, TSV, JSON and Parquet as a stream of rows. Each reader yields (row number, row) and names what is broken."""
+"""CSV, TSV, JSON, Parquet and Excel workbooks as a stream of rows. Each reader yields (row number, row) and names what is broken."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.datasets.rows import LONGEST_ROW, Row
+from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.yaml_files import kind_of, shown
 
 SUFFIXES = {
@@ -20,6 +21,7 @@ SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".xlsx": "xlsx",
 }
 """The format that a file's name says."""
 
@@ -31,12 +33,13 @@ _LARGEST_OBJECT = 1 << 30
 
 
 def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[int, Row]]:
-    """All rows of a file, counted from 1. `key` is where the list stands in a JSON object."""
+    """All rows of a file, counted from 1. `key` is where the list stands in a JSON object, or the sheet of a workbook."""
     readers: dict[str, Callable[[], Iterator[tuple[int, Row]]]] = {
         "json": lambda: _json(path, key),
         "csv": lambda: _separated(path, ","),
         "tsv": lambda: _separated(path, "\t"),
         "parquet": lambda: _parquet(path),
+        "xlsx": lambda: workbook_rows(path, key),
     }
     return readers[kind]()
 

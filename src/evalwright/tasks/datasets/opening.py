@@ -5,29 +5,55 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Callable, Mapping
-from itertools import takewhile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import product, takewhile
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
-from evalwright.tasks.datasets.formats import SUFFIXES
-from evalwright.tasks.datasets.rows import InlineSource, Row, Source, file_source
+from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
+from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown
 
 
-def open_sources(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Source]:
-    """The JSONL behind a dataset; other formats are copied first. Raises errors that name the file or the line."""
+def open_rows(dataset: schema.Dataset, document: Document, at: KeyPath) -> Rows:
+    """The rows of a dataset, not read yet; formats other than JSONL are copied first. Raises errors that name the file or the line."""
+    parts = _parts(dataset, document, at)
+    subsets = [{dataset.subset: name} if dataset.subset and name else {} for name, _ in parts]
+    columns = [dict(zip(dataset.each, values, strict=True)) for values in product(*dataset.each.values())]
+    return Rows(
+        [source for _, source in parts for _ in columns],
+        [{**subset, **more} for subset in subsets for more in columns],
+    )
+
+
+def _parts(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[tuple[str, Source]]:
+    """The sources, each with the name of its subset."""
     if dataset.rows is not None:
-        return [InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)")]
-    if dataset.hub is not None:
-        assert dataset.revision is not None
-        split = dataset.split or "test"
-        path = copy_of_hub(dataset.hub, dataset.revision, dataset.config, split)
-        return [file_source(path, f"{dataset.hub} ({split})")]
-    return [_open_file(path, dataset, document, at) for path in _files(dataset, document, at)]
+        return [("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))]
+    if dataset.hub is None:
+        return [
+            (path.stem, _open_file(path, dataset, document, at)) for path in _files(dataset, document, at)
+        ]
+    assert dataset.revision is not None
+    split = dataset.split or "test"
+    configs = dataset.config if isinstance(dataset.config, list) else [dataset.config]
+    out: list[tuple[str, Source]] = []
+    for config in configs:
+        part = f", {config}" if len(configs) > 1 else ""
+        path = copy_of_hub(dataset.hub, dataset.revision, config, split)
+        out.append((config or "", file_source(path, f"{dataset.hub} ({split}{part})")))
+    return out
+
+
+def file_rows(path: Path) -> Iterator[Row]:
+    """The rows of a data file whose name says its format, one by one."""
+    kind = SUFFIXES[path.suffix.lower()]
+    if kind == "jsonl":
+        return (row for row, *_ in Rows([file_source(path)]).scan())
+    return (row for _, row in read_rows(path, kind))
 
 
 def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
@@ -58,11 +84,12 @@ def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyP
     if kind is None:
         raise document.error(
             (*at, "path"),
-            f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv or parquet.",
+            f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv, parquet or xlsx.",
         )
-    if dataset.key is not None and kind != "json":
+    if dataset.key is not None and kind not in ("json", "xlsx"):
         raise document.error(
-            (*at, "key"), f"`key` can only be used with JSON files, and '{path.name}' is {kind}."
+            (*at, "key"),
+            f"`key` can only be used with JSON files and workbooks, and '{path.name}' is {kind}.",
         )
     if kind == "jsonl":
         return file_source(path)
@@ -70,7 +97,8 @@ def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyP
 
 
 class Filter:
-    """The rows that `where` wants: columns that equal a value or are one of a list, or an expression.
+    """The rows that `where` wants: columns that equal a value, are one of a list or contain a text, or an expression. Of a cell that is a list,
+    one element is enough.
 
     Raises DatasetError where a row lacks the column.
     """
@@ -80,47 +108,64 @@ class Filter:
     ) -> None:
         self._at = document.at(at)
         self._columns: list[tuple[str, tuple[Any, ...]]] = []
-        self._condition: Callable[[Mapping[str, Any]], bool] | None = None
+        self._parts: list[tuple[str, tuple[str, ...]]] = []
+        self._conditions: list[Callable[[Mapping[str, Any]], bool]] = []
         self._variables = dict(variables)
         if isinstance(where, str):
-            try:
-                self._condition = templates.condition(where)
-            except templates.TemplateError as error:
-                raise document.error(at, f"{error}.") from None
+            self._conditions.append(_condition(where, document, at))
         for name, wanted in (where or {}).items() if not isinstance(where, str) else ():
-            values = wanted if isinstance(wanted, list) else [wanted]
-            if any(isinstance(value, Mapping | list) for value in values):
+            how = next(iter(wanted)) if isinstance(wanted, Mapping) and len(wanted) == 1 else ""
+            value = wanted[how] if how else wanted
+            values = value if isinstance(value, list) else [value]
+            if (
+                how not in ("", "contains", "holds")
+                or any(isinstance(one, Mapping | list) for one in values)
+                or not values
+            ):
                 raise document.error(
-                    (*at, name), f"`where.{name}` is a value or a list of values, not {kind_of(wanted)}."
+                    (*at, name),
+                    f"`where.{name}` is a value, a list of values, `contains` with one of them, or `holds` with an expression, not "
+                    f"{kind_of(wanted)}.",
                 )
-            self._columns.append((name, tuple(values)))
+            if how == "holds":
+                self._conditions.append(_condition(str(value), document, (*at, name)))
+            elif how:
+                self._parts.append((name, tuple(str(one).casefold() for one in values)))
+            else:
+                self._columns.append((name, tuple(values)))
 
     def __bool__(self) -> bool:
-        return bool(self._columns) or self._condition is not None
+        return bool(self._columns or self._parts or self._conditions)
 
     def wants(self, row: Row, where: str) -> bool:
         """Whether to keep a row; `where` names it in errors."""
         for name, values in self._columns:
-            value = _column(row, name, where, self._at)
-            if not any(_same(value, wanted) for wanted in values):
+            cells = _cells(_column(row, name, where, self._at))
+            if not any(_same(cell, wanted) for cell in cells for wanted in values):
                 return False
-        if self._condition is not None:
+        for name, parts in self._parts:
+            cells = _cells(_column(row, name, where, self._at))
+            if not any(part in str(cell).casefold() for cell in cells if cell is not None for part in parts):
+                return False
+        for condition in self._conditions:
             try:
-                return self._condition({"row": row, **row, **self._variables})
+                if not condition({"row": row, **row, **self._variables}):
+                    return False
             except templates.TemplateError as error:
                 reason = templates.missing_column(error.missing, row) if error.missing else str(error)
                 raise DatasetError(f"{where}: `where` ({self._at}) cannot be decided: {reason}.") from None
         return True
 
-    def skipper(self) -> Callable[[bytes], bool] | None:
-        """A quick look at a raw line that drops most rows of other subjects without parsing them.
+    def skipper(self, added: Collection[str] = ()) -> Callable[[bytes], bool] | None:
+        """A quick look at a raw line that drops most rows of other subjects without parsing them. added: columns that no line has.
 
         Sound only for plain text values, and where no character is written as an escape.
         """
         needles: list[bytes] = []
-        for _, values in self._columns:
+        for name, values in self._columns:
             if (
-                len(values) == 1
+                name not in added
+                and len(values) == 1
                 and isinstance(values[0], str)
                 and re.fullmatch(r"[A-Za-z0-9_ -]{2,}", values[0])
             ):
@@ -128,6 +173,13 @@ class Filter:
         if not needles:
             return None
         return lambda line: any(needle not in line for needle in needles) and b"\\u00" not in line
+
+
+def _condition(text: str, document: Document, at: KeyPath) -> Callable[[Mapping[str, Any]], bool]:
+    try:
+        return templates.condition(text)
+    except templates.TemplateError as error:
+        raise document.error(at, f"{error}.") from None
 
 
 def _column(row: Row, name: str, where: str, at: str) -> Any:
@@ -139,6 +191,11 @@ def _column(row: Row, name: str, where: str, at: str) -> Any:
             raise DatasetError(f"{where}: `where` ({at}): {templates.missing_column(name, row)}.")
         value = value[step]
     return value
+
+
+def _cells(value: Any) -> list[Any]:
+    """What a cell has: of a list, its elements."""
+    return value if isinstance(value, list) else [value]
 
 
 def _same(value: Any, wanted: Any) -> bool:

@@ -13,7 +13,7 @@ import json
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -158,11 +158,12 @@ Source = FileSource | InlineSource
 class Rows:
     """Rows of one or more sources in order. Built by `scan`, which keeps those that its caller wants.
 
-    total: how many rows the sources have, kept or not.
+    total: how many rows the sources have, kept or not. added: for each source, columns that its rows get where they have none of that name.
     """
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], added: Sequence[Mapping[str, Any]] = ()) -> None:
         self.sources = tuple(sources)
+        self.added = tuple(added) if any(added) else ()
         self._offsets = array("Q")
         self._lengths = array("I")
         self._starts: list[int] = []
@@ -172,13 +173,14 @@ class Rows:
         return len(self._offsets)
 
     def __getitem__(self, index: int) -> Row:
-        source = self.sources[bisect_right(self._starts, index) - 1]
+        place = bisect_right(self._starts, index) - 1
+        source = self.sources[place]
         line = source.read(self._offsets[index], self._lengths[index])
         try:
             row: Row = json.loads(line)
         except ValueError:
             raise DatasetError(f"{source.label}: the file changed during the run; run again.") from None
-        return row
+        return {**self.added[place], **row} if self.added else row
 
     @property
     def label(self) -> str:
@@ -193,7 +195,7 @@ class Rows:
 
         `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a JSON object.
         """
-        for source in self.sources:
+        for place, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
             number = 0
             for offset, raw in source.lines():
@@ -208,6 +210,8 @@ class Rows:
                     continue
                 where = f"{source.label}, row {number:,}"
                 row = parse(line, where)
+                if self.added:
+                    row = {**self.added[place], **row}
                 start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
 
                 def keep(start: int = start, length: int = len(line)) -> None:

@@ -69,6 +69,30 @@ def test_beams_are_those_of_transformers(folders: dict[str, Path], tmp_path: Pat
     assert differing, "beams that always give the greedy answer would show nothing"
 
 
+@pytest.mark.parametrize("early", [False, True, "never"])
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, 2.0])
+def test_beams_with_a_length_penalty_and_early_stopping_are_those_of_transformers(
+    folders: dict[str, Path], penalty: float, early: bool | str
+) -> None:
+    model = opened(folders["qwen2"])
+    loaded = engine_of(model).loaded
+    # Half of the vocabulary ends an answer, so that beams of several lengths compete.
+    object.__setattr__(loaded, "end_tokens", frozenset(range(0, 400, 2)))
+    differing = 0
+    for most in (3, 9, 16):
+        requests = [
+            Generate(prompt, max_tokens=most, num_beams=3, length_penalty=penalty, early_stopping=early)
+            for prompt in PROMPTS
+        ]
+        plain = answers(model, [Generate(prompt, max_tokens=most, num_beams=3) for prompt in PROMPTS])
+        for prompt, found, other in zip(PROMPTS, answers(model, requests), plain, strict=True):
+            how = {"num_beams": 3, "length_penalty": penalty, "early_stopping": early}
+            tokens = generated(model, prompt, max_new_tokens=most, **how)
+            assert found.text == loaded.encoder.decode(tokens, True)
+            differing += found.text != other.text
+    assert differing or early or penalty > 0
+
+
 def test_beams_and_others_in_one_batch_each_get_their_own(folders: dict[str, Path]) -> None:
     model = opened(folders["llama"])
     requests = [

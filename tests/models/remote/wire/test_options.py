@@ -221,8 +221,8 @@ def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None
         == 0.5
     )
     assert opened("gemini/gemini-2.5-flash").body(Generate("x", temperature=None))["generationConfig"] == {}
-    beams = opened("vllm/m").body(Generate("x", num_beams=3))
-    assert (beams["use_beam_search"], beams["n"]) == (True, 3)
+    beams = opened("vllm/m").body(Generate("x", num_beams=3, length_penalty=0.5))
+    assert (beams["use_beam_search"], beams["n"], beams["length_penalty"]) == (True, 3, 0.5)
     assert opened("vllm/m", interface="completions").body(Generate("x", top_logprobs=0))["logprobs"] == 0
 
 
@@ -231,6 +231,7 @@ def test_what_is_the_models_own_is_not_sent_and_the_persons_fields_win() -> None
     [
         ("openai/gpt-4o-mini", Generate("x", min_p=0.1), "'openai/gpt-4o-mini' does not take min_p"),
         ("openai/gpt-4o-mini", Generate("x", num_beams=4), "does not take num_beams"),
+        ("vllm/m", Generate("x", num_beams=4, early_stopping=True), "does not take early_stopping"),
         ("openai/gpt-4o-mini", Generate("x", reasoning_effort="low"), "does not take reasoning_effort"),
         ("openai/gpt-4o-mini", Generate("x", top_logprobs=21), "at most 20 alternatives"),
         ("openai/o3", Generate("x", reasoning_effort="lowest"), "Unknown level 'lowest' of thinking"),

@@ -175,6 +175,8 @@ def write_beams(loaded: Loaded, job: Job, inputs: Mapping[str, Any]) -> Response
     config = GenerationConfig(
         max_new_tokens=job.room,
         num_beams=request.num_beams,
+        length_penalty=request.length_penalty,
+        early_stopping=request.early_stopping,
         do_sample=False,
         eos_token_id=sorted(loaded.end_tokens) or None,
         pad_token_id=loaded.pad_token,

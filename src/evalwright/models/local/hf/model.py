@@ -62,7 +62,7 @@ class TransformersModel(LocalModel):
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
-    carries = frozenset(("top_k", "min_p", "num_beams", "top_logprobs"))
+    carries = frozenset(("top_k", "min_p", "num_beams", "top_logprobs", "length_penalty", "early_stopping"))
 
     def __init__(
         self,

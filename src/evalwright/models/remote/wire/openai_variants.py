@@ -139,5 +139,5 @@ MISTRAL = replace(
     gather=MistralGatherer,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
-    extensions=frozenset(("min_p", "num_beams")),
+    extensions=frozenset(("min_p", "num_beams", "length_penalty")),
 )

@@ -56,6 +56,7 @@ SAMPLERS: Options = {
     "min_p": at_place("min_p"),
     # The server keeps as many hypotheses as answers are wanted; the first answer is the best.
     "num_beams": lambda beams: {"use_beam_search": True, "n": beams},
+    "length_penalty": at_place("length_penalty"),
 }
 """What servers of open models add to OpenAI's fields."""
 OPENAI_CHAT: Options = {**SAMPLERS, "top_logprobs": _openai_logprobs, "json_schema": _openai_schema}

@@ -1,0 +1,108 @@
+"""Eight draws of each prompt from a transformers model on a CPU: asked together, in eight runs, and one by one, in one process.
+
+    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8] [--repeats 3] [--threads 1]
+
+The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of all prompts at once, where draws of one
+prompt stand side by side and its tokens go through the model once. `runs` asks one draw of all prompts at a time, as eight runs with eight
+seeds would, and `one by one` one request at a time. Medians of interleaved CPU seconds; draws do not depend on the batch, and the last
+column counts those that differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from evalwright.core.requests import Generate  # noqa: E402
+from evalwright.models.local.hf.model import TransformersModel  # noqa: E402
+from support.tiny_models import CORPUS, make_tiny_model  # noqa: E402
+
+SETTINGS = ((64, 32), (512, 32), (1800, 8))
+"""Tokens of a prompt and of an answer."""
+
+
+def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
+    """Texts of about so many tokens, of which no two begin alike."""
+    chance = random.Random(tokens)
+    words = CORPUS.split()
+    reader = model.reader()
+    made = []
+    for place in range(count):
+        text = f"{place}: "
+        while len(reader.encoder.encode(text, True)) < tokens:
+            text += " ".join(chance.choices(words, k=max(1, tokens // 64))) + " "
+        made.append(text)
+    return made
+
+
+def answered(model: TransformersModel, batches: Sequence[Sequence[Generate]]) -> tuple[float, list[str]]:
+    """CPU seconds for these calls, and the texts."""
+    texts: list[str] = []
+    began = time.process_time()
+    for batch in batches:
+        found = dict(model.answer_batch(batch))
+        texts += [str(getattr(found[place], "text", found[place])) for place in range(len(batch))]
+    return time.process_time() - began, texts
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in (
+        ("hidden", 256),
+        ("layers", 4),
+        ("prompts", 4),
+        ("draws", 8),
+        ("repeats", 3),
+        ("threads", 1),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(given.threads)
+    with tempfile.TemporaryDirectory() as where:
+        folder = make_tiny_model(
+            Path(where) / "model", hidden=given.hidden, layers=given.layers, context=2048, vocab=1000
+        )
+        model = TransformersModel(str(folder), device="cpu")
+        print(
+            "| prompt | answer | together s | runs s | one by one s | runs / together | one by one / together | differ |"
+        )
+        print("|---|---|---|---|---|---|---|---|")
+        for prompt, answer in SETTINGS:
+            texts = prompts_of(model, given.prompts, prompt)
+            asked = [
+                [Generate(text, max_tokens=answer, temperature=0.7, seed=1, draw=draw) for text in texts]
+                for draw in range(given.draws)
+            ]
+            whole = [request for batch in asked for request in batch]
+            ways = ([whole], asked, [[request] for request in whole])
+            seconds: list[list[float]] = [[], [], []]
+            differ = 0
+            answered(model, [whole[:2]])  # loads it, and tries its loop
+            for _ in range(given.repeats):
+                found = [answered(model, way) for way in ways]
+                for times, (took, _texts) in zip(seconds, found, strict=True):
+                    times.append(took)
+                differ = sum(len(set(each)) > 1 for each in zip(*(said for _, said in found), strict=True))
+            together, runs, alone = (statistics.median(times) for times in seconds)
+            print(
+                f"| {prompt} | {answer} | {together:.2f} | {runs:.2f} | {alone:.2f} | {runs / together:.2f} "
+                f"| {alone / together:.2f} | {differ} of {len(whole)} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""`evalwright export citations`: what to cite for tasks, as LaTeX and BibTeX."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalwright.cli import say
+from evalwright.cli.options import several
+from evalwright.cli.output import echo
+
+if TYPE_CHECKING:
+    from evalwright.tasks.citations import Cited
+
+
+@click.command()
+@click.argument("tasks", nargs=-1, metavar="TASK...")
+@several("--run", metavar="RUN", help="The tasks of a run too, with their samples. Repeatable.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Where it is written: .tex for a document that compiles, .bib for the entries alone. Default: the terminal, as .tex.",
+)
+@click.option(
+    "--runs",
+    "runs_folder",
+    default="runs",
+    metavar="DIR",
+    help="Where runs given by name are. Default: runs.",
+)
+def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, runs_folder: str) -> None:
+    """Write a LaTeX table of tasks with their licences and citations, and the BibTeX entries. No data is fetched.
+
+    A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
+    """
+    from evalwright.core.errors import TaskError
+    from evalwright.tasks.citations import MISSING, bib_text, tex_document
+    from evalwright.tasks.files import write_file
+
+    if not tasks and not run:
+        raise click.UsageError("Name at least one task, for example gsm8k, or a run with --run.")
+    rows = [
+        *(row for name in tasks for row in _of_task(name)),
+        *(row for name in run for row in _of_run(name, runs_folder)),
+    ]
+    path = Path(output) if output else None
+    if path is not None and path.suffix not in (".tex", ".bib"):
+        raise click.UsageError(f"--output ends in .tex or .bib, not '{path.suffix}'.")
+    try:
+        if path is None:
+            echo(tex_document(rows).rstrip())
+        else:
+            stem = (
+                "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in path.stem).strip("-")
+                or "tasks"
+            )
+            write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
+    except ValueError as error:
+        raise TaskError(f"The citations cannot be put together: {error}.") from None
+    missing = [row for row in rows if not row.entries]
+    if path is not None:
+        echo(f"Written: {path} ({len(rows)} tasks, {len(missing)} without a citation)")
+    for row in missing:
+        say(f"{MISSING.capitalize()}: {row.name}{f': {row.why}' if row.why else ''}.")
+
+
+def _of_task(name: str) -> Iterator[Cited]:
+    from evalwright.core.tasks import Task
+    from evalwright.tasks.citations import cited
+    from evalwright.tasks.loading import find_definitions
+
+    for one in find_definitions(name):
+        metadata = one.metadata if isinstance(one, Task) else one.document.value.get("metadata")
+        yield cited(one.name, metadata if isinstance(metadata, dict) else {})
+
+
+def _of_run(name: str, folder: str) -> Iterator[Cited]:
+    from evalwright.api import open_run
+    from evalwright.tasks.citations import cited, cited_benchmark
+
+    run = open_run(name, folder)
+    parts: dict[str, Counter[str]] = {}
+    for row in run.rows():
+        if row.get("draw", 0) == 0 and (benchmark := row["metadata"].get("benchmark")):
+            parts.setdefault(row["task"], Counter())[str(benchmark)] += 1
+    for task in run.tasks:
+        (record,) = (one for one in run.data["tasks"] if one["name"] == task.name)
+        yield cited(task.name, record["definition"].get("metadata") or {}, task.n_samples)
+        for benchmark, count in sorted(parts.get(task.name, {}).items()):
+            yield cited_benchmark(benchmark, count)

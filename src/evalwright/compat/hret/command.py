@@ -1,0 +1,146 @@
+"""`evalwright hret`: HRET's command line with its flags, strict about JSON and honest in its exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalwright.compat.programs import Importer, option, scoring_option
+
+IMPORTER = Importer(
+    about="Import saved results of HRET: `save_json` files, `--output_file` files and hret_results_*.json.",
+    make=lambda path, out, name: _imports(path, out, name),
+    run_name="the file's name",
+)
+
+_PARAMS = (
+    "dataset_params",
+    "model_params",
+    "judge_params",
+    "reward_params",
+    "scaling_params",
+    "evaluator_params",
+)
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class _Json(click.ParamType[dict[str, Any]]):
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        """A JSON object; anything else is wrong usage."""
+        if isinstance(value, Mapping):
+            return dict(value)
+        try:
+            found = json.loads(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is not valid JSON: {error}.", param, ctx)
+        if not isinstance(found, dict):
+            self.fail(f"{value!r} must be a JSON object, for example '{{\"seed\": 1}}'.", param, ctx)
+        return found
+
+
+def _flag(name: str, text: str, **settings: Any) -> click.Option:
+    dashed = name.replace("_", "-")
+    return option(f"--{name}", *([f"--{dashed}"] if dashed != name else []), name, help=text, **settings)
+
+
+_OPTIONS: list[click.Parameter] = [
+    _flag("dataset", "The dataset's name in the registry, such as haerae_bench."),
+    _flag("model", "The model's name in the registry, such as huggingface or openai."),
+    _flag("config", "A YAML or JSON file with all of these in place of them.", type=click.Path(dir_okay=False)),
+    _flag("subset", "A subset, or several with commas."),
+    _flag("split", "The split to evaluate.", default="test", show_default=True),
+    _flag("evaluation_method", "How answers are scored.", default="string_match", show_default=True),
+    _flag("judge_model", "The judge's name in the registry."),
+    _flag("reward_model", "The reward model's name in the registry."),
+    _flag("scaling_method", "How several replies become one."),
+    _flag("output_file", "Where the result goes, as JSON. Without it: standard output."),
+    _flag("cot_parser", "A function that splits a reply into reasoning and answer, as package.module.function."),
+    *(_flag(name, f"Parameters ({name.partition('_')[0]}), as a JSON object.", type=_Json(), default="{}") for name in _PARAMS),
+    option(
+        "--language_penalize/--no-language_penalize", "--language-penalize/--no-language-penalize", "language_penalize",
+        default=True, help="Measure the language of the replies.",
+    ),
+    _flag("target_lang", "The language that replies should have.", default="ko", show_default=True),
+    _flag("num_few_shot", "The number of examples in front of every question.", type=click.IntRange(0), default=0, show_default=True),
+    _flag("few_shot_split", "The split of the examples. Without it: another one than --split, where there is one."),
+    _flag("few_shot_instruction", "The text before the examples."),
+    _flag("few_shot_example_template", "The template of an example, with {input} and {reference}."),
+    scoring_option("HRET's own arithmetic, or the corrected one (default)."),
+    _flag("trust", "Import the functions that --config names.", is_flag=True),
+    _flag("log_level", "What is logged.", type=click.Choice(_LEVELS), default="INFO"),
+]  # fmt: skip
+
+
+def _work(**given: Any) -> int:
+    from evalwright.compat.hret.evaluator import Evaluator, run_from_config
+    from evalwright.compat.hret.utils.util import as_json, write_json
+
+    context = click.get_current_context()
+    logging.basicConfig(level=given["log_level"], stream=sys.stderr)
+    logging.getLogger("evalwright").setLevel(given["log_level"])
+    if given["config"]:
+        also = ("config", "output_file", "scoring", "trust", "log_level")
+        more = [
+            name for name in given if name not in also and context.get_parameter_source(name) is _BY_PERSON
+        ]
+        if more:
+            raise click.UsageError(
+                f"--config holds the whole evaluation: leave out --{more[0]}, or write it into the file."
+            )
+        result = run_from_config(given["config"], scoring=given["scoring"], trust=given["trust"])
+    else:
+        if given["trust"]:
+            raise click.UsageError("--trust is for functions that --config names: leave it out.")
+        for name in ("dataset", "model"):
+            if not given[name]:
+                raise click.UsageError(f"Missing option '--{name}' (or '--config').")
+        subset = given["subset"]
+        names = [one.strip() for one in subset.split(",")] if subset and "," in subset else subset
+        call = {name: given[name] for name in (
+            "dataset", "model", "split", "evaluation_method", "judge_model", "reward_model", "scaling_method", *_PARAMS,
+            "language_penalize", "target_lang", "num_few_shot", "few_shot_split", "few_shot_instruction", "few_shot_example_template",
+        )}  # fmt: skip
+        result = Evaluator(scoring=given["scoring"]).run(
+            **call, subset=names, custom_cot_parser=given["cot_parser"]
+        )
+    if given["output_file"]:
+        write_json(Path(given["output_file"]), result.to_dict())
+    else:
+        click.echo(as_json(result.to_dict()))
+    return 1 if "pipeline_error" in result.metrics or result.info.get("n_failed") else 0
+
+
+_BY_PERSON = click.core.ParameterSource.COMMANDLINE
+
+hret = click.Command(
+    "hret",
+    callback=_work,
+    help="Evaluate as `python -m llm_eval.evaluator` of HRET does, with its flags. Exit code 0: done; 1: samples or all of it failed.",
+    params=_OPTIONS,
+)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """The command; SystemExit with 2 for wrong usage."""
+    try:
+        code = hret.main(args=arguments, prog_name="evalwright hret", standalone_mode=False)
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        raise SystemExit(2) from None
+    except click.exceptions.Exit as ended:
+        raise SystemExit(ended.exit_code) from None
+    return code if isinstance(code, int) else 0
+
+
+def _imports(path: Path, out: Path, name: str) -> Any:
+    from evalwright.compat.hret.importing import imports
+
+    return imports(path, out, name)

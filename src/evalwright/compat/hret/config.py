@@ -1,0 +1,157 @@
+"""What one evaluation is made of, in HRET's words, and the examples that stand before a prompt."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.compat.hret.datasets.base import load_datasets
+
+log = logging.getLogger("evalwright.hret")
+
+DEFAULT_FEW_SHOT_INSTRUCTION = "다음은 문제와 정답의 몇 가지 예시입니다.\n\n"
+DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE = "{input}\n정답: {reference}\n\n"
+
+CotParser = Callable[[str], tuple[str, str]]
+Row = dict[str, Any]
+
+_OTHER_SPLITS = ("dev", "validation", "valid", "train", "test")
+"""Where examples are looked for when no split is named: made for it first."""
+
+
+@dataclass
+class PipelineConfig:
+    """The parts of an evaluation by their registry names, with their parameters."""
+
+    dataset_name: str
+    subset: str | list[str] | None = None
+    split: str = "test"
+    model_backend_name: str = "huggingface"
+    scaling_method_name: str | None = None
+    evaluation_method_name: str = "string_match"
+    dataset_params: dict[str, Any] | None = None
+    model_backend_params: dict[str, Any] | None = None
+    scaling_params: dict[str, Any] | None = None
+    evaluator_params: dict[str, Any] | None = None
+    language_penalize: bool = True
+    target_lang: str = "ko"
+    custom_cot_parser: CotParser | str | None = None
+    num_few_shot: int = 0
+    few_shot_split: str | None = None
+    few_shot_instruction: str | None = DEFAULT_FEW_SHOT_INSTRUCTION
+    few_shot_example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE
+
+    def __post_init__(self) -> None:
+        for name in ("dataset_params", "model_backend_params", "scaling_params", "evaluator_params"):
+            setattr(self, name, getattr(self, name) or {})
+        if not isinstance(self.num_few_shot, int) or self.num_few_shot < 0:
+            log.warning(
+                "num_few_shot must be a whole number from 0 on, not %r: 0 is used.", self.num_few_shot
+            )
+            self.num_few_shot = 0
+
+
+@dataclass(frozen=True)
+class Shots:
+    """rows: those to evaluate. prefix: the text before a row's input. source: the split of the examples; n: how many are in it."""
+
+    rows: Sequence[Row]
+    prefix: Callable[[Mapping[str, Any]], str] = lambda row: ""
+    source: str | None = None
+    n: int = 0
+    notes: Sequence[str] = ()
+
+
+def load_rows(config: PipelineConfig, dataset: Any, published: bool) -> Shots:
+    """The rows of a dataset, and the examples before them. Raises what the dataset raises; with corrected scoring also where there are
+    no rows to evaluate or examples cannot be made."""
+    rows = list(dataset.load())
+    if config.num_few_shot <= 0:
+        return Shots(rows)
+    return _published_shots(config, rows) if published else _corrected_shots(config, rows)
+
+
+def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+    """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them even where no examples were made."""
+    source = config.few_shot_split or config.split
+    try:
+        text = examples_text(_split(config, source).load()[: config.num_few_shot], config)
+    except Exception as error:
+        log.error("No examples could be made of the split '%s': %s", source, error)
+        text = ""
+    if config.few_shot_split is None or config.few_shot_split == config.split:
+        rows = rows[config.num_few_shot :]
+    return Shots(
+        rows, lambda row: text, config.few_shot_split if text else None, config.num_few_shot if text else 0
+    )
+
+
+def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+    """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
+    own, notes = {_content(row) for row in rows}, list[str]()
+    source, pool = config.few_shot_split or "", list[Row]()
+    for split in [source] if source else [one for one in _OTHER_SPLITS if one != config.split]:
+        try:
+            found = list(_split(config, split).load())
+        except Exception as error:
+            if source:
+                raise ValueError(f"The split '{split}' for the examples cannot be read: {error}") from error
+            continue
+        pool = [row for row in found if _content(row) not in own and str(row.get("input") or "")]
+        if pool:
+            source = split
+            break
+    if not pool:
+        order = random.Random(0).sample(range(len(rows)), len(rows))[: config.num_few_shot]
+        source, pool = config.split, [rows[place] for place in sorted(order)]
+        rows = [row for place, row in enumerate(rows) if place not in set(order)]
+        notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
+    if not rows:
+        raise ValueError(f"No rows are left to evaluate after {config.num_few_shot} were taken as examples.")
+    if len(pool) < config.num_few_shot:
+        notes.append(
+            f"{config.num_few_shot} examples were asked for, and the split '{source}' has {len(pool)}."
+        )
+    texts: dict[Any, str] = {}
+
+    def prefix(row: Mapping[str, Any]) -> str:
+        subset = row.get("_subset_name")
+        if subset not in texts:
+            near = [one for one in pool if one.get("_subset_name") == subset]
+            chosen = near if len(near) >= config.num_few_shot else pool
+            drawn = random.Random(0).sample(chosen, min(config.num_few_shot, len(chosen)))
+            texts[subset] = examples_text(drawn, config)
+            if not texts[subset]:
+                raise ValueError(
+                    f"No example could be made with the template {config.few_shot_example_template!r}: it may name "
+                    "{input} and {reference}."
+                )
+        return texts[subset]
+
+    return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
+
+
+def _split(config: PipelineConfig, split: str) -> Any:
+    given = {key: value for key, value in (config.dataset_params or {}).items() if key != "split"}
+    given = {key: value for key, value in given.items() if "few_shot" not in key}
+    return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
+
+
+def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig) -> str:
+    """The instruction and the examples; "" where no row has an input or the template names anything but input and reference."""
+    texts = []
+    for row in rows:
+        if given := str(row.get("input", "")):
+            try:
+                reference = str(row.get("reference", ""))
+                texts.append(config.few_shot_example_template.format(input=given, reference=reference))
+            except Exception as error:
+                log.warning("An example was left out: %s: %s", type(error).__name__, error)
+    return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
+
+
+def _content(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row.get("input", "")), str(row.get("reference", ""))

@@ -1,0 +1,210 @@
+"""BenchHub: rows of many benchmarks in one table, chosen by what they are about.
+
+A filter takes rows whose column contains one of its values (upper and lower case alike); a row passes all filters. `published` keeps to that.
+`corrected` lets a value that some row has exactly mean that value alone ("KBL" is not "KBLx"), unless `filter_match` says `substring` or
+`exact`; rows are streamed where the library can, so that only those that pass are held; sampling has a seed of its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
+from evalwright.compat.hret.datasets.hub import tables
+
+FACETS = {
+    "problem_types": "problem_type",
+    "task_types": "task_type",
+    "target_types": "target_type",
+    "subject_types": "subject_type",
+    "benchmark_names": "benchmark_name",
+}
+"""The filters and the columns that they look at."""
+
+
+@register_dataset("benchhub")
+class BenchHubDataset(BaseDataset):
+    """Rows of BenchHub, filtered and sampled. language: `ko` or `en`. filter_match: see the module; None is the mode's own."""
+
+    def __init__(
+        self,
+        dataset_name: str = "benchhub",
+        split: str = "train",
+        language: str = "ko",
+        base_prompt_template: str | None = None,
+        sample_size: int | None = None,
+        seed: int | None = None,
+        problem_types: list[str] | None = None,
+        task_types: list[str] | None = None,
+        target_types: list[str] | None = None,
+        subject_types: list[str] | None = None,
+        benchmark_names: list[str] | None = None,
+        chunk_size: int = 1000,
+        hf_load_kwargs: dict[str, Any] | None = None,
+        filter_match: Literal["exact", "substring"] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.pop("subset", None)
+        super().__init__(dataset_name, split, None, base_prompt_template, **kwargs)
+        self.language = language.lower()
+        if self.language not in ("ko", "en"):
+            raise ValueError("Language must be 'ko' or 'en'.")
+        if filter_match not in (None, "exact", "substring"):
+            raise ValueError(f"filter_match is 'exact' or 'substring', not {filter_match!r}.")
+        if sample_size is not None and sample_size < 0:
+            raise ValueError(f"sample_size is how many rows to take, not {sample_size}.")
+        self.repo_id = tables()["benchhub"]["hub"] + self.language.capitalize()
+        self.sample_size, self.seed, self.chunk_size = sample_size, seed, chunk_size
+        given = (problem_types, task_types, target_types, subject_types, benchmark_names)
+        self.filters = {
+            name: [values] if isinstance(values, str) else list(values or ())
+            for name, values in zip(FACETS, given, strict=True)
+        }
+        self.filter_match = filter_match
+        self.hf_load_kwargs = {"name": "default", **(hf_load_kwargs or {})}
+
+    def load(self) -> list[dict[str, Any]]:
+        """The samples that pass the filters, sampled where `sample_size` says so. Raises ValueError for an unknown column of a template."""
+        self.notes, self.left_out = [], 0
+        samples = [self._sample(row) for row in self._chosen(self._rows())]
+        if not self.published:
+            kept = [sample for sample in samples if sample["reference"]]
+            self.left_out = len(samples) - len(kept)
+            if self.left_out:
+                self.notes.append(f"{self.left_out} rows without an answer were left out.")
+            samples = kept
+        if self.sample_size is not None and self.sample_size < len(samples):
+            seed = self.seed if self.published else self.seed or 0
+            samples = random.Random(seed).sample(samples, self.sample_size)
+        return samples
+
+    def get_raw_samples(self) -> Any:
+        """The rows as the hub has them."""
+        return self._read(self.split)
+
+    def info(self) -> dict[str, Any]:
+        """Name, repository, split, language and filters; after `load`, `notes` where there is something to say."""
+        return {
+            "dataset_name": self.dataset_name,
+            "repo_id": self.repo_id,
+            "split": self.split,
+            "language": self.language,
+            "description": "benchhub: rows of many benchmarks, chosen by kind, ability, target and subject.",
+            "filters_applied": {name: values or None for name, values in self.filters.items()},
+            "huggingface_load_kwargs": self.hf_load_kwargs,
+            "evaluation_only": None,
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+    def _read(self, split: str, **more: Any) -> Any:
+        options = {key: value for key, value in self.hf_load_kwargs.items() if key != "name"}
+        return hub_rows(self.repo_id, self.hf_load_kwargs["name"], split, options | more)
+
+    def _rows(self) -> Iterable[Mapping[str, Any]]:
+        if self.published:
+            try:
+                return self._read(self.split)  # type: ignore[no-any-return]
+            except Exception as error:
+                self.notes.append(f"The split '{self.split}' cannot be read: {error}")
+                return []
+        first: Exception | None = None
+        for split in dict.fromkeys((self.split, tables()["benchhub"]["split"])):
+            for more in ({"streaming": True}, {}):
+                try:
+                    rows: Iterable[Mapping[str, Any]] = self._read(split, **more)
+                except Exception as error:
+                    first = error if not more and first is None else first
+                    continue
+                if split != self.split:
+                    self.notes.append(f"There is no split '{self.split}'; the rows are of '{split}'.")
+                return rows
+        assert first is not None
+        raise first
+
+    def _chosen(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The rows that pass. First by substrings; then values that some row has exactly count for those rows alone."""
+        filters = {
+            FACETS[name]: [value.lower() for value in values]
+            for name, values in self.filters.items()
+            if values
+        }
+        passing = [row for row in rows if all(_contains(row.get(of), filters[of]) for of in filters)]
+        match = self.filter_match or ("substring" if self.published else None)
+        if match == "substring" or not filters:
+            return passing
+        cells = {of: {cell for row in passing for cell in _cells(row.get(of))} for of in filters}
+        exact = {of: [one for one in wanted if one in cells[of]] for of, wanted in filters.items()}
+        loose = {
+            of: [one for one in wanted if one not in cells[of] and match is None]
+            for of, wanted in filters.items()
+        }
+        return [
+            row
+            for row in passing
+            if all(
+                any(one in exact[of] for one in _cells(row.get(of))) or _contains(row.get(of), loose[of])
+                for of in filters
+            )
+        ]
+
+    def _sample(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        question = "\n".join(filter(None, (_joined(row.get("context")), _joined(row.get("prompt")))))
+        options = _listed(row.get("options"))
+        prompt = self._prompt(row, question, options) if self.base_prompt_template else question
+        name = _joined(row.get("benchmark_name"))
+        return {
+            "input": prompt,
+            "reference": _joined(row.get("answer_str") or row.get("answer") or row.get("reference"))
+            if self.published
+            else _joined(row.get("answer_str")) or _joined(row.get("answer")),
+            "options": options,
+            "_subset_name": name or "benchhub_default_subset",
+            "metadata": {
+                **{
+                    of: _joined(row.get(of))
+                    for of in ("problem_type", "task_type", "target_type", "mcqa_meta", "original_category")
+                },
+                "subject_type": _listed(row.get("subject_type")),
+                "benchmark_name": name,
+                "additional_info": _joined(row.get("additional_info")),
+                "original_split": _joined(row.get("split")),
+                "language": self.language,
+                "original_benchhub_reference": _joined(row.get("reference")),
+            },
+        }
+
+    def _prompt(self, row: Mapping[str, Any], question: str, options: list[str]) -> str:
+        fields = {name: _joined(value) for name, value in row.items()} | {"query": question}
+        if options or not self.published:
+            fields["options_str"] = "\n".join(f"{place}. {option}" for place, option in enumerate(options, 1))
+        try:
+            return filled(self.base_prompt_template or "", fields)
+        except KeyError as error:
+            if self.published:
+                return question
+            raise ValueError(
+                f"The prompt template has the field {error}, and the rows have no such column. They have: {', '.join(sorted(fields))}."
+            ) from None
+
+
+def _joined(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " | ".join(map(str, value))
+    return "" if value is None or value != value else str(value)
+
+
+def _listed(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [_joined(one) for one in value if one is not None]
+    return [one.strip() for one in _joined(value).split("|") if one.strip()]
+
+
+def _cells(value: Any) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [_joined(one).lower() for one in values]
+
+
+def _contains(value: Any, wanted: list[str]) -> bool:
+    return any(one in cell for cell in _cells(value) for one in wanted)

@@ -1,0 +1,130 @@
+"""The evaluator `llm_judge` of HRET and the parsers of its judges' replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.compat.hret import published_judges as published
+from evalwright.compat.hret.evaluation.base import register_evaluator
+from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret.scoring import method_of
+from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
+
+
+class ResponseParser:
+    """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
+
+    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+        """What the reply says."""
+        raise NotImplementedError
+
+    def __call__(self, response: str) -> dict[str, Any]:
+        """As a parser of `judge_parsers`."""
+        return self.parse(response)
+
+
+class RubricScoreParser(ResponseParser):
+    """`[[score: 3]]`."""
+
+    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+        """The score."""
+        return {**published.read_rubric(response), "model_name": model_name or "unknown"}
+
+
+class PairwiseComparisonParser(ResponseParser):
+    """`[[A]]` or `[[B]]`, and the model that it stands for."""
+
+    def parse(self, response: str, model_a: str | None = None, model_b: str | None = None) -> dict[str, Any]:
+        """The winner."""
+        found = published.read_winner(response)
+        return {**found, "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown"}
+
+
+class K2EvalResponseParser(ResponseParser):
+    """`Score: 3.5`."""
+
+    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+        """The score."""
+        return {**published.read_k2(response), "model_name": model_name or "unknown"}
+
+
+class GoldComparisonParser(ResponseParser):
+    """`[[true]]`, or `[[false]]` with a step."""
+
+    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+        """The verdict."""
+        return {**published.read_gold(response), "model_name": model_name or "unknown"}
+
+
+class ResponseComparisonParser(ResponseParser):
+    """`[[A]]` or `[[B]]`."""
+
+    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
+        """The winner."""
+        return published.read_winner(response, "No valid verdict [[A]] or [[B]] found")
+
+
+_PARSERS: Mapping[JudgeType, ResponseParser] = {
+    JudgeType.RUBRIC_AND_RESPONSE: RubricScoreParser(),
+    JudgeType.RUBRIC_RESPONSE_AND_GOLD: GoldComparisonParser(),
+    JudgeType.RESPONSE_COMPARISON: PairwiseComparisonParser(),
+    JudgeType.K2_EVAL: K2EvalResponseParser(),
+}
+
+
+@register_evaluator("llm_judge")
+class LLMJudgeEvaluator(BuiltIn):
+    """Asks the judge of `model`. prompt_templates, parsers: of the types of judgement."""
+
+    name = "llm_judge"
+    has_custom_judge = True
+
+    def __init__(
+        self, model: Any = None, default_judge_type: str | JudgeType = published.RUBRIC, **kwargs: Any
+    ) -> None:
+        super().__init__(default_judge_type=default_judge_type, **kwargs)
+        self.multi_judge_model = model
+        self.default_judge_type = default_judge_type
+        self.prompt_templates = dict(JUDGE_PROMPTS)
+        self.parsers = dict(_PARSERS)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, with the templates and parsers that somebody has put in the place of HRET's."""
+        prompts = {
+            kind.value: one for kind, one in self.prompt_templates.items() if one != JUDGE_PROMPTS[kind]
+        }
+        parsers = {kind.value: one for kind, one in self.parsers.items() if one is not _PARSERS[kind]}
+        given = self.params
+        return {
+            **given,
+            "judge_prompts": {**(given.get("judge_prompts") or {}), **prompts},
+            "judge_parsers": {**(given.get("judge_parsers") or {}), **parsers},
+        }
+
+    def prepare_prompt(self, sample: Any) -> Any:
+        """HRET's template of the sample's type, filled with the sample's own keys. Raises KeyError for one that it lacks."""
+        assert isinstance(self.method, published.Judging)
+        return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(**sample)
+
+    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+        """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
+        method = method_of(self.name, self.parameters())
+        assert isinstance(method, published.Judging)
+        prompts = [method.prompt(row) for row in samples]
+        asked = [{"input": prompt} for prompt in prompts if prompt is not None]
+        try:
+            replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+        except Exception as error:
+            return {"error": str(error)}
+        scores = []
+        for row, prompt in zip(samples, prompts, strict=True):
+            if prompt is None:
+                scores.append(method.lost())
+                continue
+            reply = next(replies)
+            scores.append(
+                method.written(row, method.read(row, reply.get("prediction"), reply.get("judge_score")))
+            )
+        method.shares = method.shares_of(samples)
+        return method.numbers(scores)

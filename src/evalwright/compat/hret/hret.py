@@ -1,0 +1,420 @@
+"""HRET's facade: decorators, a context, one-call functions and a tracker. The function that is given is the model that is evaluated."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.hret.config import PipelineConfig, log
+from evalwright.compat.hret.runner import PipelineRunner
+from evalwright.compat.hret.utils.util import EvaluationResult, write_json
+
+Function = Callable[..., Any]
+
+__all__ = [
+    "EvaluationContext", "HRETConfig", "MetricsTracker", "benchmark", "compare_metric", "compare_models", "configure", "evaluate",
+    "evaluation_context", "get_metrics_history", "load_config", "quick_eval", "track_metrics",
+]  # fmt: skip
+
+_SHORT = {
+    "dataset": "dataset_name",
+    "model": "model_backend_name",
+    "evaluation_method": "evaluation_method_name",
+    "scaling_method": "scaling_method_name",
+    "model_params": "model_backend_params",
+}
+"""What HRET's documents call some fields of a configuration."""
+
+
+@dataclass
+class HRETConfig:
+    """Settings of this facade. mlflow_tracking, wandb_tracking: add that tracker to every context. log_level: of this package's log.
+
+    tensorboard_tracking, batch_size, max_workers and custom_loggers are taken and have no effect, as in HRET.
+    """
+
+    default_dataset: str = "kmmlu"
+    default_model: str = "huggingface"
+    default_split: str = "test"
+    default_evaluation_method: str = "string_match"
+    mlflow_tracking: bool = False
+    wandb_tracking: bool = False
+    tensorboard_tracking: bool = False
+    log_level: str = "INFO"
+    output_dir: str = "./hret_results"
+    auto_save_results: bool = True
+    batch_size: int | None = None
+    max_workers: int | None = None
+    custom_loggers: list[str] = field(default_factory=list)
+    config_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.config_file and Path(self.config_file).exists():
+            self.load_from_file(self.config_file)
+
+    def load_from_file(self, config_path: str | Path) -> None:
+        """Take the values of a YAML or JSON file; keys that are no settings are logged and left out."""
+        path = Path(config_path)
+        if not path.exists():
+            log.warning("There is no configuration file %s.", path)
+            return
+        try:
+            text = path.read_text(encoding="utf-8")
+            if path.suffix.lower() in (".yaml", ".yml"):
+                import yaml
+
+                found = yaml.safe_load(text)
+            else:
+                found = json.loads(text)
+        except Exception as error:
+            log.error("The configuration %s cannot be read: %s", path, error)
+            return
+        self.update(found if isinstance(found, Mapping) else {})
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Set these; the others are logged."""
+        known = {one.name for one in fields(self)}
+        for key, value in values.items():
+            if key in known:
+                setattr(self, key, value)
+            else:
+                log.warning("Unknown configuration key: %s", key)
+        log.setLevel(str(self.log_level).upper())
+
+
+_global_config = HRETConfig()
+
+
+def configure(**kwargs: Any) -> None:
+    """Change settings of the facade."""
+    _global_config.update(kwargs)
+
+
+def load_config(config_path: str) -> None:
+    """Change settings of the facade to those of a file."""
+    _global_config.load_from_file(config_path)
+
+
+class MetricsTracker:
+    """Metrics of several runs, one after another."""
+
+    def __init__(self) -> None:
+        self.metrics_history: list[dict[str, Any]] = []
+        self.current_run_metrics: dict[str, Any] = {}
+        self.run_metadata: dict[str, Any] = {}
+
+    def start_run(self, run_name: str | None = None, **metadata: Any) -> None:
+        """Begin a run."""
+        now = time.time()
+        self.current_run_metrics = {}
+        self.run_metadata = {"run_name": run_name or f"run_{int(now)}", "start_time": now, **metadata}
+
+    def log_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Add to the run's metrics."""
+        self.current_run_metrics.update(metrics)
+
+    def end_run(self) -> dict[str, Any]:
+        """End the run: {"metadata", "metrics"}, which joins the history."""
+        now = time.time()
+        self.run_metadata |= {"end_time": now, "duration": now - self.run_metadata.get("start_time", now)}
+        made = {"metadata": dict(self.run_metadata), "metrics": dict(self.current_run_metrics)}
+        self.metrics_history.append(made)
+        return made
+
+    def get_history(self) -> list[dict[str, Any]]:
+        """All runs that have ended."""
+        return list(self.metrics_history)
+
+    def compare_runs(self, metric_name: str) -> dict[str, Any]:
+        """The metric by run, and of those that are numbers the best (highest), worst and average under `_stats`."""
+        found = {
+            run["metadata"]["run_name"]: run["metrics"][metric_name]
+            for run in self.metrics_history
+            if metric_name in run["metrics"]
+        }
+        values = [one for one in found.values() if isinstance(one, int | float) and not isinstance(one, bool)]
+        stats = (
+            {"best": max(values), "worst": min(values), "average": sum(values) / len(values)}
+            if values
+            else None
+        )
+        none = {"best": None, "worst": None, "average": None}
+        return {**found, "_stats": stats or none} if found else {}
+
+
+_global_tracker = MetricsTracker()
+
+
+class FunctionModel:
+    """A function from a prompt to a reply as a model: one call for each prompt. What it raises fails that sample alone."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def generate_batch(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The inputs with `prediction`, or with `error`."""
+        made = []
+        for one in inputs:
+            try:
+                made.append({**one, "prediction": self.function(one.get("input", ""))})
+            except Exception as error:
+                made.append({**one, "prediction": "", "error": f"{type(error).__name__}: {error}"})
+        return made
+
+
+class EvaluationContext:
+    """Several evaluations under one name, with what is to happen to their results in the end."""
+
+    def __init__(
+        self,
+        dataset_name: str | None = None,
+        model_backend_name: str | None = None,
+        run_name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        given = {_SHORT.get(key, key): value for key, value in kwargs.items()}
+        dataset = dataset_name or given.pop("dataset_name", None) or _global_config.default_dataset
+        model = model_backend_name or given.pop("model_backend_name", None) or _global_config.default_model
+        method = given.pop("evaluation_method_name", None) or _global_config.default_evaluation_method
+        split = given.pop("split", None) or _global_config.default_split
+        self.scoring = given.pop("scoring", None)
+        self.config = PipelineConfig(
+            dataset_name=dataset,
+            model_backend_name=model,
+            evaluation_method_name=method,
+            split=split,
+            **given,
+        )
+        self.metrics_tracker = MetricsTracker()
+        self.run_name = run_name
+        self.results: list[EvaluationResult] = []
+        self.mlops_integrations: list[Callable[[dict[str, Any], list[EvaluationResult]], Any]] = []
+        if _global_config.mlflow_tracking:
+            self.log_to_mlflow()
+        if _global_config.wandb_tracking:
+            self.log_to_wandb()
+
+    def __enter__(self) -> EvaluationContext:
+        config = dict(vars(self.config))
+        self.metrics_tracker.start_run(
+            run_name=self.run_name,
+            dataset=self.config.dataset_name,
+            model=self.config.model_backend_name,
+            config=config,
+        )
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        ended = self.metrics_tracker.end_run()
+        _global_tracker.metrics_history.append(ended)
+        if _global_config.auto_save_results and self.results:
+            self.save_results()
+        failures = []
+        for integration in self.mlops_integrations:
+            try:
+                integration(ended, self.results)
+            except Exception as error:
+                log.error("An integration failed: %s: %s", type(error).__name__, error)
+                failures.append(error)
+        if failures and exc_val is None:
+            raise failures[0]
+
+    def evaluate(self, model_function: Function) -> EvaluationResult:
+        """The function's own replies, evaluated."""
+        config = dict(vars(self.config))
+        name = getattr(model_function, "__name__", "function").strip("<>")
+        config |= {"model_backend_name": name, "model_backend_params": {}}
+        runner = PipelineRunner(**config, scoring=self.scoring, model=FunctionModel(model_function))
+        result = runner.run()
+        self.results.append(result)
+        self.metrics_tracker.log_metrics(result.metrics)
+        return result
+
+    def benchmark(self, model_functions: Mapping[str, Function]) -> dict[str, EvaluationResult]:
+        """Each function evaluated, by its name; the metrics of the run are each under its name too."""
+        results = {}
+        for name, function in model_functions.items():
+            results[name] = self.evaluate(function)
+            self.metrics_tracker.log_metrics(
+                {f"{name}.{metric}": value for metric, value in results[name].metrics.items()}
+            )
+        return results
+
+    def add_mlops_integration(
+        self, integration_func: Callable[[dict[str, Any], list[EvaluationResult]], Any]
+    ) -> None:
+        """A function that is called with the run and its results in the end. What it raises is raised then."""
+        self.mlops_integrations.append(integration_func)
+
+    def log_to_mlflow(self, experiment_name: str | None = None) -> None:
+        """Send metrics, parameters and results to MLflow in the end; without it installed, this is logged and nothing is sent."""
+        try:
+            mlflow: Any = import_module("mlflow")
+        except ImportError:
+            log.error("mlflow is not installed: pip install mlflow")
+            return
+        if experiment_name:
+            mlflow.set_experiment(experiment_name)
+
+        def send(run: dict[str, Any], results: list[EvaluationResult]) -> None:
+            with mlflow.start_run(run_name=run["metadata"]["run_name"]):
+                mlflow.log_metrics(_numbers(run["metrics"]))
+                mlflow.log_params(_texts(run["metadata"]["config"]))
+                for number, result in enumerate(results):
+                    mlflow.log_dict(_jsonable(result), f"result_{number}.json")
+
+        self.add_mlops_integration(send)
+
+    def log_to_wandb(self, project_name: str | None = None) -> None:
+        """Send metrics, parameters and results to Weights & Biases in the end; without it installed, this is logged and nothing is sent."""
+        try:
+            wandb: Any = import_module("wandb")
+        except ImportError:
+            log.error("wandb is not installed: pip install wandb")
+            return
+
+        def send(run: dict[str, Any], results: list[EvaluationResult]) -> None:
+            began = wandb.init(
+                project=project_name or "hret-evaluation",
+                name=run["metadata"]["run_name"],
+                config=_texts(run["metadata"]["config"]),
+            )
+            began.log(_numbers(run["metrics"]))
+            for number, result in enumerate(results):
+                artifact = wandb.Artifact(f"evaluation_result_{number}", type="result")
+                with artifact.new_file(f"result_{number}.json") as file:
+                    json.dump(_jsonable(result), file, ensure_ascii=False)
+                began.log_artifact(artifact)
+            began.finish()
+
+        self.add_mlops_integration(send)
+
+    def save_results(self, filename: str | None = None) -> str:
+        """Write all results as JSON into `output_dir`, which is made where it is missing. Returns the path."""
+        path = Path(_global_config.output_dir) / (filename or f"hret_results_{int(time.time())}.json")
+        write_json(
+            path,
+            {
+                "run_metadata": self.metrics_tracker.run_metadata,
+                "metrics": self.metrics_tracker.current_run_metrics,
+                "results": [result.to_dict() for result in self.results],
+            },
+        )
+        return str(path)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {key: value for key, value in values.items() if isinstance(value, int | float)}
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
+
+
+def _jsonable(result: EvaluationResult) -> Any:
+    from evalwright.compat.hret.rows import plain
+
+    return plain(result.to_dict())
+
+
+@contextmanager
+def evaluation_context(
+    dataset_name: str | None = None,
+    model_backend_name: str | None = None,
+    run_name: str | None = None,
+    **kwargs: Any,
+) -> Iterator[EvaluationContext]:
+    """An `EvaluationContext`; `dataset=` and `model=` are names of the first two as well."""
+    with EvaluationContext(dataset_name, model_backend_name, run_name, **kwargs) as context:
+        yield context
+
+
+def evaluate(
+    dataset: str | None = None, model: str | None = None, evaluation_method: str | None = None, **kwargs: Any
+) -> Callable[[Function], Callable[..., EvaluationResult]]:
+    """A decorator: calling the function evaluates it, and returns the result."""
+
+    def decorate(function: Function) -> Callable[..., EvaluationResult]:
+        @functools.wraps(function)
+        def run(*args: Any, **named: Any) -> EvaluationResult:
+            given = {"evaluation_method_name": evaluation_method, **kwargs}
+            with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
+                return context.evaluate(function)
+
+        return run
+
+    return decorate
+
+
+def benchmark(
+    dataset: str | None = None, models: Sequence[str] | None = None, **kwargs: Any
+) -> Callable[[Function], Callable[..., dict[str, EvaluationResult]]]:
+    """A decorator for a function that returns functions by name: calling it evaluates each. models: those of them that are wanted."""
+
+    def decorate(function: Function) -> Callable[..., dict[str, EvaluationResult]]:
+        @functools.wraps(function)
+        def run(*args: Any, **named: Any) -> dict[str, EvaluationResult]:
+            found = function(*args, **named)
+            missing = [name for name in models or () if name not in found]
+            if missing:
+                raise ValueError(
+                    f"'{function.__name__}' returns no function for '{missing[0]}': {', '.join(found)}."
+                )
+            wanted = {name: one for name, one in found.items() if not models or name in models}
+            with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
+                return context.benchmark(wanted)
+
+        return run
+
+    return decorate
+
+
+def track_metrics(metrics: Sequence[str]) -> Callable[[Function], Function]:
+    """A decorator: these keys of the dict that the function returns join the history."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def run(*args: Any, **named: Any) -> Any:
+            result = function(*args, **named)
+            if isinstance(result, Mapping):
+                tracker = MetricsTracker()
+                tracker.start_run(function.__name__)
+                tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
+                _global_tracker.metrics_history.append(tracker.end_run())
+            return result
+
+        return run
+
+    return decorate
+
+
+def quick_eval(model_function: Function, dataset: str = "kmmlu", **kwargs: Any) -> EvaluationResult:
+    """One function on one dataset."""
+    with evaluation_context(dataset, **kwargs) as context:
+        return context.evaluate(model_function)
+
+
+def compare_models(
+    model_functions: Mapping[str, Function], dataset: str = "kmmlu", **kwargs: Any
+) -> dict[str, EvaluationResult]:
+    """Several functions on one dataset."""
+    with evaluation_context(dataset, **kwargs) as context:
+        return context.benchmark(model_functions)
+
+
+def get_metrics_history() -> list[dict[str, Any]]:
+    """All runs of contexts, decorators and functions of this module, oldest first."""
+    return _global_tracker.get_history()
+
+
+def compare_metric(metric_name: str) -> dict[str, Any]:
+    """A metric over all of them."""
+    return _global_tracker.compare_runs(metric_name)

@@ -1,0 +1,205 @@
+"""Makes runs of results that HRET has saved: of `save_json`, of `--output_file`, and of the facade's hret_results_*.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.hret.rows import ROW, input_of, plain
+from evalwright.compat.programs import Imports, record_of
+from evalwright.compat.recording import (
+    check_free,
+    digest_of,
+    nothing_at,
+    number,
+    parsed,
+    run_folder,
+    run_record,
+    started,
+    task_record,
+    write_run,
+)
+from evalwright.core.errors import Failure, RunError
+from evalwright.core.private import ordinary
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run
+
+FORMAT = "hret"
+_WANTED = "Name a result file of HRET (JSON with metrics, samples and info), or a folder with some."
+_VERDICT, _JUDGED, _LANGUAGE = "verdict", "judge", "language"
+_SPECS = {
+    _VERDICT: MetricSpec("accuracy", "accuracy", _VERDICT),
+    _JUDGED: MetricSpec("average_judge_score", "mean", _JUDGED),
+    _LANGUAGE: MetricSpec("language_penalizer_average", "mean", _LANGUAGE),
+}
+
+
+def imports(path: Path, out: Path, name: str = "") -> Imports:
+    """A run for every result at `path`, for the command line. Raises RunError for what is no result."""
+    runs = import_hret(path, out, name)
+    lines = [f"Imported: {run.folder} ({run.task(run.tasks[0].name).n_samples} samples)" for run in runs]
+    left = [note for run in runs for note in run.data["configuration"]["imported"]["notes"]]
+    kept = ("format", "file", "metrics", "notes")
+    return Imports(lines, [record_of(run, kept) for run in runs], left)
+
+
+def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
+    """Make a run of every result in a file, or in the JSON files of a folder, under `out`.
+
+    Verdicts and judges' scores are those that HRET recorded: nothing is scored again. Raises RunError, before anything is written.
+    """
+    if not path.exists():
+        raise nothing_at(path, _WANTED)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise RunError(f"'{path}' has no JSON files. {_WANTED}")
+    found = [(file, result) for file in files for result in _results(file)]
+    taken: set[Path] = set()
+    return tuple(_import(file, result, out, name, len(found) == 1, taken) for file, result in found)
+
+
+def _results(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        data = parsed(ordinary(path).read_bytes(), str(path))
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    several = data.get("results") if isinstance(data, Mapping) else None
+    results = several if isinstance(several, list) else [data]
+    for place, result in enumerate(results):
+        where = f"{path}, result {place + 1}" if len(results) > 1 else str(path)
+        if not isinstance(result, Mapping) or not all(
+            isinstance(result.get(key), kind)
+            for key, kind in (("metrics", Mapping), ("samples", list), ("info", Mapping))
+        ):
+            raise RunError(f"{where} is no result of HRET: metrics, samples and info are wanted. {_WANTED}")
+        if not result["samples"]:
+            why = (
+                result["metrics"].get("pipeline_error")
+                or result["info"].get("error")
+                or "the evaluation was empty"
+            )
+            raise RunError(f"{where} has no samples: {printable(str(why))[:300]}")
+        for number_, sample in enumerate(result["samples"]):
+            if not isinstance(sample, Mapping):
+                raise RunError(f"{where}, sample {number_ + 1} is not an object.")
+        yield result
+
+
+def _import(
+    file: Path, result: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]
+) -> Run:
+    info, samples = result["info"], result["samples"]
+    texts = {
+        key: _text(info.get(key))
+        for key in ("dataset_name", "evaluation_method_name", "split", "scaling_method_name")
+    }
+    model = _text(info.get("model") or info.get("model_backend_name")) or "model"
+    task = "-".join(filter(None, ("hret", texts["dataset_name"], texts["evaluation_method_name"])))
+    task = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in task)
+    identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
+    folder = run_folder(
+        out, name, model, [texts["dataset_name"], texts["evaluation_method_name"]], taken, alone=alone
+    )
+    check_free(folder, identity)
+    records = [_record(task, index, sample) for index, sample in enumerate(samples)]
+    columns = [one for one in _SPECS if any(one in record.scores for record in records)]
+    specs = [_SPECS[one] for one in columns]
+    tally = TaskTally(columns, ["subset"])
+    for record in records:
+        tally.add(record)
+    part = task_record(
+        tally.result(task, "1", specs),
+        FORMAT,
+        description=f"{texts['dataset_name']}; imported from HRET",
+        definition={"info": plain(info)},
+        content_hash=fingerprint_of(
+            {"rows": [[record.sample.input, list(record.sample.targets)] for record in records]}
+        ),
+        scorers=[(one, FORMAT, {}) for one in columns],
+        metrics=specs,
+        slice_keys=["subset"],
+    )
+    imported = {
+        "format": FORMAT,
+        "file": file.name,
+        "info": plain(info),
+        "metrics": plain(result["metrics"]),
+        "notes": _notes(records, result["metrics"], part),
+    }
+    whole = run_record(
+        folder,
+        identity,
+        started=started([], [file]),
+        model=model,
+        code={"imported": FORMAT, "name": model, "info": plain(info)},
+        tasks=[part],
+        configuration={"scoring": "published", "imported": imported},
+        seconds=number(info.get("elapsed_time_sec")) or 0.0,
+    )
+    return write_run(folder, records, lambda: whole)
+
+
+def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
+    options = row.get("options")
+    choices = tuple(map(str, options)) if isinstance(options, list) else ()
+    reference = "" if row.get("reference") is None else str(row["reference"])
+    kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
+    metadata: dict[str, Any] = {ROW: plain(kept)}
+    if "_subset_name" in row:
+        metadata["subset"] = _text(row["_subset_name"])
+    sample = Sample(
+        f"{index:06}",
+        input=input_of(row),
+        targets=(reference,) if reference else (),
+        choices=choices,
+        gold=(choices.index(reference),) if reference in choices else (),
+        metadata=metadata,
+    )
+    said = row.get("original_prediction", row.get("prediction"))
+    if said is None or row.get("error"):
+        failure = Failure("failed", "provider", _text(row.get("error")) or "HRET recorded no prediction.")
+        return SampleRecord(task, index, 0, sample, None, {}, failure)
+    text = str(said)
+    answer = Answer(
+        text, prompt=sample.input, responses=(Response(text, finish_reason=_text(row.get("finish_reason"))),)
+    )
+    return SampleRecord(task, index, 0, sample, answer, _scores(row))
+
+
+def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
+    found = row.get("evaluation")
+    verdict = found.get("is_correct") if isinstance(found, Mapping) else row.get("judge_correct")
+    scores = {}
+    if isinstance(verdict, bool):
+        scores[_VERDICT] = Score(float(verdict), "correct" if verdict else "incorrect")
+    for name, key in ((_JUDGED, "judge_score"), (_LANGUAGE, "language_penalizer")):
+        if (value := number(row.get(key))) is not None:
+            scores[name] = Score(value)
+    return scores
+
+
+def _notes(records: Sequence[SampleRecord], metrics: Mapping[str, Any], part: Mapping[str, Any]) -> list[str]:
+    """What the file says that its samples do not."""
+    notes = []
+    failed = sum(record.failure is not None for record in records)
+    if failed:
+        notes.append(f"{failed} samples without a prediction are failures here; HRET counted them as wrong.")
+    found = {one["label"]: one["value"] for one in part["metrics"]}
+    for name, value in metrics.items():
+        if name not in found:
+            notes.append(
+                f"The metric '{printable(str(name))[:60]}' ({printable(str(value))[:60]}) is in the record only."
+            )
+        elif (told := number(value)) is not None and abs(told - (found[name] or 0.0)) > 1e-6 and not failed:
+            notes.append(f"'{name}' is {told:g} in the file, and {found[name]} over its samples.")
+    return notes
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else printable(str(value))[:200]

@@ -1,0 +1,1 @@
+"""Tables that HRET keeps for itself."""

@@ -1,0 +1,88 @@
+"""Model classes by name, and what a plug-in of a user derives from: a model, a judge, a reward model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MODEL_REGISTRY: dict[str, type[Any]] = {}
+"""The model, judge and reward classes by their names."""
+
+METHODS = ("generate_batch", "judge_batch", "score_batch")
+"""What a class of a user needs one of: to generate, to judge, to reward."""
+
+DEFAULT_TRIGGER = "Let's think step by step."
+
+
+class BaseModel:
+    """A model: `generate_batch(inputs, **options)` returns the same dicts with `prediction`, and what else it knows.
+
+    cot_trigger, cot_parser: what is put after the prompt, and how a reply becomes (reasoning, answer), where the class does so.
+    """
+
+    def __init__(
+        self,
+        cot_trigger: str | None = DEFAULT_TRIGGER,
+        cot_parser: Callable[[str], tuple[str, str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.cot_trigger = cot_trigger
+        self.cot_parser = cot_parser
+
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        """The inputs with `prediction`; further fields are kept (`logits`, `chain_of_thought`, `finish_reason`, `error`)."""
+        raise NotImplementedError("Subclasses must implement generate_batch().")
+
+    def _is_vision_input(self, item: Mapping[str, Any]) -> bool:
+        return bool(self._extract_text_and_images(item)[1])
+
+    def _extract_text_and_images(self, item: Mapping[str, Any]) -> tuple[str, list[Any] | None]:
+        given = item.get("input", "")
+        inner = given if isinstance(given, dict) else {}
+        text = inner.get("text", "") if isinstance(given, dict) else str(given)
+        return text, item["images"] if "images" in item else inner.get("images")
+
+
+class BaseJudge:
+    """A judge: `judge_batch(inputs)` returns its reply to each `input` as `prediction`, with `judge_score` where it gives numbers."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        pass
+
+    def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+        """The replies."""
+        raise NotImplementedError("Subclasses must implement judge_batch().")
+
+
+class BaseRewardModel:
+    """A reward model: `score_batch(inputs)` adds `reward` to each input with its `prediction`; more is better."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        pass
+
+    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+        """The inputs with rewards."""
+        raise NotImplementedError("Subclasses must implement score_batch().")
+
+
+def register_model(name: str) -> Callable[[type[Any]], type[Any]]:
+    """A decorator that gives a model, judge or reward class a name. Raises ValueError for a name that is taken."""
+
+    def register(cls: type[Any]) -> type[Any]:
+        if name in MODEL_REGISTRY:
+            raise ValueError(f"Model '{name}' already registered.")
+        if not any(callable(getattr(cls, method, None)) for method in METHODS):
+            raise TypeError(f"The model '{name}' needs one of the methods {', '.join(METHODS)}.")
+        MODEL_REGISTRY[name] = cls
+        return cls
+
+    return register
+
+
+def load_model(name: str, **kwargs: Any) -> Any:
+    """An instance of the model of that name. Raises ValueError for an unknown one."""
+    if name not in MODEL_REGISTRY:
+        raise ValueError(f"Unknown model: {name}. Please register it in MODEL_REGISTRY.")
+    return MODEL_REGISTRY[name](**kwargs)

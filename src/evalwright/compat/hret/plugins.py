@@ -1,0 +1,200 @@
+"""Classes of users as models of the engine: they get copies of rows, and what they return is matched back by an injected id."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.compat.hret import settings
+from evalwright.core.errors import Failure
+from evalwright.core.requests import Ability, Generate, Request, Reward
+from evalwright.core.responses import Response, TokenLogProb
+from evalwright.models.base import EVERY_OPTION, LocalModel
+
+ID = "_evalwright_id"
+"""The key under which a row carries its id through a plug-in."""
+
+METHODS: Mapping[str, tuple[str, frozenset[Ability]]] = {
+    "target": ("generate_batch", frozenset({"generate"})),
+    "judge": ("judge_batch", frozenset({"generate"})),
+    "reward": ("score_batch", frozenset({"reward"})),
+}
+"""By role: the method of a plug-in, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGenerate(Generate):
+    """A prompt with the dict that a plug-in is to see. key: of the row, so that two rows with one prompt are two requests.
+
+    found: takes what the plug-in returned beside what it was given; mutated: the same, where it
+    did so in that very dict, which HRET's best_of_n keeps.
+    """
+
+    row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    mutated: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    key: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """What names this request by its content."""
+        return {**Generate.payload(self), "row": self.key}
+
+
+@dataclass(frozen=True, slots=True)
+class RowReward(Reward):
+    """A reply to be rewarded, with its row."""
+
+    row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    key: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """What names this request by its content."""
+        return {**Reward.payload(self), "row": self.key}
+
+
+class PluginModel(LocalModel):
+    """A plug-in in one role. Nobody can know whether it would answer the same again, so its answers are of one run.
+
+    published: a reply without a text is an answer, as it is to HRET; else it is a failure.
+    """
+
+    heavy = False
+    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping"}
+
+    def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
+        method, self.abilities = METHODS[role]
+        self.name = f"hret-{role}/{name}"
+        self.plugin = plugin
+        self.published = published
+        self.role = role
+        self._call: Callable[..., Any] = getattr(plugin, method)
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """One call of the plug-in for all requests that are asked alike, in the order of the requests."""
+        yield from self.answer_rows(requests, [getattr(request, "row", {}) for request in requests])
+
+    def answer_rows(
+        self, requests: Sequence[Request], given: Sequence[Mapping[str, Any]]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """As `answer_batch`, with the rows that the plug-in is to see."""
+        groups: dict[str, list[int]] = {}
+        options: dict[str, dict[str, Any]] = {}
+        for place, request in enumerate(requests):
+            asked = self._settings(request)
+            groups.setdefault(repr(asked), []).append(place)
+            options[repr(asked)] = asked
+        for name, places in groups.items():
+            rows = [given[place] for place in places]
+            for place, row, (found, changed) in zip(
+                places, rows, self.call(rows, options[name]), strict=True
+            ):
+                response = self._response(requests[place], row, found)
+                if changed:
+                    getattr(requests[place], "mutated", {}).update(getattr(requests[place], "found", {}))
+                yield place, response
+
+    def call(
+        self, rows: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+    ) -> list[tuple[dict[str, Any] | None, bool]]:
+        """What the plug-in made of the rows, in their order, None where it returned none; and whether that is the dict it was given."""
+        given = [{**copy.deepcopy(dict(row)), ID: place} for place, row in enumerate(rows)]
+        own = {id(one) for one in given}
+        # This thread knows nothing of the call's scoring.
+        with settings.using("published" if self.published else "corrected"):
+            returned = self._call(given, **options)
+        if not isinstance(returned, list | tuple):
+            raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
+        changed = {one.get(ID) for one in returned if id(one) in own}
+        return [(one, place in changed) for place, one in enumerate(matched(list(returned), len(rows)))]
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        """Options for the method, of those that it takes."""
+        if not isinstance(request, Generate):
+            return {}
+        wanted: dict[str, Any] = {}
+        if request.top_logprobs is not None:
+            wanted["return_logits"] = True
+        if request.max_tokens is not None:
+            wanted["max_new_tokens"] = request.max_tokens
+        if request.stop:
+            wanted["until"] = list(request.stop)
+        parameters = inspect.signature(self._call).parameters
+        if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+            return wanted
+        return {name: value for name, value in wanted.items() if name in parameters}
+
+    def _response(
+        self, request: Request, row: Mapping[str, Any], found: dict[str, Any] | None
+    ) -> Response | Failure:
+        if found is None:
+            return self._failed("it returned no sample for this one")
+        if isinstance(request, Reward):
+            reward = _number(found.get("reward"))
+            return self._failed("it gave no reward") if reward is None else Response(values=(reward,))
+        text = found.get("prediction")
+        if not self.published and found.get("error"):
+            return self._failed(str(found["error"]))
+        if not self.published and text is None:
+            return self._failed("it gave no prediction")
+        kept = getattr(request, "found", {})
+        kept.update(
+            {key: value for key, value in found.items() if key not in row or not _same(row[key], value)}
+        )
+        if isinstance(text, str):
+            kept.pop("prediction", None)
+        scores = found.get("judge_score") if self.role == "judge" else None
+        return _response(text, found, _number(scores))
+
+    def _failed(self, why: str) -> Failure:
+        return Failure("bad reply", "model", f"The plug-in '{self.name}' failed: {why}.")
+
+
+def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
+    """The returned samples in the order that was given: by their id, else by their place where there are as many as were given."""
+    samples = [one for one in returned if isinstance(one, Mapping)]
+    by_id = {one[ID]: one for one in samples if isinstance(one.get(ID), int)}
+    if not by_id and len(samples) == n:
+        by_id = dict(enumerate(samples))
+    elif len(by_id) < n:
+        left = [place for place in range(n) if place not in by_id]
+        rest = [one for one in samples if not isinstance(one.get(ID), int)]
+        if len(rest) == len(left):
+            by_id |= dict(zip(left, rest, strict=True))
+    return [
+        {key: value for key, value in found.items() if key != ID}
+        if (found := by_id.get(place)) is not None
+        else None
+        for place in range(n)
+    ]
+
+
+def _response(text: Any, found: Mapping[str, Any], score: float | None) -> Response:
+    logits = found.get("logits")
+    logits = logits if isinstance(logits, Mapping) else {}
+    tokens = logits.get("token_log_probs") or ()
+    texts = list(logits.get("tokens") or ())
+    options = tuple(float(one) for one in logits.get("option_log_probs") or ())
+    return Response(
+        text=text if isinstance(text, str) else "" if text is None else str(text),
+        log_likelihood=_number(logits.get("sum_log_prob")),
+        values=options if score is None else (score,),
+        tokens=tuple(
+            TokenLogProb(str(texts[place]) if place < len(texts) else "", float(value))
+            for place, value in enumerate(tokens)
+        ),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False

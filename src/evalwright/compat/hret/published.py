@@ -1,0 +1,332 @@
+"""HRET's own arithmetic, faults included: what each evaluation method reads, writes into a sample and adds up.
+
+A method gives every sample a Score: its value is the verdict, `item["row"]` what HRET writes into the sample's dict, its parts what the metrics
+are made of. A metric is a share of all samples that were asked, those that failed among them, or a mean of those that have a part.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from importlib.util import find_spec
+from typing import Any
+
+from evalwright import bounded
+from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
+from evalwright.core.samples import Score
+
+PENALTY, JUDGE_SCORE = "language_penalizer", "judge_score"
+VERDICT = "verdict"
+"""The part that is the verdict itself, 1 or 0."""
+_MATH_SECONDS, _LONG = 2.0, 2000
+"""Processor time for one comparison, and the characters from which on it gets a quarter of it."""
+_MARKUP = re.compile(r"\*\*|__|~~|`")
+
+
+@cache
+def texts() -> Mapping[str, Any]:
+    """The table of what HRET sends and looks for."""
+    import tomllib
+
+    text = (resources.files("evalwright.compat.hret") / "published.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def markers() -> tuple[str, ...]:
+    """The patterns of what stands before an answer."""
+    known = texts()["markers"]
+    colons = dict.fromkeys(known["wide"], "[:：]")
+    return tuple(word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":") for word in known["words"])
+
+
+@cache
+def _marker() -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(markers())})\s*(.+)", re.IGNORECASE | re.DOTALL)
+
+
+def final_answer(text: str) -> str:
+    """Everything behind the first marker, also behind one inside of a word; without a marker the whole text."""
+    found = _marker().search(text)
+    return found[1].strip() if found else text
+
+
+def detected(text: object, language: str) -> float:
+    """1 where langdetect gives the language (with the seed 0), else 0; 0 for what is no text, or has no letters.
+
+    Raises MissingExtra.
+    """
+    try:
+        detector = _detectors().create()
+        detector.append(text)
+        return float(detector.detect() == language)
+    except MissingExtra:
+        raise
+    except Exception:
+        return 0.0
+
+
+@cache
+def _detectors() -> Any:
+    try:
+        from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
+    except ImportError:
+        raise MissingExtra("HRET's published language penalty", "hret-published", "langdetect") from None
+    made = DetectorFactory()
+    made.load_profile(PROFILES_DIRECTORY)
+    made.seed = 0
+    return made
+
+
+def without(patterns: Sequence[str], text: str) -> str:
+    """A text without what some patterns match, worked out in the process with limits. Raises ScoringError."""
+    if not patterns:
+        return text
+    try:
+        return str(bounded.call(_without, tuple(patterns), text, key=tuple(patterns)))
+    except (bounded.LimitExceeded, bounded.Raised) as error:
+        raise ScoringError(
+            f"The patterns {list(patterns)!r} cannot be taken out of a text: {error}"
+        ) from None
+
+
+def last_group(patterns: Sequence[str], text: str) -> str:
+    """The first group of the last match of any pattern, or the match; without one the text. Raises ScoringError."""
+    try:
+        return str(bounded.call(_last_group, tuple(patterns), text, key=tuple(patterns)))
+    except (bounded.LimitExceeded, bounded.Raised) as error:
+        raise ScoringError(f"The patterns {list(patterns)!r} cannot be looked for: {error}") from None
+
+
+def _last_group(patterns: Sequence[str], text: str) -> str:
+    found = [one for pattern in patterns for one in re.finditer(pattern, text)]
+    if not found:
+        return text
+    last = max(found, key=lambda one: one.start())
+    return (last[1] if last.re.groups else last[0]) or ""
+
+
+def _without(patterns: Sequence[str], text: str) -> str:
+    for pattern in patterns:
+        text = re.sub(pattern, "", text)
+    return text
+
+
+class Method:
+    """An evaluation method. shares: metrics that are a share of all samples, by the part that counts; means: those that are a mean of a part."""
+
+    shares: Mapping[str, str] = {"accuracy": VERDICT}
+    means: Mapping[str, str] = {}
+
+    def parse(self, raw: Any) -> Any:
+        """A reply as it is compared; it takes the place of the prediction."""
+        return raw
+
+    def score(self, row: Mapping[str, Any]) -> Score:
+        """What a sample with its `prediction` is worth."""
+        raise NotImplementedError
+
+    def evaluated(self, rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+        """Write into samples, and their metrics; the parsed prediction is there already."""
+        return self.numbers([self.written(row, self.score(row)) for row in rows])
+
+    def written(self, row: dict[str, Any], score: Score) -> Score:
+        """The score, once its fields stand in the sample."""
+        row.update((score.item or {})["row"])
+        return score
+
+    def numbers(self, scores: Sequence[Score]) -> dict[str, float]:
+        """The metrics of all samples."""
+        parts = [one.parts for one in scores]
+        found = {label: share([one.get(part, 0.0) for one in parts]) for label, part in self.shares.items()}
+        for label, part in self.means.items():
+            if values := [one[part] for one in parts if part in one]:
+                found[label] = sum(values) / len(values)
+        return found
+
+
+def share(values: Sequence[float], lost: int = 0) -> float:
+    """The sum of values over their number and that of what was lost; 0 of nothing."""
+    return sum(values) / (len(values) + lost) if values or lost else 0.0
+
+
+def scored(right: bool, written: Mapping[str, Any], parts: Mapping[str, float] | None = None) -> Score:
+    """A verdict with what HRET writes."""
+    label = "correct" if right else "incorrect"
+    return Score(float(right), label, "", {VERDICT: float(right), **(parts or {})}, {"row": dict(written)})
+
+
+def _text(raw: Any) -> str:
+    return "" if raw is None else raw if isinstance(raw, str) else str(raw)
+
+
+class Matching(Method):
+    """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
+
+    def __init__(
+        self,
+        whole: bool,
+        *,
+        ignore_case: bool = True,
+        ignore_punctuation: bool = False,
+        ignore_numbers: bool = False,
+        regexes_to_ignore: Sequence[str] | None = None,
+        extract_final_answer: bool = True,
+        mcqa: bool = True,
+    ) -> None:
+        self.whole, self.mcqa, self.extract = whole, mcqa, extract_final_answer
+        self.ignore_case = ignore_case
+        self.dropped = (string.punctuation if ignore_punctuation else "") + (
+            string.digits if ignore_numbers else ""
+        )
+        self.patterns = tuple(regexes_to_ignore or ())
+        for pattern in self.patterns:
+            try:
+                re.compile(pattern)
+            except (re.error, TypeError, RecursionError, OverflowError) as error:
+                raise ConfigurationError(
+                    f"The parameter 'regexes_to_ignore' has {pattern!r}, which is no pattern: {error}."
+                ) from None
+
+    def normalised(self, text: str) -> str:
+        """A text without what is to be ignored, its white space as single spaces."""
+        text = without(self.patterns, text)
+        text = text.lower() if self.ignore_case else text
+        return " ".join(text.translate(str.maketrans("", "", self.dropped)).split())
+
+    def parse(self, raw: Any) -> str:
+        text = _text(raw)
+        text = final_answer(text) if self.extract else text
+        if self.whole:
+            lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
+        else:
+            lines = text.strip().splitlines() or [text]
+        return self.normalised(lines[0] if lines else "")
+
+    def score(self, row: Mapping[str, Any]) -> Score:
+        """Parsed once more, as HRET does. A row without a reference has an empty one in `partial_match`, which every text contains."""
+        if self.whole and "reference" not in row:
+            raise ScoringError("KeyError: 'reference'")
+        said, reference = self.parse(row.get("prediction", "")), self.parse(row.get("reference", ""))
+        options = row.get("options")
+        right = said == reference if self.whole else reference in said
+        if self.mcqa and isinstance(options, list) and options:
+            right = right and reference in [self.normalised(one) for one in options]
+        evaluation = {
+            "normalized_pred": said,
+            "normalized_ref": reference,
+            "is_correct": right,
+            "options": options,
+        }
+        return scored(right, {"evaluation": evaluation})
+
+
+class Likelihood(Method):
+    """`log_likelihood`: the option of the highest log-probability, the first of equals; without log-probabilities the prediction.
+
+    Nothing is written into the sample, whose prediction stays what it was.
+    """
+
+    def score(self, row: Mapping[str, Any]) -> Score:
+        options = row.get("options", [])
+        values = (row.get("logits") or {}).get("option_log_probs")
+        said = row.get("prediction", "")
+        if values is not None and options and len(values) == len(options):
+            said = options[list(values).index(max(values))]
+        reference = row.get("reference", "")
+        if not isinstance(said, str) or not isinstance(reference, str):
+            raise ScoringError("AttributeError: a prediction or reference that is not a text")
+        return scored(said.strip() == reference.strip(), {})
+
+
+class Mathematics(Method):
+    """`math_match`: math-verify on the first line behind a marker. Nothing that it reads nothing in is equal to anything."""
+
+    shares: Mapping[str, str] = {
+        "accuracy": VERDICT,
+        "parse_failure_rate": "parse_failure",
+        "verify_failure_rate": "verify_failure",
+    }
+
+    def __init__(
+        self,
+        *,
+        latex_only: bool = True,
+        expr_only: bool = False,
+        extract_final_answer: bool = True,
+        answer_patterns: Sequence[str] | None = None,
+    ) -> None:
+        self.latex, self.expression = latex_only or not expr_only, not latex_only
+        self.extract = extract_final_answer
+
+    def extracted(self, text: str) -> str:
+        """The first line with text behind the first marker."""
+        if not text or not self.extract:
+            return text
+        text = final_answer(text)
+        return next((line.strip() for line in text.splitlines() if line.strip()), text)
+
+    def score(self, row: Mapping[str, Any]) -> Score:
+        said, reference = (self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference"))
+        pred, ref, right = verified(said, reference, self.latex, self.expression)
+        unread = pred is None or ref is None
+        if unread:
+            right = said.strip() == reference.strip()
+        evaluation = {
+            "extracted_pred": said,
+            "extracted_ref": reference,
+            "parsed_pred": pred,
+            "parsed_ref": ref,
+            "is_correct": right,
+            "fallback_used": unread,
+        }
+        return scored(
+            right, {"evaluation": evaluation}, {"parse_failure": float(unread), "verify_failure": 0.0}
+        )
+
+
+def verified(
+    said: str, reference: str, latex: bool, expression: bool
+) -> tuple[list[str] | None, list[str] | None, bool]:
+    """What math-verify reads in two texts, None where it raises, and whether it finds them equal; in the process with limits.
+
+    Work that meets the limit of time has read nothing. Raises MissingExtra.
+    """
+    if not find_spec("math_verify"):
+        raise MissingExtra("The method 'math_match'", "math", "math-verify")
+    long = max(len(said), len(reference)) > _LONG
+    try:
+        bounded.call(_verify, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)  # it takes time to load
+        found: tuple[list[str] | None, list[str] | None, bool] = bounded.call(
+            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS / (4 if long else 1)
+        )
+    except bounded.LimitExceeded:
+        return [], [], False
+    except bounded.Raised:
+        return None, None, False
+    return found
+
+
+def _verify(said: str, reference: str, latex: bool, expression: bool) -> Any:
+    """Run in the process with limits."""
+    import logging
+
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+
+    logging.disable(logging.CRITICAL)
+    configs = [LatexExtractionConfig()] * latex + [ExprExtractionConfig()] * expression
+    read: list[Any] = []
+    for text in (said, reference):
+        try:
+            read.append(parse(text, extraction_config=configs))
+        except Exception:
+            read.append(None)
+    pred, ref = read
+    try:
+        right = pred is not None and ref is not None and bool(verify(ref, pred))
+    except Exception:
+        right = False
+    return *(one and [str(value) for value in one] for one in read), right

@@ -1,0 +1,64 @@
+"""HRET's sample dict on its way through a native run: the row in a Sample, what was added to it in an Answer and in Scores.
+
+| where | what |
+|---|---|
+| `sample.metadata["row"]` | the dict of the dataset, its input with the few-shot prefix |
+| `answer.strategy["row"]` | what a model or scaling method of a plug-in changed in it; `prediction` only where that is no text |
+| `score.item["row"]` | what a scorer writes into it (`evaluation`, `judge_score`, ...), in the order of the scorers |
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.core.samples import Answer, Sample, Score
+
+ROW = "row"
+
+
+def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
+    """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with `prediction` and what models added."""
+    row: dict[str, Any] = copy.deepcopy(dict(sample.metadata.get(ROW, {})))
+    if answer is None:
+        return row
+    row["prediction"] = answer.text
+    if answer.reasoning:
+        row["chain_of_thought"] = answer.reasoning
+    added = answer.strategy.get(ROW, {})
+    return {**row, **copy.deepcopy(dict(added))} if isinstance(added, Mapping) else row
+
+
+def input_of(row: Mapping[str, Any]) -> str:
+    """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
+    given = row.get("input", "")
+    if isinstance(given, Mapping):
+        given = given.get("text", "")
+    if isinstance(given, list):
+        return "\n\n".join(str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping))
+    return given if isinstance(given, str) else "" if given is None else str(given)
+
+
+def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, Any]:
+    """The dict with what the scorers write into it."""
+    for score in scores.values():
+        row.update((score.item or {}).get(ROW, {}))
+    return row
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what JSON does not know becomes its text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return str(value)

@@ -1,0 +1,76 @@
+"""Markers of answers, prompts of judges, and the text of few-shot examples, under HRET's names.
+
+What reads an answer follows the scoring that is set: published, as HRET does; corrected, by the last claim of a reply (`scorers/text/locate.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from evalwright.compat.hret import published, published_judges, settings
+from evalwright.compat.hret.config import (
+    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
+    DEFAULT_FEW_SHOT_INSTRUCTION,
+    PipelineConfig,
+    examples_text,
+)
+from evalwright.scorers.text.locate import said
+
+__all__ = [
+    "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
+    "DEFAULT_FEW_SHOT_INSTRUCTION",
+    "JUDGE_PROMPTS",
+    "MULTILINGUAL_ANSWER_PATTERN",
+    "MULTILINGUAL_ANSWER_REGEXES",
+    "JudgeType",
+    "default_cot_parser",
+    "extract_final_answer",
+    "format_few_shot_prompt_prefix",
+]
+
+
+class JudgeType(Enum):
+    """What a judge is asked for."""
+
+    RUBRIC_AND_RESPONSE = published_judges.RUBRIC
+    RUBRIC_RESPONSE_AND_GOLD = published_judges.GOLD
+    RESPONSE_COMPARISON = published_judges.PAIR
+    K2_EVAL = published_judges.K2
+
+
+JUDGE_PROMPTS: Mapping[JudgeType, str] = {
+    kind: published.texts()["judges"][kind.value]["template"] for kind in JudgeType
+}
+"""HRET's templates; the published mode sends them, the corrected one asks with questions of its own."""
+
+
+MULTILINGUAL_ANSWER_REGEXES = list(published.markers())
+MULTILINGUAL_ANSWER_PATTERN = rf"(?i)({'|'.join(MULTILINGUAL_ANSWER_REGEXES)})\s*(?P<content>.+)"
+"""HRET's markers of an answer."""
+
+
+def extract_final_answer(raw_output: str) -> str:
+    """The answer that a reply gives; the whole reply where it marks none."""
+    if settings.scoring() == "published":
+        return published.final_answer(raw_output)
+    found = said(raw_output)
+    return found.raw if found.marked else raw_output
+
+
+def default_cot_parser(raw_output: str) -> tuple[str, str]:
+    """The reasoning before the answer, and the answer."""
+    answer = extract_final_answer(raw_output)
+    place = raw_output.rfind(answer) if answer else -1
+    return (raw_output[:place].strip() if place > 0 else "", answer)
+
+
+def format_few_shot_prompt_prefix(
+    few_shot_samples: Sequence[Mapping[str, Any]],
+    instruction: str | None = DEFAULT_FEW_SHOT_INSTRUCTION,
+    example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
+) -> str:
+    """The instruction and one text for each sample that has an input; "" where none has."""
+    made = PipelineConfig("", few_shot_instruction=instruction, few_shot_example_template=example_template)
+    return examples_text(few_shot_samples, made)

@@ -1,0 +1,63 @@
+"""The option `language_penalty`, which every scorer has: a score counts by how much of the reply is in the language asked for.
+
+    scorers: [{choice: {language_penalty: {expected: ko, combine: multiply}}}]
+
+combine: `multiply` (default) the value by the share of the reply that is in the language; `gate`: the value where that share is at least
+`least` (0.5), else 0. expected: a language code, else the sample's metadata `language`. The share is that of `text/spoken.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Scored
+from evalwright.scorers.text.languages import check_language, language_of
+from evalwright.scorers.text.spoken import spoken
+
+OPTION = "language_penalty"
+_COMBINE = ("multiply", "gate")
+
+
+def check_penalty(given: object) -> dict[str, Any]:
+    """The settings of a penalty with defaults. Raises ConfigurationError."""
+    known = {"expected": None, "combine": "multiply", "least": 0.5}
+    if not isinstance(given, Mapping) or not set(given) <= set(known):
+        raise ConfigurationError(
+            f"The option '{OPTION}' is a mapping with the keys {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
+        )
+    full = {**known, **given}
+    check_language(full["expected"])
+    least = full["least"]
+    if full["combine"] not in _COMBINE or isinstance(least, bool) or not isinstance(least, int | float):
+        raise ConfigurationError(
+            f"In the option '{OPTION}', combine is one of {', '.join(_COMBINE)}, and least a number, not {full['combine']!r}, {least!r}."
+        )
+    if not 0 <= least <= 1:
+        raise ConfigurationError(f"In the option '{OPTION}', least is from 0 to 1, not {least!r}.")
+    return full
+
+
+def penalised(found: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]) -> Scored:
+    """A score with the penalty; what is no Score, and a value below 0, stays. parts: "language" (the share) and "before" (the value without)."""
+    if not isinstance(found, Score):
+        return found
+    code = language_of(sample, settings["expected"])
+    if not code:
+        raise ScoringError(
+            f"The sample '{sample.id}' names no language: set its metadata 'language' or the penalty's 'expected'."
+        )
+    said = spoken(answer.text, code)
+    factor = said.share if settings["combine"] == "multiply" else float(said.share >= settings["least"])
+    value = found.value * factor if found.value > 0 else found.value
+    others = f", the rest {', '.join(said.others)}" if said.others else ""
+    why = "; ".join(part for part in (found.explanation, f"{said.share:.0%} in '{code}'{others}") if part)
+    return replace(
+        found,
+        value=value,
+        explanation=why,
+        parts={**found.parts, "language": said.share, "before": found.value},
+    )

@@ -1,0 +1,110 @@
+"""How much of a reply is in a language: sentence by sentence, without what may be in any language.
+
+Code, formulas, addresses, quotations, brackets beside words of the language, and names are left out first. A sentence of the rest counts for
+as many letters as it has, as the language that it is identified as (`language.py`) or as that of most of its letters; what is too short to
+tell counts for nothing, so that "B", "42" and "Seoul" are in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from evalwright.core.sentences import sentences
+from evalwright.scorers.text.language import identify, in_script, speaks, unique_script
+from evalwright.scorers.text.languages import short_code
+from evalwright.scorers.text.locate import MOST_CHARACTERS
+from evalwright.scorers.text.marks import SPACELESS
+
+_EXCUSED = re.compile(
+    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|\$\$.{0,1000}?\$\$|\$[^$\n]{1,400}\$|\\\[.{0,1000}?\\\]|\\\(.{0,1000}?\\\)"
+    r"|\\(?:boxed|text)\{[^{}\n]{0,200}\}|\\[a-zA-Z]{2,}|</?[a-zA-Z][^<>\n]{0,200}>"
+    r"|(?:https?://|www\.)[^\s<>\"'가-힣]+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{2,64}",
+    re.DOTALL,
+)
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|(?<!\w)'[^'\n]{1,400}'(?![a-z])"
+    r"|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,400}》|〈[^〉\n]{1,400}〉|«[^»\n]{1,400}»|(?m:^[^\S\n]*>[^\n]{1,400}$)"
+)
+_BRACKET = re.compile(r"[(（\[【][^()（）\[\]【】\n]{1,120}[)）\]】]")
+_PART = (
+    r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
+)
+_NAME = re.compile(
+    rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le) ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
+)
+"""Words in Latin letters that are written as names are: "Guido van Rossum", "GPT-4", "iPhone"."""
+_LATIN_WORD, _SPACELESS_LETTER = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*"), re.compile(f"[{SPACELESS}]")
+_FEWEST_WORDS, _FEWEST_LETTERS = 3, 7
+"""A text of fewer words, or in a script without spaces of fewer letters, may be a name or an option's."""
+
+
+class Spoken(NamedTuple):
+    """share: the share of the letters that can be told which are in the language, 1 where there are none. letters: how many there are.
+
+    others: the other languages that were found, in order.
+    """
+
+    share: float
+    letters: int
+    others: tuple[str, ...] = ()
+
+
+def spoken(text: str, code: str) -> Spoken:
+    """How much of a reply is in the language `code`. Its first and its last 4,000 characters are read. Raises ScoringError."""
+    code = short_code(code)
+    speaks("", code)  # whether it can be told
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS // 2]}\n\n{text[-MOST_CHARACTERS // 2 :]}"
+    text = _EXCUSED.sub(" ", text)
+    unquoted = _QUOTED.sub(" ", text)
+    text = text if _is_brief(unquoted) else unquoted
+    found: Counter[str] = Counter()
+    brief = ""
+    for sentence in (part for line in text.splitlines() for part in sentences(line)):
+        sentence = _without_names(sentence, code)
+        if _is_brief(sentence) and not (unique_script(code) and in_script(sentence, code)):
+            brief = f"{brief} {sentence}"
+        else:
+            found[_language(sentence, code)] += _letters(sentence)
+    if not _is_brief(brief):
+        found[_language(brief, code)] += _letters(brief)
+    del found[""]
+    total = found.total()
+    return Spoken(found[code] / total if total else 1.0, total, tuple(sorted(found.keys() - {code})))
+
+
+def _language(sentence: str, code: str) -> str:
+    """The language of a sentence, `code` where it may be that; "" where nothing says."""
+    if speaks(sentence, code):
+        return code
+    return identify(sentence)[0]
+
+
+def _without_names(sentence: str, code: str) -> str:
+    """A sentence without names and brackets of another script, where it has words of its own beside them."""
+    latin = in_script("a", code) > 0
+    if not latin and in_script(sentence, code):
+        bare = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
+    else:
+        bare = _BRACKET.sub(
+            lambda found: (
+                found.group() if 2 * in_script(found.group(), code) >= _letters(found.group()) else " "
+            ),
+            sentence,
+        )
+    return bare if _letters(bare) else sentence
+
+
+def _is_brief(text: str) -> bool:
+    """Whether a text may be a name, an option's or a number's, which say nothing of a language."""
+    if _NAME.fullmatch(text.strip(" .*:\n")):
+        return True
+    if _SPACELESS_LETTER.search(text):
+        return _letters(text) < _FEWEST_LETTERS
+    return len(_LATIN_WORD.findall(text)) < _FEWEST_WORDS
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalpha, text))

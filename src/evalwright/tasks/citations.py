@@ -1,0 +1,314 @@
+"""What to cite for tasks: BibTeX entries, and a LaTeX document with a table of them.
+
+`bibtex` in a task's metadata is the key of an entry in `library/citations.bib`, a list of keys, or entries of its own. What has none, or
+one that cannot be used, stands in the table as "citation missing": nothing is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from evalwright.tasks.index import LIBRARY
+
+MISSING = "citation missing"
+SELF = "evalwright"
+"""The key of this project's own entry, which every document cites."""
+
+_MOST_TEXT = 200_000
+# An entry of a stranger's is typeset with the rest: accents, symbols and type faces, and no other command of TeX.
+_COMMANDS = frozenset(
+    [
+        "ae",
+        "AE",
+        "oe",
+        "OE",
+        "aa",
+        "AA",
+        "o",
+        "O",
+        "l",
+        "L",
+        "ss",
+        "i",
+        "j",
+        "c",
+        "v",
+        "u",
+        "H",
+        "k",
+        "r",
+        "b",
+        "d",
+        "t",
+        "emph",
+        "textit",
+        "textbf",
+        "textsc",
+        "texttt",
+        "textrm",
+        "textsuperscript",
+        "textsubscript",
+        "url",
+        "LaTeX",
+        "TeX",
+        "BibTeX",
+        "textquotesingle",
+        "textasciitilde",
+        "textbackslash",
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "lambda",
+        "mu",
+        "pi",
+        "sigma",
+        "tau",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "times",
+        "ell",
+        "sim",
+        "leq",
+        "geq",
+        "pm",
+        "infty",
+        "cdot",
+        "ldots",
+        "dots",
+    ]
+) | frozenset("\"'`^~=.&%$#_{}-, ")
+_ENTRY = re.compile(r"@(\w{1,40})\s*\{\s*([A-Za-z0-9_:.+/*-]{1,200})\s*,", re.ASCII)
+_NO_ENTRIES = ("comment", "preamble", "string")
+_NOT_SET = frozenset(
+    ("abstract", "archiveprefix", "doi", "eprint", "file", "isbn", "issn", "keywords", "primaryclass", "url")
+)
+"""Fields that are not typeset, so that their signs do not matter."""
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A row of the table. entries: BibTeX by key; without any, `why` says what is wrong. samples: how many, where that is known."""
+
+    name: str
+    licence: str = ""
+    entries: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    samples: int | None = None
+
+
+def entries_of(text: str) -> dict[str, str]:
+    """The BibTeX entries in a text, by key. Raises ValueError with a sentence where one cannot be used."""
+    if len(text) > _MOST_TEXT:
+        raise ValueError(f"the BibTeX is longer than {_MOST_TEXT:,} characters")
+    found: dict[str, str] = {}
+    at = 0
+    while (match := _ENTRY.search(text, at)) is not None:
+        at = _end(text, match.start() + len(match[1]) + 1)
+        if match[1].lower() in _NO_ENTRIES:
+            continue
+        entry = text[match.start() : at]
+        for command in re.findall(r"\\([A-Za-z]+|.)", entry, re.DOTALL):
+            if command not in _COMMANDS:
+                raise ValueError(
+                    f"the entry '{match[2]}' uses the TeX command \\{command.strip() or 'newline'}"
+                )
+        if "^^" in entry:
+            raise ValueError(f"the entry '{match[2]}' has '^^', which TeX reads as another sign")
+        for name, value in _fields(entry):
+            if name not in _NOT_SET and (bare := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))):
+                raise ValueError(
+                    f"the field '{name}' of the entry '{match[2]}' has a bare '{bare[0]}': write '\\{bare[0]}'"
+                )
+        if match[2] in found:
+            raise ValueError(f"two entries have the key '{match[2]}'")
+        found[match[2]] = entry
+    if not found:
+        raise ValueError("there is no entry such as @misc{key, title = {...}}")
+    return found
+
+
+_FIELD = re.compile(r"\s*([A-Za-z][\w-]*)\s*=", re.ASCII)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_MATH = re.compile(r"\$[^$]*\$")
+_BARE = re.compile(r"[&%$#_^]")
+
+
+def _fields(entry: str) -> list[tuple[str, str]]:
+    """The fields of an entry: what stands between its outermost commas."""
+    parts, depth, start = [], 0, 0
+    quoted = False
+    for place, sign in enumerate(entry):
+        escaped = place > 0 and entry[place - 1] == "\\"
+        if sign in "{}" and not escaped:
+            depth += 1 if sign == "{" else -1
+        elif sign == '"' and depth == 1 and not escaped:
+            quoted = not quoted
+        elif sign == "," and depth == 1 and not quoted:
+            parts.append(entry[start:place])
+            start = place + 1
+    parts.append(entry[start:])
+    named = [(match, part) for part in parts[1:] if (match := _FIELD.match(part))]
+    return [(match[1].lower(), part[match.end() :]) for match, part in named]
+
+
+def _end(text: str, start: int) -> int:
+    depth = 0
+    for place in range(start, len(text)):
+        sign = text[place]
+        if sign in "{}" and (place == 0 or text[place - 1] != "\\"):
+            depth += 1 if sign == "{" else -1
+            if depth == 0:
+                return place + 1
+    raise ValueError("the braces of an entry are not closed")
+
+
+@cache
+def library_entries() -> Mapping[str, str]:
+    """The entries of the bundled tasks, by key."""
+    return entries_of((LIBRARY / "citations.bib").read_text(encoding="utf-8"))
+
+
+@cache
+def benchmarks() -> Mapping[str, Mapping[str, Any]]:
+    """The benchmarks that BenchHub gathers, by the names in its rows: `dataset`, `bibtex`, `licence`, `languages`, `anthology`."""
+    import tomllib
+
+    text = (LIBRARY / "korean" / "benchmarks.toml").read_text(encoding="utf-8")
+    return {one["name"]: one for one in tomllib.loads(text)["benchmark"]}
+
+
+def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) -> Cited:
+    """The row of a task with this metadata."""
+    licence, given = str(metadata.get("licence") or ""), metadata.get("bibtex")
+    try:
+        entries: dict[str, str] = {}
+        for one in given if isinstance(given, list | tuple) else [given] if given else []:
+            if str(one).lstrip().startswith("@"):
+                entries |= entries_of(str(one))
+            elif str(one) in library_entries():
+                entries[str(one)] = library_entries()[str(one)]
+            else:
+                raise ValueError(f"'{str(one)[:80]}' is no key of the bundled entries")
+    except ValueError as error:
+        return Cited(name, licence, why=str(error), samples=samples)
+    return Cited(name, licence, entries, samples=samples)
+
+
+def cited_benchmark(name: str, samples: int) -> Cited:
+    """The row of a benchmark that BenchHub gathers."""
+    return cited(name, benchmarks().get(name, {}), samples)
+
+
+def all_entries(rows: Sequence[Cited]) -> dict[str, str]:
+    """The entries of all rows, and this project's, each once. Raises ValueError where one key stands for two entries."""
+    entries = {SELF: library_entries()[SELF]}
+    for row in rows:
+        for key, entry in row.entries.items():
+            if entries.setdefault(key, entry) != entry:
+                raise ValueError(f"two different entries have the key '{key}'")
+    return entries
+
+
+def bib_text(rows: Sequence[Cited]) -> str:
+    """The entries as a .bib file; rows without one as comments."""
+    missing = [
+        f"% {MISSING}: {_plain(row.name)}{f' ({_plain(row.why)})' if row.why else ''}"
+        for row in rows
+        if not row.entries
+    ]
+    return "\n\n".join([*missing, *all_entries(rows).values()]) + "\n"
+
+
+def tex_table(
+    rows: Sequence[Cited], *, caption: str = "The tasks of the evaluation.", label: str = "tab:eval-dataset"
+) -> str:
+    """The table alone, for packages booktabs and longtable."""
+    counted = any(row.samples is not None for row in rows)
+    head = ["Task", *(["Samples"] if counted else []), "Licence", "Citation"]
+    lines = [
+        rf"\begin{{longtable}}{{@{{}}l{'r' if counted else ''}ll@{{}}}}",
+        rf"\caption{{{escape(caption)}}}\label{{{label}}}\\",
+        r"\toprule",
+        " & ".join(head) + r" \\ \midrule",
+        r"\endfirsthead",
+        r"\toprule",
+        " & ".join(head) + r" \\ \midrule",
+        r"\endhead",
+    ]
+    for row in rows:
+        count = [] if not counted else ["" if row.samples is None else str(row.samples)]
+        citation = rf"\cite{{{','.join(row.entries)}}}" if row.entries else MISSING
+        lines.append(" & ".join([escape(row.name), *count, escape(row.licence), citation]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}"])
+
+
+def tex_document(rows: Sequence[Cited], name: str = SELF) -> str:
+    """A LaTeX document that compiles as it is. name: of the .bib file that it writes beside itself, without the ending."""
+    missing = [
+        f"% {MISSING}: {_plain(row.name)}: {_plain(row.why)}" for row in rows if not row.entries and row.why
+    ]
+    bib = bib_text(rows).rstrip()
+    # Plain LaTeX sets Latin letters only; the others compile where fonts have them.
+    latin = all(ord(sign) < 0x250 or 0x2010 <= ord(sign) <= 0x203A for sign in bib)
+    return "\n".join(
+        [
+            *missing,
+            *(
+                []
+                if latin
+                else ["% Compile with lualatex or xelatex: entries have letters that are not Latin."]
+            ),
+            rf"\begin{{filecontents*}}[overwrite]{{{name}-citations.bib}}",
+            bib,
+            r"\end{filecontents*}",
+            r"\documentclass{article}",
+            r"\usepackage{booktabs}",
+            r"\usepackage{longtable}",
+            r"\usepackage{url}",
+            *([] if latin else [r"\usepackage{fontspec}"]),
+            r"\begin{document}",
+            rf"The evaluation was run with Evalwright~\cite{{{SELF}}}. Table~\ref{{tab:eval-dataset}} lists its tasks.",
+            tex_table(rows),
+            r"\bibliographystyle{plain}",
+            rf"\bibliography{{{name}-citations}}",
+            r"\end{document}",
+            "",
+        ]
+    )
+
+
+_SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+
+
+def escape(text: str) -> str:
+    """A text of anybody's as LaTeX: no command in it counts; letters that plain LaTeX cannot set are named by their codes."""
+    out: list[str] = []
+    for sign in text[:500]:
+        if sign in _SPECIAL:
+            out.append(_SPECIAL[sign])
+        elif " " <= sign <= "~":
+            out.append(sign)
+        elif sign.isspace():
+            out.append(" ")
+        else:
+            near = unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
+            out.append(near if near.isalnum() else f"U+{ord(sign):04X} ")
+    return "".join(out).strip()
+
+
+def _plain(text: str) -> str:
+    """A text of anybody's as one line of a comment."""
+    return " ".join(text[:300].encode("ascii", "backslashreplace").decode().split())

@@ -1,0 +1,396 @@
+"""HRET's documented calls, and its defects outside of scoring: the numbers are those of the table in docs/migrate-hret.md."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.compat.hret import (
+    EvaluationResult,
+    Evaluator,
+    PipelineRunner,
+    datasets,
+    evaluation,
+    hret,
+    models,
+    run_from_config,
+    scaling_methods,
+)
+from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
+from evalwright.compat.hret.evaluator import main
+from evalwright.compat.hret.models import BaseModel, load_model
+
+ROWS = [
+    {"input": f"{n} 더하기 1은?", "reference": str(n + 1), "_subset_name": "짝" if n % 2 == 0 else "홀"}
+    for n in range(6)
+]
+
+
+class Rows:
+    """A dataset with nothing but `load`."""
+
+    def __init__(self, split: str = "test", subset: Any = None, rows: Any = None, **kwargs: Any) -> None:
+        self.split, self.rows = split, rows
+
+    def load(self) -> list[dict[str, Any]]:
+        if self.rows is not None:
+            return [dict(row) for row in self.rows]
+        if self.split == "dev":
+            return [{"input": f"보기 {n}?", "reference": str(n), "_subset_name": "짝"} for n in range(4)]
+        if self.split == "test":
+            return [dict(row) for row in ROWS]
+        raise ValueError(f'Unknown split "{self.split}".')
+
+
+class Model(BaseModel):
+    """Says what is right, however it is asked to misbehave. seen: what it was given."""
+
+    seen: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def __init__(self, how: str = "", cot_parser: Any = None) -> None:
+        super().__init__(cot_parser=cot_parser)
+        self.how = how
+
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        Model.seen += [dict(one) for one in inputs]
+        made = [{**one, "prediction": f"정답: {one.get('reference', '1')}"} for one in inputs]
+        if self.how == "reorder":
+            return made[::-1]
+        if self.how == "forget":
+            return made[2:]
+        if self.how == "mutate":
+            for one in inputs:
+                one["reference"] = "변조"
+                one["input"] = ""
+        if self.how == "none":
+            made[0]["prediction"] = None
+        if self.how == "new":
+            return [{"prediction": one["prediction"]} for one in made]
+        if self.how == "raise":
+            raise RuntimeError("no weights")
+        if self.how == "parse":
+            for one in made:
+                one["chain_of_thought"], one["prediction"] = self.cot_parser(one["prediction"])  # type: ignore[misc]
+        return made
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    Model.seen = []
+    tables: list[dict[str, Any]] = [
+        datasets.DATASET_REGISTRY, models.MODEL_REGISTRY, scaling_methods.SCALING_REGISTRY, evaluation.EVALUATION_REGISTRY,
+    ]  # fmt: skip
+    kept = [dict(table) for table in tables]
+    datasets.register_dataset("rows")(Rows)
+    models.register_model("mine")(Model)
+    yield
+    for table, old in zip(tables, kept, strict=True):
+        table.clear()
+        table.update(old)
+
+
+def run(how: str = "", **more: Any) -> EvaluationResult:
+    call = {
+        "model": "mine",
+        "dataset": "rows",
+        "model_params": {"how": how},
+        "language_penalize": False,
+        **more,
+    }
+    return Evaluator().run(**call)
+
+
+def test_the_signatures_are_those_of_hret() -> None:
+    made = inspect.signature(Evaluator).parameters
+    defaults = {name: one.default for name, one in made.items() if one.kind is not one.KEYWORD_ONLY}
+    assert defaults == {
+        "default_model_backend": "huggingface", "default_judge_backend": None, "default_reward_backend": None,
+        "default_scaling_method": None, "default_evaluation_method": "string_match", "default_split": "test", "default_cot_parser": None,
+        "default_num_few_shot": 0, "default_few_shot_split": None, "default_few_shot_instruction": DEFAULT_FEW_SHOT_INSTRUCTION,
+        "default_few_shot_example_template": DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
+    }  # fmt: skip
+    names = [
+        name
+        for name, one in inspect.signature(Evaluator.run).parameters.items()
+        if one.kind is not one.KEYWORD_ONLY
+    ]
+    assert names == [
+        "self", "model", "judge_model", "reward_model", "dataset", "subset", "split", "scaling_method", "evaluation_method", "dataset_params",
+        "model_params", "judge_params", "reward_params", "scaling_params", "evaluator_params", "language_penalize", "target_lang",
+        "custom_cot_parser", "num_few_shot", "few_shot_split", "few_shot_instruction", "few_shot_example_template",
+    ]  # fmt: skip
+
+
+def test_a_result_is_a_view_of_a_run() -> None:
+    result = run()
+    assert result["metrics"]["accuracy"] == 1.0 and result.info["n_failed"] == 0
+    assert result.run is not None
+    result.run.verify()
+    assert result.info["subset_metrics"]["짝"]["accuracy"] == 1.0
+    low, high = result.info["intervals"]["accuracy"]
+    assert low < 1.0 <= high
+    assert [row["_subset_name"] for row in result.samples] == [row["_subset_name"] for row in ROWS]
+
+
+@pytest.mark.parametrize("how", ["reorder", "mutate", "new"])
+def test_what_a_plug_in_returns_is_matched_back(how: str) -> None:
+    result = run(how)
+    assert [row["reference"] for row in result.samples] == [row["reference"] for row in ROWS]
+    assert result.metrics["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize(("how", "failed"), [("forget", 2), ("none", 1)])
+def test_defect_17_and_25_a_missing_reply_fails_its_sample_alone(how: str, failed: int) -> None:
+    result = run(how)
+    assert result.metrics["accuracy"] == 1.0
+    assert result.metrics["n_failed"] == result.info["n_failed"] == failed
+    assert all(row["error"] for row in result.samples[:failed])
+
+
+def test_defect_20_an_error_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no weights" in run("raise").metrics["pipeline_error"]
+    assert "no rows" in run(dataset_params={"rows": []}).metrics["pipeline_error"]
+    with pytest.raises(ValueError, match="Unknown dataset"):
+        Evaluator().run(model="mine", dataset="nope", raise_on_error=True)
+    call = ["--dataset", "rows", "--model", "mine", "--no-language_penalize"]
+    assert main([*call, "--output_file", "out.json"]) == 0
+    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["metrics"] == {"accuracy": 1.0}
+    assert main([*call, "--model_params", '{"how": "raise"}']) == 1
+    assert main([*call, "--model_params", '{"how": "none"}']) == 1
+    for wrong in (
+        ["--model_params", "{how:1}"],
+        ["--dataset_params", "[1]"],
+        ["--frobnicate"],
+        ["--config", "x.yaml"],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([*call, *wrong])
+        assert ended.value.code == 2
+    capsys.readouterr()
+
+
+def test_defect_13_examples_are_of_another_split_and_never_the_row_itself() -> None:
+    assert run(num_few_shot=2).info["few_shot_source_split"] == "dev"
+    assert all(one["input"].startswith(DEFAULT_FEW_SHOT_INSTRUCTION) for one in Model.seen)
+    Model.seen = []
+    result = run(num_few_shot=2, dataset_params={"rows": ROWS})
+    assert len(result.samples) == 4 and "rows of the evaluated split" in str(result.info["notes"])
+    for one in result.samples:
+        *examples, question = one["input"].removeprefix(DEFAULT_FEW_SHOT_INSTRUCTION).split("\n\n")
+        assert len(examples) == 2 and all(question not in example for example in examples)
+    assert "cannot be read" in run(num_few_shot=1, few_shot_split="train").metrics["pipeline_error"]
+
+
+def test_further_defect_3_no_rows_are_dropped_where_examples_cannot_be_made() -> None:
+    result = run(num_few_shot=2, few_shot_example_template="{question}")
+    assert "{question}" in result.metrics["pipeline_error"]
+
+
+def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_parsers.py").write_text("def last(text):\n    return text, text[-1]\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = run("parse", custom_cot_parser="own_parsers.last")
+    assert result.samples[0]["chain_of_thought"] == "정답: 1"
+    assert run("parse", custom_cot_parser="own_parsers.last", reward_model="mine_reward").metrics[
+        "pipeline_error"
+    ]
+    with pytest.raises(Exception, match="own_parsers"):
+        Evaluator(default_cot_parser="own_parsers.nothing")
+    config = {
+        "dataset": {"name": "rows"},
+        "model": {"name": "mine", "params": {"how": "parse"}},
+        "custom_cot_parser": "own_parsers.last",
+    }
+    Path("c.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(Exception, match="comes from a file"):
+        run_from_config("c.json")
+    assert run_from_config("c.json", trust=True).samples[0]["chain_of_thought"] == "정답: 1"
+
+
+@pytest.mark.parametrize(
+    "given", [{"text": "1?", "images": ["a.png"]}, [{"role": "user", "content": "1?"}], None, "1?"]
+)
+def test_defect_25_a_row_may_have_any_input(given: Any) -> None:
+    result = run(dataset_params={"rows": [{"input": given, "reference": "1"}]}, num_few_shot=0)
+    assert result.metrics["accuracy"] == 1.0
+    assert Model.seen[0]["input"] == given == result.samples[0]["input"]
+
+
+def test_defect_27_a_running_event_loop_is_no_obstacle() -> None:
+    async def notebook() -> EvaluationResult:
+        return run()
+
+    assert asyncio.run(notebook()).metrics["accuracy"] == 1.0
+
+
+def test_defect_29_importing_costs_little(tmp_path: Path) -> None:
+    code = (
+        "import sys, evalwright.compat.hret as h; h.Evaluator; h.hret\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'datasets', 'openai', 'litellm', 'PIL', 'spacy', 'sklearn'} & set(sys.modules)\n"
+        "import os; assert not heavy, heavy; assert not os.listdir('.')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_defect_18_and_30_results_are_written_and_analysed(tmp_path: Path) -> None:
+    result = run()
+    result.samples[0]["evaluation"]["parsed"] = {1, 2} and object()
+    kept, result.samples[1]["prediction"] = result.samples[1]["prediction"], "\ud800"
+    result.save_json("new/folder/out.json")
+    result.samples[1]["prediction"] = kept
+    assert set(json.loads(Path("new/folder/out.json").read_text(encoding="utf-8"))) == {
+        "metrics",
+        "samples",
+        "info",
+    }
+    text = result.analysis_report()
+    assert isinstance(text, str) and [line[:4] for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {n}" for n in range(1, 6)
+    ]
+    found = result.analysis_report(output_format="dict", top_n=1)
+    assert (
+        isinstance(found, dict)
+        and found["summary"]["num_correct"] == 6
+        and found["subsets"] == {"짝": "100.00%", "홀": "100.00%"}
+    )
+    with pytest.raises(ValueError, match="html"):
+        result.analysis_report(output_format="html")
+    table = result.to_dataframe()
+    assert len(table) == 6 and "eval_is_correct" in table.columns
+
+
+def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def right(prompt: str) -> str:
+        asked.append(prompt)
+        return str(int(prompt.split()[0]) + 1)
+
+    def wrong(prompt: str) -> str:
+        if prompt.startswith("0"):
+            raise ValueError("no zero")
+        return "모름"
+
+    hret.configure(output_dir="results")
+    try:
+        before = len(hret.get_metrics_history())
+        assert hret.quick_eval(right, dataset="rows", language_penalize=False).metrics["accuracy"] == 1.0
+        assert len(asked) == 6
+        found = hret.compare_models({"a": right, "b": wrong}, dataset="rows", language_penalize=False)
+        assert found["a"].metrics["accuracy"] == 1.0 and found["b"].metrics == {
+            "accuracy": 0.0,
+            "n_failed": 1,
+        }
+
+        @hret.evaluate(dataset="rows", model="huggingface", language_penalize=False)
+        def decorated(prompt: str) -> str:
+            return right(prompt)
+
+        assert decorated().metrics["accuracy"] == 1.0
+        sent: list[Any] = []
+        with hret.evaluation_context(dataset="rows", language_penalize=False) as context:
+            context.add_mlops_integration(lambda ended, results: sent.append((ended, results)))
+            context.evaluate(right)
+        assert sent[0][0]["metrics"] == {"accuracy": 1.0}
+        history = hret.get_metrics_history()[before:]
+        assert len(history) == 4 and hret.compare_metric("accuracy")["_stats"]["best"] == 1.0
+        assert list(Path("results").glob("hret_results_*.json"))
+        with pytest.raises(RuntimeError, match="boom"), hret.evaluation_context(dataset="rows") as context:
+            context.add_mlops_integration(lambda *_: (_ for _ in ()).throw(RuntimeError("boom")))
+    finally:
+        hret.configure(output_dir="./hret_results")
+
+
+def test_further_defects_of_configurations(tmp_path: Path) -> None:
+    Path("null.yaml").write_text(
+        "dataset: {name: rows}\nmodel: {name: mine}\nscaling:\nfew_shot: null\nlanguage_penalize: false\n"
+    )
+    assert run_from_config("null.yaml").metrics["accuracy"] == 1.0
+    Path("bad.yaml").write_text("dataset: [\n")
+    with pytest.raises(Exception, match="not valid YAML"):
+        run_from_config("bad.yaml")
+    load_model("openai", model_name="m", api_base="http://127.0.0.1:9/v1")  # no key
+    with pytest.raises(ValueError, match="model_name and api_base are required"):
+        load_model("openai", model_name="m")
+    with pytest.raises(ValueError, match="no parameter 'temprature'"):
+        load_model("huggingface", model_name_or_path="x", temprature=1)
+    with pytest.raises(ValueError, match="already registered"):
+        evaluation.register_evaluator("string_match")(object)
+
+
+def test_guards() -> None:
+    def guarded(name: str, **limits: Any) -> None:
+        kind = type("Guarded", (Rows,), {"info": lambda self: limits})
+        datasets.register_dataset(name)(kind)
+
+    guarded("only_math", evaluation_only="math_match")
+    guarded("nothing", evaluation_only=True)
+    guarded("scaled", scaling_only=["best_of_n"])
+    assert "only allows evaluation methods" in run(dataset="only_math").metrics["pipeline_error"]
+    assert "only allows" in run(dataset="only_math", evaluation_method="math").metrics["pipeline_error"]
+    assert "requires a specific evaluation method" in run(dataset="nothing").metrics["pipeline_error"]
+    assert "requires a scaling method" in run(dataset="scaled").metrics["pipeline_error"]
+    with pytest.raises(ValueError, match="only allows scaling methods"):
+        PipelineRunner("scaled", model_backend_name="mine", scaling_method_name="self_consistency")
+
+
+def test_plug_ins_of_every_kind_work_together() -> None:
+    @models.register_model("mine_judge")
+    class Judge(models.BaseJudge):
+        def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "Score: 4"} for one in inputs]
+
+    @models.register_model("mine_reward")
+    class Reward(models.BaseRewardModel):
+        def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+            return [{**one, "reward": len(one["prediction"])} for one in inputs]
+
+    @evaluation.register_evaluator("mine_eval")
+    class Lengths(evaluation.BaseEvaluator):
+        def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+            return {"length": sum(len(one["prediction"]) for one in samples) / len(samples)}
+
+    @scaling_methods.register_scaling_method("twice")
+    class Twice(scaling_methods.BaseScalingMethod):
+        def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            first, second = self.model.generate_batch(
+                [{"input": one["input"]} for one in data for _ in range(2)]
+            )
+            return [{**data[0], "prediction": first["prediction"] + second["prediction"]}]
+
+    result = run(
+        evaluation_method="mine_eval",
+        scaling_method="twice",
+        reward_model="mine_reward",
+        judge_model="mine_judge",
+    )
+    assert result.metrics == {"length": 10.0}
+    assert len(Model.seen) == 12  # every draw is asked for, and each once
+    best = run(scaling_method="best_of_n", scaling_params={"n": 3}, reward_model="mine_reward")
+    assert best.metrics["accuracy"] == 1.0
+
+
+def test_saved_results_become_runs(tmp_path: Path) -> None:
+    from evalwright.compat.hret.importing import import_hret
+    from evalwright.core.errors import RunError
+
+    run().save_json("one.json")
+    (imported,) = import_hret(Path("one.json"), Path("imported"))
+    assert imported.tasks[0].metrics[0].estimate.value == 1.0 and imported.tasks[0].n_samples == 6
+    assert next(iter(imported.samples())).answer is not None
+    Path("bad.json").write_text(
+        '{"metrics": {}, "samples": [], "info": {"error": "was empty"}}', encoding="utf-8"
+    )
+    for name, why in (("bad.json", "was empty"), ("nope.json", "does not exist")):
+        with pytest.raises(RunError, match=why):
+            import_hret(Path(name), Path("imported"))

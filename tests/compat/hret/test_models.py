@@ -1,0 +1,121 @@
+"""HRET's own back ends: what is sent to servers, and a transformer's numbers beside HRET's formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat.hret.test_calls import Rows
+from evalwright.compat.hret import EvaluationResult, Evaluator, datasets
+from evalwright.compat.hret.models import load_model
+from evalwright.compat.hret.scaling_methods import load_scaling_method
+from support.openai_server import serving
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(datasets.DATASET_REGISTRY, "rows", Rows)
+
+
+def run(scoring: str = "corrected", **more: Any) -> EvaluationResult:
+    call = {"model": "openai", "dataset": "rows", "language_penalize": False, **more}
+    return Evaluator(scoring=scoring).run(**call)
+
+
+@pytest.mark.parametrize("end", ["", "/", "/chat/completions"])
+def test_defect_28_the_address_may_have_the_path_of_the_interface(end: str) -> None:
+    with serving(answer=lambda prompt: str(int(prompt.split()[0]) + 1)) as server:
+        result = run(model_params={"model_name": "m", "api_base": server.url + end})
+    assert result.metrics == {"accuracy": 1.0}
+    assert {entry["path"].rpartition("/v1")[2] for entry in server.log or ()} == {"/chat/completions"}
+
+
+def test_defect_28_settings_are_sent_and_published_sends_what_hret_sends() -> None:
+    given = {
+        "model_name": "m",
+        "cot": True,
+        "cot_trigger": "생각하자.",
+        "seed": 7,
+        "max_tokens": 9,
+        "system_message": "짧게.",
+    }
+    for scoring, expected in (("corrected", True), ("published", False)):
+        with serving(answer=lambda prompt: "정답: 1") as server:
+            run(scoring, model_params={**given, "api_base": server.url, "api_key": "sk-not-shown-anywhere"})
+        bodies = [entry["body"] for entry in server.log or () if "body" in entry]
+        assert len(bodies) == 6
+        for body in bodies:
+            assert ("seed" in body) is expected and body["max_tokens"] == 9
+            assert body["messages"][0] == {"role": "system", "content": "짧게."}
+            assert ("생각하자." in body["messages"][1]["content"]) is expected
+    texts = [path.read_text(encoding="utf-8") for path in Path("runs").rglob("*.json*")]
+    assert texts and not any("sk-not-shown-anywhere" in text for text in texts)
+
+
+def test_responses_are_paid_for_once() -> None:
+    with serving(answer=lambda prompt: "1") as server:
+        for _ in range(2):
+            run(model_params={"model_name": "m", "api_base": server.url})
+        assert sum(server.received.values()) == 6
+
+
+def test_classes_of_back_ends_and_scaling_methods_work_by_themselves() -> None:
+    with serving(answer=lambda prompt: "정답: 2") as server:
+        model = load_model("openai", model_name="m", api_base=server.url)
+        assert [one["prediction"] for one in model.generate_batch([{"input": "1+1?"}])] == ["정답: 2"]
+        method = load_scaling_method("self_consistency", model=model, n_paths=3)
+        assert method.apply([{"input": "1+1?"}])[0]["prediction"] == "정답: 2"
+        multi = load_model(
+            "multi", generate_model={"name": "openai", "params": {"model_name": "m", "api_base": server.url}}
+        )
+        assert multi.judge_batch([{"input": "x"}]) == [{"input": "x"}]
+    with pytest.raises(ValueError, match="model is not set"):
+        load_scaling_method("best_of_n").apply([{"input": "x"}])
+
+
+@pytest.mark.torch
+def test_options_have_hret_s_log_probabilities(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    from support.tiny_models import make_tiny_model
+
+    folder = make_tiny_model(tmp_path / "tiny", "gpt2")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    weights = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+    def by_formula(prompt: str, option: str) -> float:
+        ids = tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
+        start = tokenizer(prompt, return_tensors="pt").input_ids.shape[1]
+        with torch.no_grad():
+            scores = torch.log_softmax(weights(ids).logits[0], dim=-1)
+        return float(sum(scores[place - 1, ids[0, place]] for place in range(start, ids.shape[1])))
+
+    rows = [
+        {
+            "input": "Question: two and two?\nAnswer:",
+            "reference": "four",
+            "options": ["three", "four", "it is five"],
+        },
+        {"input": "질문: 하늘은?\n답:", "reference": "푸르다", "options": ["푸르다", "붉다"]},
+    ]
+    params = {"model_name_or_path": str(folder), "device": "cpu"}
+    for scoring in ("published", "corrected"):
+        result = run(
+            scoring,
+            model="huggingface",
+            model_params=params,
+            evaluation_method="log_likelihood",
+            dataset_params={"rows": rows},
+        )
+        for row, sample in zip(rows, result.samples, strict=True):
+            expected = [by_formula(str(row["input"]), option) for option in row["options"]]
+            assert sample["logits"]["option_log_probs"] == pytest.approx(expected, abs=1e-3)
+    drawn = run(
+        "published",
+        model="huggingface",
+        model_params={**params, "max_new_tokens": 3},
+        dataset_params={"rows": [{"input": "1?", "reference": "1"}]},
+    )
+    assert "pipeline_error" not in drawn.metrics  # defect 26: temperature 0 with do_sample

@@ -1,0 +1,97 @@
+"""The language penalty, by a table of replies with a reader's verdict, and how it is combined with a score."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.scorers.registry import bind
+from evalwright.scorers.text.spoken import spoken
+
+TABLE = Path(__file__).resolve().parent.parent / "data" / "spoken.jsonl"
+SAMPLE = Sample("s", "대한민국의 수도는?", ("서울",), metadata={"language": "ko"})
+
+
+def test_replies_against_a_reader() -> None:
+    """share: whether a reader finds all of a reply in the language, a part or none of it."""
+    rows = [json.loads(line) for line in TABLE.read_text("utf-8").splitlines()]
+    assert len(rows) >= 80
+    wrong = []
+    for row in rows:
+        share = spoken(row["text"], row["expected"]).share
+        if row["share"] != ("all" if share == 1 else "part" if share else "none"):
+            wrong.append((row, share))
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("reply", "penalty", "value", "share"),
+    [
+        ("서울", {}, 1.0, 1.0),
+        ("서울입니다. 그곳은 매우 큽니다.", {}, 1.0, 1.0),
+        ("The answer is 서울. It is a very large city.", {}, 0.0, 0.0),
+        ("The answer is 서울. It is a very large city.", {"expected": "en"}, 1.0, 1.0),
+        ("정답은 서울입니다. The capital of the country is very large.", {"combine": "gate"}, 0.0, 8 / 41),
+        ("정답은 서울입니다. The capital of the country is very large.", {"combine": "gate", "least": 0.1}, 1.0, 8 / 41),
+        ("정답은 서울입니다. The capital of the country is very large.", {}, 8 / 41, 8 / 41),
+    ],
+)  # fmt: skip
+def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, share: float) -> None:
+    made: Any = bind("exact-match", {"partial": True, "language_penalty": penalty}).function(
+        SAMPLE, Answer(reply)
+    )
+    assert made.value == pytest.approx(value)
+    assert made.parts == {"language": pytest.approx(share), "before": 1.0}
+    assert made.label == "correct"
+
+
+def test_what_is_no_score_or_below_nought_stays() -> None:
+    undecided = bind("short-answer", {"language_penalty": {}}).function(SAMPLE, Answer("서울 또는 부산"))
+    assert isinstance(undecided, Undecided)
+    sample = Sample("s", targets=("나는 학교에 간다.",))
+    found: Any = bind("ter", {"language_penalty": {"expected": "ko"}}).function(
+        sample, Answer("I go to the school.")
+    )
+    assert isinstance(found, Score)
+    assert found.value == found.parts["before"] < 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["ko", {"combine": "add"}, {"least": 2}, {"least": "half"}, {"share": 1}, {"expected": "한국어!"}],
+)
+def test_settings_that_cannot_be_used(given: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        bind("choice", {"language_penalty": given})
+
+
+def test_a_language_that_nobody_names() -> None:
+    scorer = bind("exact-match", {"language_penalty": {}})
+    with pytest.raises(ScoringError, match="names no language"):
+        scorer.function(Sample("s", targets=("B",)), Answer("B"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=300), st.sampled_from(["ko", "en", "ja", "zh", "th"]))
+def test_any_text_has_a_share(text: str, code: str) -> None:
+    found = spoken(text, code)
+    assert 0 <= found.share <= 1
+    assert found == spoken(text, code)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["\\[", "$$ ", "A van ", "<a", "“", "(", "가. ", "`", "A-", "aB", "a@", "www.", "\\boxed{", "다 A "],
+)
+def test_long_texts_are_fast(piece: str) -> None:
+    began = time.process_time()
+    spoken(piece * (100_000 // len(piece)), "ko")
+    assert time.process_time() - began < 0.5
