@@ -258,6 +258,15 @@ def test_defect_11_the_penalty_is_of_the_raw_answer() -> None:
     assert found["language_penalizer"].value == 0
 
 
+def test_the_penalty_combined_with_the_score() -> None:
+    mixed = "정답은 (B)입니다. That is what the map of the country shows."
+    found, _ = scored("string_match", CHOICE, mixed, params={"language_penalty": {"combine": "multiply"}})
+    assert 0 < found["string_match"].value < 1 and found["string_match"].parts["before"] == 1
+    for published, method in ((True, "string_match"), (False, "llm_judge")):
+        with pytest.raises(ConfigurationError, match="corrected scoring"):
+            scoring_of(method, {"language_penalty": {}}, published=published, language=None)
+
+
 def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     """12: every answer contained an empty reference, and "12" contained "1"."""
     for method in ("string_match", "partial_match", "math_match"):
@@ -328,7 +337,7 @@ def test_defect_m5_likelihood_writes_its_verdict_and_refuses_unknown_parameters(
     _, row = scored("log_likelihood", CHOICE, "(A)", likelihoods=(-3.0, -1.0, -2.0))
     assert row["evaluation"]["is_correct"] is True and row["prediction_normalized"] == "(B)"
     with pytest.raises(ConfigurationError, match="does not take"):
-        scoring_of("log_prob", {"normalize": True}, published=False, language=None)
+        scoring_of("log_likelihood", {"normalize": True}, published=False, language=None)
 
 
 def test_defect_m6_markers_inside_words_give_no_answer() -> None:

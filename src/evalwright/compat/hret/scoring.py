@@ -1,49 +1,32 @@
-"""The scorers and metrics of HRET's evaluation methods: published, by its own arithmetic (`published.py`), or corrected, by scorers and judges
-of ours.
-
-Corrected: the last claim of a reply counts, particles and endings do not make it wrong, options go by letter or text, an empty reference is an
-error of its row, and what rules cannot decide is left open, or to the judge where the call has one. A judge never writes an answer.
-"""
+"""The scorers and metrics of HRET's evaluation methods: published, by its own arithmetic (`published.py`), or corrected (`corrected.py`)."""
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from string import ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.hret import published as arithmetic
-from evalwright.compat.hret.judging import as_prompt, judging_of
+from evalwright.compat.hret.corrected import CORRECTED, KIND, Made, asking, penalised, penalty_of
+from evalwright.compat.hret.judging import as_prompt
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
 from evalwright.compat.hret.published_judges import Judging, from_huggingface
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored, Scorer
-from evalwright.scorers.match import mentions, read, targets_of
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.reading import reader
-from evalwright.scorers.registry import JUDGE, bind
-from evalwright.scorers.text.locate import said
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.verdict import correct, incorrect
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.scorers import penalty
+from evalwright.scorers.registry import JUDGE
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
-KIND = "hret"
-"""The kind of all scorers here; a name is HRET's word for the method."""
-ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
 HUGGINGFACE_JUDGE = "huggingface_judge"
-
-Made = tuple[list[Scorer], list[MetricSpec]]
 
 
 def scoring_of(
@@ -60,15 +43,20 @@ def scoring_of(
     params: HRET's. language: what the penalty asks for, None for no penalty. samples: those that are scored; their rows say what a judge is
     asked. judge: the registry name of the judge that the call has, "" for none. Raises UnknownName and ConfigurationError.
     """
-    name = ALIASES.get(method, method)
-    if name not in _CORRECTED:
-        raise UnknownName("evaluation method", method, sorted(_CORRECTED), f"Known: {', '.join(_CORRECTED)}.")
-    made = method_of(name, params)
+    if method not in CORRECTED:
+        raise UnknownName("evaluation method", method, sorted(CORRECTED), f"Known: {', '.join(CORRECTED)}.")
+    made = method_of(method, params)
+    if penalty.OPTION in params and (published or isinstance(made, Judging)):
+        raise ConfigurationError(
+            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
+        )
     if published:
-        return _published(name, made, language, samples, judge)
-    scorers, specs = _CORRECTED[name](name, made, params, samples, judge)
+        return _published(method, made, language, samples, judge)
+    scorers, specs = CORRECTED[method](method, made, params, samples, judge)
+    if penalty.OPTION in params:
+        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[penalty.OPTION]})
     if language is not None:
-        scorers.append(_penalty(language))
+        scorers.append(penalty_of(language))
         specs.append(MetricSpec(f"{PENALTY}_average", "accuracy", PENALTY))
     return scorers, specs
 
@@ -85,7 +73,12 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 
 def method_of(name: str, params: Mapping[str, Any]) -> Method:
     """A method with its parameters. Raises ConfigurationError for one that it does not take."""
-    given = {key: value for key, value in params.items() if name != "llm_judge" or key in _JUDGE_PARAMS}
+    judged = name == "llm_judge"
+    given = {
+        key: value
+        for key, value in params.items()
+        if (key in _JUDGE_PARAMS if judged else key != penalty.OPTION)
+    }
     try:
         return METHODS[name](**given)
     except TypeError as error:
@@ -150,12 +143,7 @@ def _published(
         for label, part, how in (*means, *sums)
     ]
     options = {"scoring": "published", "language": language}
-    return [Scorer(name, KIND, options, asked if asks else score, **_asking(asks))], specs
-
-
-def _asking(asks: bool) -> dict[str, Any]:
-    """What a scorer says of the judge that it asks."""
-    return {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})} if asks else {}
+    return [Scorer(name, KIND, options, asked if asks else score, **asking(asks))], specs
 
 
 async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask: Ask) -> dict[str, Any]:
@@ -196,284 +184,3 @@ def _number(value: float, column: Column) -> Estimate:
 
     method = "no interval (as published)" if value == value else "no number: HRET has none here"
     return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_failed, None, None, method)
-
-
-# -- corrected ----------------------------------------------------------------------------------------------------------
-
-_HANGUL = re.compile("[가-힣]")
-_SYLLABLE = re.compile("[가-힣]")
-"""A word too short to be told inside of others, as "서울" is in "서울특별시"."""
-_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
-_NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
-_WRONG = re.compile(
-    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2} ?[:：].*",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A line that says what the answer is not."""
-_LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
-
-
-def _reference(row: Mapping[str, Any]) -> str:
-    """A row's reference. Raises ScoringError where it is empty: nothing can be compared with it."""
-    reference = row.get("reference")
-    if reference is None or reference != reference or not str(reference).strip():
-        raise ScoringError("The row has no reference that an answer could be compared with.")
-    return str(reference)
-
-
-def choices_of(row: Mapping[str, Any]) -> tuple[tuple[str, ...], int]:
-    """The texts of a row's options, of bare letters those that its prompt lists, and the place of the right one.
-
-    The reference is an option's text, or its letter or number. Raises ScoringError where it is none.
-    """
-    options = tuple(str(one) for one in row["options"])
-    reference = _reference(row)
-    spaced = [" ".join(one.split()).casefold() for one in (*options, reference)]
-    place = spaced.index(spaced.pop()) if spaced[-1] in spaced[:-1] else _named(reference)
-    if not 0 <= place < len(options):
-        raise ScoringError(f"The reference '{reference[:60]}' is none of the {len(options)} options.")
-    letters = [found[1].upper() if (found := _LETTER.fullmatch(one.strip())) else "" for one in options]
-    if letters == list(ascii_uppercase[: len(options)]):
-        listed = _LISTED.findall(str(row.get("input", "")))[-len(options) :]
-        if [letter for letter, _ in listed] == letters:
-            options = tuple(text.strip() for _, text in listed)
-    return options, place
-
-
-def _named(reference: str) -> int:
-    if found := _LETTER.fullmatch(reference.strip()):
-        return ascii_uppercase.index(found[1].upper())
-    found = _NUMBER.fullmatch(reference.strip())
-    return int(found[1]) - 1 if found else -1
-
-
-def _seen(
-    sample: Sample, row: Mapping[str, Any], targets: Sequence[str], choices: Sequence[str] = ()
-) -> Sample:
-    """The sample as our scorers read it: its question without the options, its targets, its language."""
-    question = sample.input or str(row.get("input") or "")
-    language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
-    for text in sorted((*choices, *map(str, row.get("options") or ())), key=len, reverse=True):
-        question = question.replace(text, " ") if text.strip() else question
-    return Sample(sample.id, question, tuple(targets), tuple(choices), metadata={"language": language})
-
-
-Prepared = tuple[str, Sample, Answer]
-
-
-def _by(
-    name: str, kinds: Sequence[tuple[str, Mapping[str, Any]]], prepare: Callable[[Sample, Answer], Prepared], judge: str,
-    finish: Callable[[Prepared, Mapping[str, Any], Score], Score],
-) -> Scorer:  # fmt: skip
-    """A scorer that leaves each sample to one of ours. What it cannot decide the judge does, where the call has one."""
-    inner = {
-        kind: bind(kind, {**options, **({"undecided": "judge-correct"} if judge else {})})
-        for kind, options in kinds
-    }
-    asks = any(one.asks for one in inner.values())
-
-    def ended(made: Prepared, sample: Sample, found: Scored) -> Scored:
-        return finish(made, row_of(sample), found) if isinstance(found, Score) else found
-
-    def score(sample: Sample, answer: Answer) -> Scored:
-        made = prepare(sample, answer)
-        return ended(made, sample, inner[made[0]].function(*made[1:]))  # type: ignore[arg-type]
-
-    async def asked(sample: Sample, answer: Answer, ask: Ask) -> Scored:
-        made = prepare(sample, answer)
-        found: Any = inner[made[0]].function(*made[1:], ask)
-        return ended(made, sample, await found if inspect.isawaitable(found) else found)
-
-    options = {"scoring": "corrected"}
-    return Scorer(name, KIND, options, asked if asks else score, **_asking(asks))
-
-
-def _matching(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
-    """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
-    assert isinstance(method, Matching)
-
-    def kept(text: str) -> str:
-        return arithmetic.without(method.patterns, _WRONG.sub("", text))
-
-    def reduced(text: str) -> str:
-        text = kept(text)
-        return text.translate(str.maketrans("", "", digits)) if params.get("ignore_numbers") else text
-
-    def prepare(sample: Sample, answer: Answer) -> Prepared:
-        row = row_of(sample)
-        if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
-            choices, gold = choices_of(row)
-            shown = _seen(sample, row, [choices[gold]], choices)
-            given = replace(answer, text=kept(answer.text), choice=None)
-            return "choice", replace(shown, gold=(gold,)), given
-        reference = reduced(_reference(row))
-        if not reference.strip():
-            raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
-        return "short-answer", _seen(sample, row, [reference]), replace(answer, text=reduced(answer.text))
-
-    def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
-        kind, sample, answer = made
-        if kind != "choice" and not method.ignore_case and sample.target not in answer.text and found.value:
-            found = replace(
-                found, value=0.0, label="incorrect", explanation=f"{found.explanation}, in another case"
-            )
-        return _evaluated(found, reader(kind)(sample, answer), sample.target, row)
-
-    if method.whole:
-        kinds: list[tuple[str, Mapping[str, Any]]] = [("choice", {}), ("short-answer", {})]
-        return [_by(name, kinds, prepare, judge, finish)], [MetricSpec("accuracy", "accuracy", name)]
-    choice = _by(name, [("choice", {})], prepare, judge, finish)
-
-    def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        made = prepare(sample, answer)
-        if made[0] == "choice":
-            return choice.function(sample, answer, *ask)
-        found = finish(made, row_of(sample), _contains(made[1], made[2].text))
-        return _later(found) if choice.asks else found
-
-    return [replace(choice, function=contained)], [MetricSpec("accuracy", "accuracy", name)]
-
-
-async def _later(found: Score) -> Score:
-    return found
-
-
-def _contains(sample: Sample, text: str) -> Score:
-    """Whether what a reply claims, or without a claim all of it, has the target among its words or numbers."""
-    found, language = said(text, sample.input), str(sample.metadata["language"])
-    wanted = find_numbers(plain(sample.target), language)
-    if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
-        right = any(one.value == wanted[0].value for one in find_numbers(found.text[:8000], language))
-    else:
-        target = sample.target.strip()
-        literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(mentions(read(found.text), targets_of((target,)))) or (
-            not _SYLLABLE.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
-        )
-    outcome = (correct if right else incorrect)(found.rule or "the whole reply").outcome()
-    assert isinstance(outcome, Score)
-    return outcome
-
-
-def _evaluated(found: Score, said: str, reference: str, row: Mapping[str, Any]) -> Score:
-    evaluation = {
-        "normalized_pred": said,
-        "normalized_ref": reference,
-        "is_correct": found.value == 1,
-        "label": found.label,
-        "options": row.get("options"),
-    }
-    return replace(found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}})
-
-
-def _mathematics(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
-    """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer, where one of them is in the reply."""
-    patterns = Matching(True, regexes_to_ignore=params.get("answer_patterns")).patterns
-
-    def prepare(sample: Sample, answer: Answer) -> Prepared:
-        row = row_of(sample)
-        text = arithmetic.last_group(patterns, answer.text) if patterns else answer.text
-        return "final-answer", _seen(sample, row, [_reference(row)]), replace(answer, text=text)
-
-    def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
-        text = reader("final-answer", {"kind": "math"})(*made[1:])
-        evaluation = {
-            "extracted_pred": text,
-            "extracted_ref": made[1].target,
-            "is_correct": found.value == 1,
-            "label": found.label,
-            "fallback_used": False,
-        }
-        unread = float(found.label in ("not_extracted", "not_attempted"))
-        return replace(found, parts={**found.parts, "unread": unread}, item={ROW: {"evaluation": evaluation}})
-
-    specs = [
-        MetricSpec("accuracy", "accuracy", name),
-        MetricSpec("parse_failure_rate", "part-mean", name, {"part": "unread"}, lower_is_better=True),
-        MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_undecided_share),
-    ]
-    return [_by(name, [("final-answer", {"kind": "math"})], prepare, judge, finish)], specs
-
-
-def _undecided_share(column: Column) -> Estimate:
-    """The share of answers that could be compared neither as equal nor as different."""
-    import numpy as np
-
-    from evalwright.statistics import mean_interval
-
-    kinds = np.repeat([0.0, 1.0], [len(column.values), column.n_undecided])
-    return mean_interval(kinds, n_failed=column.n_failed - column.n_undecided, value_range=(0.0, 1.0))
-
-
-def _likelihood(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
-    """`log_likelihood`: the most probable option, also by length, and whether its probability among the options means what it says."""
-    plainly, by_length = bind("choice", {}), bind("choice", {"normalise": "characters"})
-
-    def score(sample: Sample, answer: Answer) -> Scored:
-        row = row_of(sample, answer)
-        values = answer.log_likelihoods or tuple((row.get("logits") or {}).get("option_log_probs") or ())
-        options = tuple(str(one) for one in row.get("options") or ())
-        if not options or len(values) != len(options):
-            raise ScoringError(
-                f"There are {len(values)} log-likelihoods and {len(options)} options: the method 'log_likelihood' needs one for each. Use a "
-                "model that gives them, or the method 'string_match'."
-            )
-        best = max(range(len(values)), key=values.__getitem__)
-        shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
-        given = replace(answer, choice=best, log_likelihoods=values)
-        found, normed = plainly.function(shown, given), by_length.function(shown, given)
-        assert isinstance(found, Score) and isinstance(normed, Score)
-        confidence = 1 / sum(math.exp(value - values[best]) for value in values)
-        parts = {**found.parts, "acc_norm": normed.value, "confidence": confidence}
-        return _evaluated(replace(found, parts=parts), options[best], options[shown.gold[0]], row)
-
-    specs = [MetricSpec("accuracy", "accuracy", name)]
-    specs += [MetricSpec(label, "part-mean", name, {"part": label}) for label in ("acc_norm", "confidence")]
-    specs.append(MetricSpec("calibration_error", "mean", name, lower_is_better=True, function=_calibration))
-    return [Scorer(name, KIND, {"scoring": "corrected"}, score)], specs
-
-
-def _calibration(column: Column) -> Estimate:
-    """The expected calibration error of the options' probabilities, its bias taken off."""
-    from evalwright.statistics import Estimate, calibration_error
-
-    if not len(column.values):
-        return Estimate.none("no number: nothing was scored", column.n_failed)
-    found = calibration_error(column.parts["confidence"], column.values, clusters=column.clusters)
-    lost = found.n_failed + column.n_failed
-    return Estimate(
-        found.value, found.low, found.high, found.level, found.n, lost, found.n_clusters, found.standard_error, found.method
-    )  # fmt: skip
-
-
-def _judged(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
-    assert isinstance(method, Judging)
-    return judging_of(method, samples)
-
-
-def _penalty(language: str) -> Scorer:
-    """Is the raw answer in the language?"""
-    inner = bind("language", {"expected": language})
-
-    def score(sample: Sample, answer: Answer) -> Scored:
-        found: Any = inner.function(sample, answer)
-        return replace(found, item={ROW: {PENALTY: found.value}}) if isinstance(found, Score) else found
-
-    return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
-
-
-_CORRECTED: Mapping[str, Callable[[str, Method, Mapping[str, Any], Sequence[Sample], str], Made]] = {
-    "string_match": _matching,
-    "partial_match": _matching,
-    "log_likelihood": _likelihood,
-    "math_match": _mathematics,
-    "llm_judge": _judged,
-}

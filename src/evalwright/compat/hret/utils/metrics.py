@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from evalwright.compat.hret import published, settings
-from evalwright.scorers.text.language import identify, speaks
+from evalwright.scorers.text.spoken import spoken
 
 
 def language_penalizer(text: object, target_lang: str = "ko") -> float:
-    """1 where a text is in the language, else 0; 0 for what has no letters or is no text.
+    """How much of a text is in the language, from 0 to 1; 0 for what is empty or is no text.
 
-    Published: langdetect's guess, with a fixed seed. Corrected: whether the text may be in the language at all.
+    Published: 1 where langdetect says so, with a fixed seed. Corrected: the share of its letters, without names, code and quotations.
     """
     if settings.scoring() == "published":
         return published.detected(text, target_lang)
-    return float(isinstance(text, str) and bool(identify(text)[0]) and speaks(text, target_lang))
+    return spoken(text, target_lang).share if isinstance(text, str) and text.strip() else 0.0
