@@ -130,20 +130,33 @@ class HubDataset(BaseDataset):
     def _filled(self, **fields: str) -> str:
         return filled(self.base_prompt_template or "", fields)
 
-    def _with_options(
-        self, question: str, texts: list[str], right: int | None, subset: str | None, field: str, **more: str
+    def _made(
+        self, subset: str | None, reference: str, options: list[str] | None = None, **fields: str
     ) -> dict[str, Any]:
-        """Corrected mode: a question whose options are texts, shown with letters; `right` is the place of the answer."""
-        assert right is not None
+        """A sample whose prompt is the template with these fields."""
+        sample = {"input": self._filled(**fields), "reference": reference}
+        more = {"options": options, "_subset_name": subset}
+        return sample | {name: value for name, value in more.items() if value is not None}
+
+    def _of_texts(
+        self,
+        subset: str | None,
+        texts: list[str],
+        right: int | None,
+        published: tuple[str, str],
+        field: str,
+        **fields: str,
+    ) -> list[dict[str, Any]]:
+        """A question whose options are texts. right: the place of the answer. published: HRET's reference and how it shows the options."""
+        if self.published:
+            return [self._made(subset, published[0], texts, **{field: published[1]}, **fields)]
+        if right is None:
+            return []
         shown = "\n".join(f"({letter}) {text}" for letter, text in zip(LETTERS, texts, strict=False))
-        prompt = self._filled(question=question, **{field: shown}, **more)
-        return {
-            "input": prompt if self.own_template else prompt + HOW_TO_ANSWER,
-            "reference": texts[right],
-            "options": texts,
-            "answer_letter": LETTERS[right],
-            **({} if subset is None else {"_subset_name": subset}),
-        }
+        sample = self._made(subset, texts[right], texts, **{field: shown}, **fields)
+        if not self.own_template:
+            sample["input"] += HOW_TO_ANSWER
+        return [sample | {"answer_letter": LETTERS[right]}]
 
 
 def text_of(row: Mapping[str, Any], column: str) -> str:
@@ -161,6 +174,14 @@ def _place(number: Any, count: int) -> int | None:
     return place if 0 <= place < count else None
 
 
+def _lettered(row: Mapping[str, Any]) -> tuple[list[str], list[str], str]:
+    """The letters of the columns A to E that have an option, the options, and both as lines."""
+    letters = [letter for letter in LETTERS if row.get(letter) is not None]
+    texts = [text_of(row, letter) for letter in letters]
+    shown = "\n".join(f"({letter}) {text}" for letter, text in zip(letters, texts, strict=True))
+    return letters, texts, shown
+
+
 @register_dataset("haerae_bench")
 class HaeraeDataset(HubDataset):
     """HAE-RAE Bench: five options, the letter is the answer."""
@@ -173,14 +194,7 @@ class HaeraeDataset(HubDataset):
         if not self.published and reference not in options:
             return []
         query = text_of(row, "query").replace(self.table["removed"], "").strip()
-        return [
-            {
-                "input": self._filled(query=query),
-                "reference": reference,
-                "options": options,
-                "_subset_name": subset,
-            }
-        ]
+        return [self._made(subset, reference, options, query=query)]
 
 
 @register_dataset("kmmlu")
@@ -198,14 +212,8 @@ class KMMLUDataset(HubDataset):
             right = 0
         fields = {f"choice_{letter}": text_of(row, letter) for letter in LETTERS[:4]}
         question = text_of(row, "question").replace(self.table["removed"], "").strip()
-        return [
-            {
-                "input": self._filled(question=question, **fields),
-                "reference": "" if right is None else options[right],
-                "options": options,
-                "_subset_name": subset,
-            }
-        ]
+        reference = "" if right is None else options[right]
+        return [self._made(subset, reference, options, question=question, **fields)]
 
 
 @register_dataset("click")
@@ -215,17 +223,15 @@ class ClickDataset(HubDataset):
     key = "click"
 
     def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        choices = [str(choice) for choice in row.get("choices") or ()]
+        texts = [str(choice) for choice in row.get("choices") or ()]
         paragraph, question, answer = (text_of(row, name) for name in ("paragraph", "question", "answer"))
-        if self.published:
-            prompt = self._filled(paragraph=paragraph, question=question, choices=", ".join(choices))
-            return [{"input": prompt, "reference": answer, "options": choices}]
-        texts = [choice.strip() for choice in choices]
-        if answer not in texts:
-            return []
-        return [
-            self._with_options(question, texts, texts.index(answer), None, "choices", paragraph=paragraph)
-        ]
+        published = answer, ", ".join(texts)
+        if not self.published:
+            texts = [text.strip() for text in texts]
+        right = texts.index(answer) if answer in texts else None
+        return self._of_texts(
+            None, texts, right, published, "choices", paragraph=paragraph, question=question
+        )
 
     def _rows(self, subset: str | None) -> Iterable[Mapping[str, Any]]:
         rows = super()._rows(subset)
@@ -253,8 +259,8 @@ class HRM8KDataset(HubDataset):
                 return []
             if isinstance(answer, float) and answer.is_integer():
                 answer = int(answer)
-        prompt = self._filled(question=text_of(row, "question")).strip()
-        return [{"input": prompt, "reference": str(answer).strip(), "_subset_name": subset}]
+        sample = self._made(subset, str(answer).strip(), question=text_of(row, "question"))
+        return [sample | {"input": sample["input"].strip()}]
 
 
 @register_dataset("k2_eval")
@@ -265,16 +271,10 @@ class K2_EvalDataset(HubDataset):
 
     def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
         instruction, subject, ability = (text_of(row, name) for name in ("instruction", "subject", "ability"))
-        prompt = instruction if self.published else self._filled(instruction=instruction)
-        return [
-            {
-                "input": prompt,
-                "reference": "",
-                "subject": subject,
-                "ability": ability,
-                "_subset_name": subset,
-            }
-        ]
+        sample = self._made(subset, "", instruction=instruction)
+        if self.published:
+            sample["input"] = instruction
+        return [sample | {"subject": subject, "ability": ability}]
 
 
 @register_dataset("KUDGE")
@@ -337,13 +337,8 @@ class HRCDataset(HubDataset):
         answer = str(row.get("answer", "")).strip()
         if not self.published and (not answer or row.get("answer") is None):
             return []
-        return [
-            {
-                "input": self._filled(input=text_of(row, "question")),
-                "reference": answer,
-                "metadata": {"source": row.get("source"), "category": row.get("category")},
-            }
-        ]
+        about = {"source": row.get("source"), "category": row.get("category")}
+        return [self._made(subset, answer, input=text_of(row, "question")) | {"metadata": about}]
 
 
 @register_dataset("kbl")
@@ -353,23 +348,14 @@ class KBLDataset(HubDataset):
     key = "kbl"
 
     def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        letters = [letter for letter in LETTERS if row.get(letter) is not None]
-        texts = [text_of(row, letter) for letter in letters]
-        right, question = text_of(row, "gt"), text_of(row, "question")
-        shown = "\n".join(f"({letter}) {text}" for letter, text in zip(letters, texts, strict=True))
-        if self.published:
-            sample = {
-                "input": self._filled(question=question, choices=shown),
-                "reference": right,
-                "options": texts,
-                "_subset_name": subset,
-            }
-        elif right.strip("()").upper() not in letters:
-            return []
-        else:
-            place = letters.index(right.strip("()").upper())
-            sample = self._with_options(question, texts, place, subset, "choices")
-        return [sample | {"metadata": row.get("meta")}]
+        letters, texts, shown = _lettered(row)
+        gold = text_of(row, "gt")
+        letter = gold.strip("()").upper()
+        right = letters.index(letter) if letter in letters else None
+        made = self._of_texts(
+            subset, texts, right, (gold, shown), "choices", question=text_of(row, "question")
+        )
+        return [sample | {"metadata": row.get("meta")} for sample in made]
 
 
 @register_dataset("kormedmcqa")
@@ -379,22 +365,13 @@ class KorMedMCQADataset(HubDataset):
     key = "kormedmcqa"
 
     def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        letters = [letter for letter in LETTERS if row.get(letter) is not None]
-        texts = [text_of(row, letter) for letter in letters]
-        right, question = _place(row.get("answer"), len(texts)), text_of(row, "question")
-        shown = "\n".join(f"({letter}) {text}" for letter, text in zip(letters, texts, strict=True))
-        if self.published:
-            sample = {
-                "input": self._filled(question=question, choices_str=shown),
-                "reference": "" if right is None else texts[right],
-                "options": texts,
-                "_subset_name": subset,
-            }
-        elif right is None:
-            return []
-        else:
-            sample = self._with_options(question, texts, right, subset, "choices_str")
-        return [sample | {"metadata": {"cot": row.get("cot")}}]
+        _, texts, shown = _lettered(row)
+        right = _place(row.get("answer"), len(texts))
+        published = "" if right is None else texts[right], shown
+        made = self._of_texts(
+            subset, texts, right, published, "choices_str", question=text_of(row, "question")
+        )
+        return [sample | {"metadata": {"cot": row.get("cot")}} for sample in made]
 
 
 @register_dataset("aime2025")
@@ -411,10 +388,4 @@ class AIME2025Dataset(HubDataset):
         answer = text_of(row, "answer")
         if not self.published and not answer:
             return []
-        return [
-            {
-                "input": self._filled(question=text_of(row, "question")),
-                "reference": answer,
-                "_subset_name": subset,
-            }
-        ]
+        return [self._made(subset, answer, question=text_of(row, "question"))]
