@@ -4,8 +4,8 @@
 
 The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of all prompts at once, where draws of one
 prompt stand side by side and its tokens go through the model once. `runs` asks one draw of all prompts at a time, as eight runs with eight
-seeds would, and `one by one` one request at a time. Medians of interleaved CPU seconds; draws do not depend on the batch, and the last
-column counts those that differ.
+seeds would, and `one by one` one request at a time. Medians of interleaved CPU seconds; the last column counts draws that differ between
+the ways, where rounding decides.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_an_empty_answer_never_wins_whatever_it_is_worth() -> None:
         if isinstance(request, Reward):
             asked_for.append(request.response)
             return Response(values=(-5.0 if request.response.strip() else 9.0,))
-        return texts[request.draw]
+        return texts[int(request.draw)]
 
     assert asked(made, reply)[0].text == "so" and asked_for == ["so"]
     texts[1] = ""

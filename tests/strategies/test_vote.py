@@ -264,7 +264,12 @@ def test_an_aggregator_of_ones_own_decides_in_place_of_the_vote() -> None:
     assert (answer.text, answer.strategy["chosen"], answer.responses[-1].text) == ("ccc", 2, "ccc")
     assert answer.strategy["votes"] == [["a", 2], ["ccc", 1]]
     seen: list[list[str]] = []
-    made = voted(("b", "", "a"), {"aggregator": lambda answers: seen.append(answers) or "neither"})
+
+    def neither(answers: list[str]) -> str:
+        seen.append(answers)
+        return "neither"
+
+    made = voted(("b", "", "a"), {"aggregator": neither})
     assert seen == [["b", "a"]]  # in the order of the draws, without those that say nothing
     assert (made.text, made.strategy["chosen"]) == ("neither", None)
     with pytest.raises(RequestFailed):  # nobody knows what a lost draw would have changed
