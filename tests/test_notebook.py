@@ -1,4 +1,4 @@
-"""The notebook runs top to bottom: its code cells, in order, in one process, with a tiny real model on the CPU."""
+"""The notebooks run top to bottom: their code cells, in order, in one process; with a tiny real model on the CPU where they need one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from evalwright.runs.reader import list_runs
 from support.command import ROOT, environment
 
 NOTEBOOK = ROOT / "examples" / "factual_on_a_free_gpu.ipynb"
+FUNCTIONS = ROOT / "examples" / "two_functions_in_korean.ipynb"
 
 
-def cells() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+def cells(notebook: Path = NOTEBOOK) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return [cell for cell in found if cell["cell_type"] == "code"]
 
 
-def test_it_is_a_clean_notebook() -> None:
-    whole = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("notebook", [NOTEBOOK, FUNCTIONS], ids=lambda path: path.stem)
+def test_it_is_a_clean_notebook(notebook: Path) -> None:
+    whole = json.loads(notebook.read_text(encoding="utf-8"))
     assert whole["nbformat"] == 4
-    for cell in cells():
+    for cell in cells(notebook):
         assert cell["outputs"] == [] and cell["execution_count"] is None
         text = "".join(cell["source"])
         if not text.startswith("%pip install "):
@@ -67,3 +69,36 @@ def test_it_runs_top_to_bottom(tmp_path: Path) -> None:
     assert len(made) == 2 and all(run.n_failed == 0 for run in made)
     assert all(row["prompt"] and row["responses"] for run in made for row in run.rows())
     assert "<table" in (tmp_path / "leaderboard.html").read_text(encoding="utf-8")
+
+
+def shown(code: str, names: dict[str, Any]) -> str:
+    """What a notebook would show below a cell: the HTML of its last expression, else its text."""
+    *body, last = ast.parse(code).body
+    if not isinstance(last, ast.Expr):
+        body, value = [*body, last], None
+    exec(compile(ast.Module(body, []), "cell", "exec"), names)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    html = getattr(value, "_repr_html_", None)
+    assert len(repr(value)) < 200 or not type(value).__module__.startswith("evalwright")
+    return str(html() if html else value)
+
+
+def test_the_notebook_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("matplotlib", "pandas"):
+        pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    out = [shown("".join(cell["source"]), names) for cell in cells(FUNCTIONS)[1:]]
+    assert "notes and calculator" in out[2] and "[73.6, 96.4]" in out[2]
+    assert out[3].startswith("<img") and out[5].startswith("<img")
+    assert "scores 44.8 points higher than notes" in out[4] and "산수" in out[4]
+    assert out[6].count("모르겠습니다") == 3
+    assert "Subsets, the worst first" in out[7] and "may be the best" in repr(names["board"])
+    assert names["first"].tasks[0].n_undecided == 0 and names["second"].n_failed == 0
+    assert {path.name for path in tmp_path.glob("*.*")} >= {
+        "board.html",
+        "board.csv",
+        "board.svg",
+        "comparison.html",
+    }

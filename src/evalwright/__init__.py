@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
     from evalwright.models.scripted import ScriptedModel
+    from evalwright.runs.callbacks import Callback
     from evalwright.runs.reader import Run
     from evalwright.scorers.registry import scorer
     from evalwright.strategies.registry import strategy
@@ -59,6 +60,7 @@ _NAMES = {
     "models.base": "LocalModel Model Pacing RemoteModel",
     "models.registry": "model open_model",
     "models.scripted": "ScriptedModel",
+    "runs.callbacks": "Callback",
     "runs.reader": "Run",
     "scorers.registry": "scorer",
     "strategies.registry": "strategy",
@@ -67,7 +69,7 @@ _NAMES = {
 }
 
 __all__ = [
-    "Answer", "Ask", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
+    "Answer", "Ask", "Callback", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
     "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
     "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
     "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "metric", "model",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +17,7 @@ from evalwright.runs.simulations import refuse_baseline_judges
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
-    from evalwright.evaluation.planning import ModelLike, TaskLike
+    from evalwright.evaluation.objects import ModelLike, TaskLike
     from evalwright.statistics.macro import TasksAre
     from evalwright.statistics.multiplicity import Adjustment
 
@@ -33,10 +33,11 @@ def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
 
 @overload
 def compare(
-    a: RunLike,
-    b: RunLike,
+    a: RunLike | ModelLike,
+    b: RunLike | ModelLike,
     /,
     *,
+    tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: None = None,
     metric: str | None = ...,
     slices: Sequence[str] = ...,
@@ -45,12 +46,14 @@ def compare(
     equivalent: float | None = ...,
     tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
+    **settings: Any,
 ) -> Comparison: ...
 
 
 @overload
 def compare(
-    *runs: RunLike,
+    *runs: RunLike | ModelLike | Mapping[str, ModelLike],
+    tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: RunLike | None = None,
     metric: str | None = ...,
     slices: Sequence[str] = ...,
@@ -59,11 +62,13 @@ def compare(
     equivalent: float | None = ...,
     tasks_are: TasksAre = ...,
     runs_folder: str | Path = ...,
+    **settings: Any,
 ) -> Comparison | SeveralComparison: ...
 
 
 def compare(
-    *runs: RunLike,
+    *runs: Any,
+    tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: RunLike | None = None,
     metric: str | None = None,
     slices: Sequence[str] = (),
@@ -72,15 +77,27 @@ def compare(
     equivalent: float | None = None,
     tasks_are: TasksAre = "fixed",
     runs_folder: str | Path = "runs",
+    **settings: Any,
 ) -> Comparison | SeveralComparison:
     """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
 
+    tasks: evaluate models or functions on these first, and compare their runs: `compare(small, large, tasks="kmmlu", limit=50)`, or
+    `compare({"a": small, "b": large}, tasks="kmmlu")`; settings: as of `evaluate`.
     baseline: with three or more runs, the one that every other is compared with; else all pairs are. metric: compare by this one, a
     label or TASK.LABEL, and not by the main one of each task with the others beside it. slices: metadata keys by whose
     values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in
     each direction. equivalent: the margin of a test of equivalence of two runs. tasks_are: "fixed", or "sample" for a mean that is about
     tasks like these. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
     """
+    if tasks is not None:
+        from evalwright.evaluation.running import evaluate
+
+        models = runs[0] if len(runs) == 1 and isinstance(runs[0], Mapping) else list(runs)
+        runs = tuple(evaluate(tasks, models, **settings))
+    elif settings:
+        raise ConfigurationError(
+            f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs first."
+        )
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
         found = compare_runs(

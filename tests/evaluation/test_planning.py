@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.planning import Objects, Plan, make_plans, slug
+from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.planning import Plan, make_plans, slug
 
 ECHO = ModelSpec("scripted/echo")
 TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b, input: y, target: y}}]}}\n"

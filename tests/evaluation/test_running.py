@@ -461,7 +461,7 @@ def test_what_a_model_cannot_do_is_said_before_anything_is_asked() -> None:
 
 
 def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalwright.evaluation.planning import Objects
+    from evalwright.evaluation.objects import Objects
 
     model = knows(latency=0.15, pacing=Pacing(max_concurrency=4, start_concurrency=4))
     objects = Objects()

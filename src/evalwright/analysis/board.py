@@ -26,6 +26,7 @@ from evalwright.analysis.trees import Average, average_of, common_trees, outer_f
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
+from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called
@@ -94,8 +95,8 @@ class BoardRow:
         return {("tasks" if name == "cells" else name): value for name, value in shown}
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
+@dataclass(frozen=True, slots=True, repr=False)
+class Board(Shown):
     """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column. notes: what a reader must know,
     one sentence each.
 

@@ -29,6 +29,7 @@ from evalwright.analysis.trees import (
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
+from evalwright.core.shown import Shown
 from evalwright.metrics.registry import MEANS
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import (
@@ -171,8 +172,8 @@ class TaskComparison(Plain):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """Two runs over all tasks that both have.
 
     overall: by the tree that both runs have, else every task counts the same; None with a single task, where tasks are measured in

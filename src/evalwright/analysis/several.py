@@ -23,6 +23,7 @@ from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
+from evalwright.core.shown import Shown
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run, called
@@ -61,8 +62,8 @@ class PairTable(Plain):
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeveralComparison(Plain):
+@dataclass(frozen=True, slots=True, repr=False)
+class SeveralComparison(Shown, Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
     others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.

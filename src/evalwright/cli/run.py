@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -57,6 +58,9 @@ from evalwright.cli.output import print_result
 @click.option(
     "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
 )
+@several(
+    "--track", metavar="NAME[=WHERE]", help="Log finished runs to mlflow, wandb, trackio or tensorboard."
+)
 @dialect_options
 @options.SANDBOX
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
@@ -105,11 +109,16 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.summary import run_summary, runs_summary
     from evalwright.reports.progress import TerminalProgress
+    from evalwright.runs.callbacks import Callbacks
+    from evalwright.trackers import open_trackers
 
+    told = Callbacks(open_trackers(given["track"]))
     as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
     with nullcontext() if given["quiet"] else TerminalProgress() as progress:
         runs = run_blocking(
-            lambda: evaluate_configuration(configuration, progress=progress, grace=grace, sandbox=sandbox)
+            lambda: evaluate_configuration(
+                configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told
+            )
         )
     if as_json:
         shown = []
@@ -119,14 +128,14 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *shown)
-    return _conclude(runs)
+    return _conclude(runs, told.faults)
 
 
-def _conclude(runs: Any) -> int:
+def _conclude(runs: Any, faults: Sequence[str]) -> int:
     from evalwright.cli import say
     from evalwright.reports.endings import unscored_sentences
 
-    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs)) if sentence]
+    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs), *faults) if sentence]
     for sentence in said:
         say(sentence)
     return int(bool(said))

@@ -52,9 +52,10 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @RUNS_FOLDER
 @click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
 @click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
+@click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, details: bool, as_json: bool) -> None:
-    """Show one RUN: scores with intervals, failures and cost."""
+def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool, as_json: bool) -> None:
+    """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
     from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
@@ -64,6 +65,13 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, as_json: bool)
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
+    if analysis:
+        from evalwright.analysis.answers import analyse_run
+        from evalwright.reports.documents.analysis import analysis_document
+
+        made = analyse_run(found)
+        print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
+        return
     print_result(as_json, dict(found.data), run_document(found) if details else run_summary(found))
 
 

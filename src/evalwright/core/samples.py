@@ -10,6 +10,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, outcome_of, outcome_of_failure
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
+from evalwright.core.shown import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ class Sample:
     def target(self) -> str:
         """The canonical target, "" where there is none."""
         return self.targets[0] if self.targets else ""
+
+    def __repr__(self) -> str:
+        return f"Sample({brief(self.id)}, {brief(self.input)} -> {brief(self.target, 40)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,13 @@ class SampleRecord:
         if self.failure is not None:
             return outcome_of_failure(self.failure)
         return self.answer.outcome if self.answer is not None else FAILED
+
+    def __repr__(self) -> str:
+        said = brief(self.answer.text) if self.answer is not None else self.outcome
+        scores = [f"{name} {one.value:g}" for name, one in [*self.scores.items()][:3]]
+        scores += [f"{name} {one.label}" for name, one in [*self.undecided.items()][:1]]
+        place = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
+        return f"SampleRecord({', '.join([f'{place} -> {said}', *scores])})"
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.outcomes import Outcome
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, NoScore, Sample, Score, Undecided
+from evalwright.core.shown import brief
 
 
 class SampleSource(Protocol):
@@ -124,3 +125,7 @@ class Task:
     def main_metric(self) -> str:
         """The first metric's label."""
         return self.metrics[0].label if self.metrics else ""
+
+    def __repr__(self) -> str:
+        scorers = ", ".join(brief(one.name, 30) for one in self.scorers[:3])
+        return f"Task({brief(self.name)}, version {brief(self.version, 20)}, {len(self.samples)} samples, scored by {scorers})"

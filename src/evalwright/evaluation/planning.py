@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from evalwright.core.errors import (
     AbilityError,
@@ -18,19 +18,18 @@ from evalwright.core.errors import (
     TaskError,
     UsageError,
 )
-from evalwright.core.private import home_folder
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.grouping import check_tree
+from evalwright.evaluation.objects import Objects, written_form
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
-from evalwright.models.remote.batch.opening import open_batched
-from evalwright.models.remote.providers import add_file
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.scorers.registry import JUDGE
@@ -42,10 +41,6 @@ from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 from evalwright.tasks.scoring import decided_by, with_votes
-
-TaskLike = str | Path | Task
-ModelLike = str | ModelSpec | Model
-Named = TypeVar("Named", Task, Model)
 
 
 @dataclass(slots=True)
@@ -90,46 +85,6 @@ class Plan:
         for index in order.items[order.starts[start] : order.starts[end]]:
             for draw in range(task.draws):
                 yield offset + index * task.draws + draw, number, index, draw
-
-
-class Objects:
-    """Task and Model objects passed in Python, which a Configuration can only name."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, Task] = {}
-        self.models: dict[str, Model] = {}
-
-    def task(self, task: TaskLike) -> str:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
-        if isinstance(task, Task):
-            return _only_one(self.tasks, task, "tasks")
-        return str(task)
-
-    def model(self, model: ModelLike) -> ModelSpec:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
-        if isinstance(model, ModelSpec):
-            return model
-        if isinstance(model, Model):
-            return ModelSpec(_only_one(self.models, model, "models"))
-        return ModelSpec(model)
-
-    def providers(self, configuration: Configuration) -> None:
-        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
-        for file in configuration.plugins:
-            add_file(Path(file))
-
-    def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
-        """The model, through its provider's batches where `batch` or its own argument of that name says so."""
-        made = self.models.get(spec.model)
-        return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
-
-
-def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:
-    if known.setdefault(one.name, one) is not one:
-        raise ConfigurationError(
-            f"Two different {kind} are named '{one.name}': give one of them another name."
-        )
-    return one.name
 
 
 def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
@@ -187,6 +142,8 @@ def _make_plan(
 ) -> Plan:
     model = objects.open(spec, batch=configuration.batch, home=configuration.home)
     model.check()
+    if isinstance(model, FunctionModel):
+        configuration = replace(configuration, tasks=tuple(map(written_form, configuration.tasks)))
     for role, other in roles.items():
         if isinstance(other, OracleModel):
             raise ConfigurationError(
@@ -450,7 +407,11 @@ def _check_same(plan: Plan, identity: Any, stopping: Any, done: str) -> None:
     """A run may be replaced by itself, and one with stopping rules by the whole run that it was the beginning of."""
     known = {identity, stopping.get("full_run") if isinstance(stopping, Mapping) else None}
     if plan.identity not in known:
+        model = plan.model
+        unknown = (
+            "" if model.is_known else f" What answers behind '{model.name}' is known by {model.naming} alone."
+        )
         raise ConfigurationError(
             f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, task, data, "
-            f"seed, limit or stopping rule). Choose another --name, or replace it with --replace."
+            f"seed, limit or stopping rule).{unknown} Choose another --name, or replace it with --replace."
         )

@@ -21,6 +21,7 @@ from evalwright.evaluation.grouping import group_records
 from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.schedule import Schedule
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.environment import environment
 from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
@@ -34,9 +35,12 @@ from evalwright.strategies.generate import TARGET
 class Session:
     """One model's run while it is asked. A context manager, which drops what was not finished."""
 
-    def __init__(self, plan: Plan, engine: Engine, progress: ProgressReporter | None) -> None:
+    def __init__(
+        self, plan: Plan, engine: Engine, progress: ProgressReporter | None, told: Callbacks | None = None
+    ) -> None:
         plan.started = datetime.now(UTC)
         self.plan = plan
+        self.told = told or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
         self.tallies = [
@@ -52,6 +56,7 @@ class Session:
         self.tallies[number].add(record)
         self.meter.count(record)
         self.hardware.look()
+        self.told.sample(self.plan.id, record)
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,8 @@ from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived, as_recorded, derived_task
 from evalwright.evaluation.effects import check_sandbox
-from evalwright.evaluation.planning import ModelLike, Objects, check_able
+from evalwright.evaluation.objects import ModelLike, Objects
+from evalwright.evaluation.planning import check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.metrics.registry import usual_metric

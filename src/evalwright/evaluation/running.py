@@ -42,14 +42,17 @@ from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import cancellable
-from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
+from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
+from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
 from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
+from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
+from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
 
@@ -61,15 +64,19 @@ REMOTE_AT_ONCE = 8
 
 
 def evaluate(
-    tasks: TaskLike | Sequence[TaskLike],
-    models: ModelLike | Sequence[ModelLike],
+    tasks: TaskLike | ModelLike | Sequence[TaskLike],
+    models: ModelLike | TaskLike | Sequence[ModelLike] | Mapping[str, ModelLike],
     *,
     progress: ProgressReporter | None = None,
+    callbacks: Sequence[Any] = (),
+    track: str | Sequence[str] = (),
     **settings: Any,
 ) -> list[Run]:
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
-    tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
+    tasks: names, paths of files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
+    answer, or a mapping from labels to these; a function or Model may also stand first: `evaluate(my_function, "kmmlu")`.
+    callbacks: told of runs and samples (`runs.callbacks.Callback`). track: trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
@@ -77,7 +84,10 @@ def evaluate(
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
     cannot be kept.
     """
+    if are_models(tasks):
+        tasks, models = models, tasks  # type: ignore[assignment]
     objects = Objects()
+    told = Callbacks((*callbacks, *open_trackers([track] if isinstance(track, str) else track)))
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     for key in ("where", "until", "budget", "price", "plugins"):
         if key in settings:
@@ -85,12 +95,13 @@ def evaluate(
     configuration = Configuration(
         roles=roles,
         tasks=tuple(objects.task(task) for task in _as_list(tasks)),
-        models=tuple(objects.model(model) for model in _as_list(models)),
+        models=tuple(objects.several(models)),
         **settings,
     )
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=progress, objects=objects)
+        lambda: evaluate_configuration(configuration, progress=progress, objects=objects, callbacks=told)
     )
+    told.warn()
     return runs
 
 
@@ -101,11 +112,12 @@ async def evaluate_configuration(
     objects: Objects | None = None,
     grace: float = GRACE,
     sandbox: str | None = None,
+    callbacks: Callbacks | None = None,
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
     grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
-    was chosen for this evaluation alone, which is an error where no scorer runs programs.
+    was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
     """
     progress = Unfailing(progress) if progress else None
     plans = make_plans(configuration, objects or Objects())
@@ -119,7 +131,7 @@ async def evaluate_configuration(
         if say and not model.is_known:
             say(
                 f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
-                f"them, give what answers a name: -M fingerprint=NAME."
+                f"them, give what answers a name: {model.naming}."
             )
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(
@@ -128,7 +140,9 @@ async def evaluate_configuration(
             resend_empty=configuration.resend_empty,
             on_event=say,
         ) as engine:
-            return await interruptible(_run_all(plans, engine, progress, budget), engine, grace, say)
+            return await interruptible(
+                _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
+            )
 
 
 async def interruptible(
@@ -200,20 +214,27 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 
 
 async def _run_all(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, budget: Budget | None
+    plans: Sequence[Plan],
+    engine: Engine,
+    progress: ProgressReporter | None,
+    budget: Budget | None,
+    told: Callbacks,
 ) -> list[Run]:
     if budget is None and not plans[0].rules:
 
         async def whole(plan: Plan) -> Run:
-            with Session(plan, engine, progress) as session:
+            with Session(plan, engine, progress, told) as session:
+                await told.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
-                return finish_run(session)
+                run = finish_run(session)
+            await told.finished(run)
+            return run
 
         return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
     write_plans(plans)
     groups = in_step(plans, budget)
-    work = [partial(_run_in_step, plans, members, engine, progress, budget) for members in groups]
+    work = [partial(_run_in_step, plans, members, engine, progress, budget, told) for members in groups]
     local = [any(_is_local(plans[number]) for number in members) for members in groups]
     found: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
@@ -227,13 +248,16 @@ async def _run_in_step(
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
+    told: Callbacks,
 ) -> dict[int, Run]:
     """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
-            number: stack.enter_context(Session(plans[number], engine, progress)) for number in members
+            number: stack.enter_context(Session(plans[number], engine, progress, told)) for number in members
         }
+        for number in members:
+            await told.started(plans[number])
         with ExitStack() as meters:
             for session in sessions.values():
                 meters.enter_context(session.meter)
@@ -244,10 +268,13 @@ async def _run_in_step(
                     session.meter.state = schedule.state(number)
                 if budget is not None and budget.reached:
                     break
-        return {
+        runs = {
             number: finish_run(session, stopping_record(schedule, number, session, budget))
             for number, session in sessions.items()
         }
+    for run in runs.values():
+        await told.finished(run)
+    return runs
 
 
 async def _ask_round(

@@ -44,6 +44,8 @@ class Model(ABC):
     fingerprint: str
     price: Price | None = None
     carries: frozenset[str] = frozenset()
+    naming: str = "-M fingerprint=NAME"
+    """How a person names what answers, where that cannot be known."""
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         made = super().__new__(cls)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.registry import Registry
 from evalwright.core.secrets import MASKED, digested_arguments, remember_within
 from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of
 from evalwright.models.built_in import BUILT_IN
+from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.remote import providers as table
 
 Backend = TypeVar("Backend", bound=Callable[..., Any])
@@ -59,11 +60,43 @@ def _check(provider: str, backend: Callable[..., Model]) -> None:
 _BACKENDS = _Backends("model", BUILT_IN, _check)
 
 
-def model(provider: str) -> Callable[[Backend], Backend]:
-    """Register a backend under a provider name. A class without `answer` or `answer_batch` is refused here."""
+@overload
+def model(of: str, /) -> Callable[[Backend], Backend]: ...
 
-    def register(backend: Backend) -> Backend:
-        _BACKENDS.register(provider, backend)
+
+@overload
+def model(of: Callable[..., Any], /) -> FunctionModel: ...
+
+
+@overload
+def model(
+    *,
+    name: str = ...,
+    fingerprint: str | None = ...,
+    batch_size: int | None = ...,
+    concurrency: int | None = ...,
+) -> Callable[[Callable[..., Any]], FunctionModel]: ...
+
+
+def model(of: Any = None, /, **settings: Any) -> Any:
+    """Make a function a model under test: `@model`, or `@model(fingerprint="prompt-3")` (settings: as of `function_model`).
+
+    With a provider's name, `@model("mine")`, register a backend under it, a class or a function that makes a model; one without
+    `answer` or `answer_batch` is refused here.
+    """
+    if not isinstance(of, str):
+        if inspect.isclass(of):
+            raise ConfigurationError(
+                f'A class is registered under a provider\'s name: @model("{of.__name__.lower()}").'
+            )
+        return partial(function_model, **settings) if of is None else function_model(of, **settings)
+    if settings:
+        raise ConfigurationError(
+            f"A backend is registered by its name alone: leave out {', '.join(settings)}."
+        )
+
+    def register(backend: Any) -> Any:
+        _BACKENDS.register(of, backend)
         return backend
 
     return register

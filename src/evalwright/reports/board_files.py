@@ -5,8 +5,6 @@ Values stand in the metric's own scale and with all digits: a rate of 3.3% is 0.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from typing import Any
 
@@ -14,7 +12,30 @@ from evalwright.analysis.board import Board
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.reports.columns import ScoreColumn, as_of, data_columns
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.text import inert, inert_cell
+from evalwright.reports.frames import csv_of
+from evalwright.reports.text import inert
+
+
+def board_rows(board: Board) -> list[dict[str, Any]]:
+    """A row per model; None where there is no number."""
+    columns = data_columns(board)
+    machines = any(row.hardware for row in board.rows)
+    rows = []
+    for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True)):
+        best, worst = row.ranks or (None, None)
+        made: dict[str, Any] = {"rank_best": best, "rank_worst": worst, "tied": row.letters}
+        made |= {"model": inert(row.model), "label": label, "run": inert(row.run), "date": inert(row.date)}
+        for column in columns:
+            found, name = column.estimates[i], inert(column.name.replace(" ", "_"))
+            made[name] = _number(found.value) if found else None
+            made[f"{name}_low"], made[f"{name}_high"] = (
+                (_number(found.low), _number(found.high)) if found else (None, None)
+            )
+        made |= {"items": row.n, "asked": row.n_asked, "failed": row.n_failed}
+        made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
+        made |= {"cost": _number(row.cost), **({"hardware": inert(row.hardware)} if machines else {})}
+        rows.append(made)
+    return rows
 
 
 def board_csv(board: Board) -> str:
@@ -22,30 +43,11 @@ def board_csv(board: Board) -> str:
 
     A text that a spreadsheet would run as a formula has an apostrophe before it.
     """
-    columns = data_columns(board)
-    header = ["rank_best", "rank_worst", "tied", "model", "label", "run", "date"]
-    for column in columns:
-        header += [column.name, f"{column.name} low", f"{column.name} high"]
-    machines = any(row.hardware for row in board.rows)
-    header += ["items", "asked", "failed", *NO_ANSWER, "cost", *(["hardware"] if machines else [])]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([inert_cell(name.replace(" ", "_")) for name in header])
-    for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True)):
-        cells: list[Any] = [*(row.ranks or ("", "")), row.letters]
-        cells += [inert_cell(text) for text in (row.model, label, row.run, row.date)]
-        for column in columns:
-            found = column.estimates[i]
-            cells += map(_number, (found.value, found.low, found.high) if found else (None, None, None))
-        outcomes = [row.outcomes.get(outcome, 0) for outcome in NO_ANSWER]
-        cells += [row.n, row.n_asked, row.n_failed, *outcomes, _number(row.cost)]
-        cells += [inert_cell(row.hardware)] if machines else []
-        writer.writerow(cells)
-    return out.getvalue()
+    return csv_of(board_rows(board))
 
 
-def _number(x: float | None) -> str:
-    return "" if x is None or math.isnan(x) else repr(float(x))
+def _number(x: float | None) -> float | None:
+    return None if x is None or math.isnan(x) else float(x)
 
 
 def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict[str, Any]:

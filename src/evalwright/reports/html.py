@@ -36,6 +36,14 @@ def to_html(document: doc.Document) -> str:
     return fill_page("page", title, has_script=sortable, document=document, sortable=sortable)
 
 
+def to_notebook(document: doc.Document) -> str:
+    """The document as a part of a notebook, in the notebook's own colours: no script, nothing loaded."""
+    from markupsafe import Markup
+
+    style = Markup(read_asset("notebook.css"))
+    return _templates().get_template("notebook.html").render(style=style, document=document)
+
+
 def fill_page(kind: str, title: str, *, has_script: bool = True, **values: Any) -> str:
     """A page of our own template, style and script of that name; values are put into it as inert, escaped text."""
     from markupsafe import Markup

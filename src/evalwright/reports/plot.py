@@ -31,7 +31,13 @@ MISSING = "\ufffd"
 
 
 class Fonts:
-    """Texts in the fonts of one picture. Sizes are in points, widths in inches."""
+    """Texts in the fonts of one picture. Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
+    stay, for a reader whose fonts may have them.
+    """
+
+    def __init__(self, as_text: bool = False) -> None:
+        self.as_text = as_text
+        self.lacking: set[str] = set()
 
     def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
         """A font that has all of the text's letters, and the text; else the shipped font and the text with replacements."""
@@ -43,7 +49,9 @@ class Fonts:
             other = next((path for path in _others() if all(ord(c) in _letters(path) for c in text)), None)
             if other is not None:
                 return FontProperties(fname=other, size=size), text
-            text = "".join(MISSING if char in lacking else char for char in text)
+            self.lacking |= lacking
+            if not self.as_text:
+                text = "".join(MISSING if char in lacking else char for char in text)
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
@@ -53,6 +61,7 @@ class Fonts:
         from matplotlib.textpath import text_to_path
 
         font, shown = self.of(text, size, bold=bold)
+        shown = "".join("M" if char in self.lacking else char for char in shown)
         width, _, _ = text_to_path.get_text_width_height_descent(shown, font, ismath=False)
         return float(width) / 72
 
@@ -134,16 +143,36 @@ def check_plot(file: str) -> str:
     return suffix
 
 
-def draw_plot(view: PlotView, suffix: str) -> bytes:
-    """The picture as a file of that kind. Raises MissingExtra without matplotlib."""
+def draw_for_reader(view: PlotView) -> bytes:
+    """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of who reads it."""
+    import warnings
+
+    check_plot("board.svg")
+    fonts = Fonts(as_text=True)
+    for row in view.rows:
+        fonts.of(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
+        fonts.of(row.label, 10)
+    if not fonts.lacking:
+        return draw_plot(view, ".svg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # matplotlib says which letters it cannot measure
+        return draw_plot(view, ".svg", as_text=True)
+
+
+def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
+    """The picture as a file of that kind. as_text: letters of an SVG are no outlines. Raises MissingExtra without matplotlib."""
     check_plot(f"board{suffix}")
     import matplotlib
 
-    settings = {"svg.hashsalt": "evalwright", "svg.fonttype": "path", "axes.unicode_minus": False}
+    settings = {
+        "svg.hashsalt": "evalwright",
+        "svg.fonttype": "none" if as_text else "path",
+        "axes.unicode_minus": False,
+    }
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
-        figure = _Drawing(view).figure
+        figure = _Drawing(view, Fonts(as_text)).figure
         out = io.BytesIO()
         if suffix == ".svg":
             figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Title": view.title})
@@ -167,12 +196,12 @@ class _Places:
 class _Drawing:
     """One picture; everything is placed in inches from the upper left corner."""
 
-    def __init__(self, view: PlotView) -> None:
+    def __init__(self, view: PlotView, fonts: Fonts) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self.view = view
-        self.fonts = Fonts()
+        self.fonts = fonts
         self.notes = [line for note in view.notes for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
         self.body = ROW * len(view.rows)

@@ -19,6 +19,7 @@ from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord
+from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
@@ -28,8 +29,8 @@ _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "sampl
 _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Shown):
     """One evaluation of one model. `data` is `run.json` as it stands; `folder` is where it lies."""
 
     folder: Path

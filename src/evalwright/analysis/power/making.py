@@ -45,7 +45,7 @@ from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
 from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.planning import ModelLike, Objects, TaskLike
+from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured

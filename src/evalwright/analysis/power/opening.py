@@ -11,7 +11,8 @@ from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.effects import check_effects
-from evalwright.evaluation.planning import Objects, load_all, make_plans
+from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.planning import load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure

@@ -1,0 +1,286 @@
+"""What right and wrong answers of a run have in common: subsets, frequent errors, words, lengths, examples. Nothing is downloaded.
+
+Words are those of `scorers/text/tokens`; from Korean words of three syllables and more a case particle is taken off. All of it
+describes: only the means have intervals, and no word is tested.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import groupby, pairwise
+from typing import Any
+
+from evalwright.core.plain import Plain
+from evalwright.core.samples import SampleRecord
+from evalwright.runs.reader import Run
+from evalwright.scorers.text.tokens import Words
+from evalwright.statistics import Estimate, mean_interval
+
+PARTICLES = (
+    *"은는이가을를의에와과", "에서", "에게", "으로", "부터", "까지", "처럼", "보다", "이라고", "라고", "에서는", "으로는",
+)  # fmt: skip
+"""Korean case particles, taken off where two syllables and more are left."""
+SUBSETS = ("subset", "subject", "category", "domain")
+"""Metadata by which items are put in groups, besides what the task is sliced by."""
+LONGEST = 20_000
+"""Letters of an answer whose words are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Plain):
+    """One item. answer: the first of its repeats; score: their mean, None where there is none. label: why, or what failed."""
+
+    id: str
+    question: str
+    target: str
+    answer: str
+    score: float | None
+    label: str = ""
+    subset: str = ""
+    cluster: str = ""
+    choice: int | None = None
+    gold: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Plain):
+    """Some of the items, with their mean score."""
+
+    name: str
+    score: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary(Plain):
+    """Words of some answers. type_token_ratio falls with the number of words, so same_size is that of equally many words of both sides."""
+
+    answers: int
+    words: int
+    distinct: int
+    type_token_ratio: float
+    same_size: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordUse(Plain):
+    """In how many wrong and right answers a word is. weight: the log-likelihood ratio of the two shares (Dunning 1993)."""
+
+    word: str
+    wrong: int
+    right: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAnalysis(Plain):
+    """The answers to one task. right: scores of `threshold` and more. choices: by option, how often it was chosen and is right."""
+
+    name: str
+    score: Estimate
+    threshold: float
+    n_right: int
+    n_wrong: int
+    labels: tuple[tuple[str, int], ...]
+    subsets: tuple[Group, ...]
+    wrong_answers: tuple[tuple[str, str, int], ...]
+    choices: tuple[tuple[str, int, int], ...]
+    words: tuple[WordUse, ...]
+    vocabulary: tuple[Vocabulary, Vocabulary]
+    lengths: tuple[Group, ...]
+    examples_right: tuple[Item, ...]
+    examples_wrong: tuple[Item, ...]
+
+
+def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2) -> AnswerAnalysis:
+    """Put the items' answers side by side. top: words and wrong answers named; examples: items shown of each side.
+
+    An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median on.
+    """
+    found = list(items)
+    scores = sorted(one.score for one in found if one.score is not None)
+    bounded = all(0 <= score <= 1 for score in scores)
+    threshold = 0.5 if bounded or not scores else scores[len(scores) // 2]
+    right = [one for one in found if one.score is not None and one.score >= threshold]
+    wrong = [one for one in found if one.score is not None and one.score < threshold]
+    words = [[words_of(one.answer) for one in side] for side in (right, wrong)]
+    return AnswerAnalysis(
+        name=name,
+        score=_mean(found, bounded),
+        threshold=threshold,
+        n_right=len(right),
+        n_wrong=len(wrong),
+        labels=tuple(Counter(one.label for one in found if one.label).most_common(top)),
+        subsets=_groups(found, bounded),
+        wrong_answers=_wrong_answers(wrong, top),
+        choices=_choices(found),
+        words=_telling_words(words[0], words[1], top),
+        vocabulary=_vocabulary(words[0], words[1]),
+        lengths=_by_length(found, bounded),
+        examples_right=_some(right, examples),
+        examples_wrong=_some(wrong, examples),
+    )
+
+
+def analyse_run(run: Run, *, top: int = 10, examples: int = 2) -> list[AnswerAnalysis]:
+    """An analysis for each task of a run, by its main metric's scorer. Raises RunError where samples cannot be read."""
+    mains = {task.name: task.main for task in run.tasks}
+    keys = {task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS) for task in run.tasks}
+    out = []
+    for name, records in groupby(run.samples(), key=lambda record: record.task):
+        main = mains.get(name)
+        if main is not None:
+            items = _items(records, main.scorer, keys[name])
+            out.append(analyse(items, name, top=top, examples=examples))
+    return out
+
+
+def _items(records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]) -> Iterator[Item]:
+    for _, draws in groupby(records, key=lambda record: record.index):
+        several = list(draws)
+        first, sample = several[0], several[0].sample
+        values = [record.scores[scorer].value for record in several if scorer in record.scores]
+        key = next((key for key in keys if key in sample.metadata), "")
+        yield Item(
+            id=sample.id,
+            question=sample.input,
+            target=sample.target
+            or " | ".join(sample.choices[i] for i in sample.gold if i < len(sample.choices)),
+            answer=first.answer.text if first.answer is not None else "",
+            score=sum(values) / len(values) if values else None,
+            label=_label(first, scorer),
+            subset=str(sample.metadata[key]) if key else "",
+            cluster=sample.cluster,
+            choice=first.answer.choice if first.answer is not None else None,
+            gold=sample.gold,
+        )
+
+
+def _label(record: SampleRecord, scorer: str) -> str:
+    if record.failure is not None:
+        return record.failure.label
+    if scorer in record.score_failures:
+        return record.score_failures[scorer].label
+    if scorer in record.undecided:
+        return record.undecided[scorer].label
+    return record.scores[scorer].label if scorer in record.scores else ""
+
+
+def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
+    names: dict[str, int] = {}
+    codes = [names.setdefault(one.cluster or f"\0{place}", len(names)) for place, one in enumerate(items)]
+    values = [math.nan if one.score is None else one.score for one in items]
+    if not any(one.score is not None for one in items):
+        return Estimate.none("no interval: nothing was scored", len(items))
+    clusters = codes if len(names) < len(items) else None
+    return mean_interval(values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None)
+
+
+def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+    """Subsets, the worst first; none where all items are in one."""
+    by_name: dict[str, list[Item]] = {}
+    for one in items:
+        by_name.setdefault(one.subset, []).append(one)
+    made = [Group(name, _mean(own, bounded)) for name, own in by_name.items()]
+    return tuple(sorted(made, key=lambda one: (_order(one.score.value), one.name))) if len(made) > 1 else ()
+
+
+def _order(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+    """Quarters of the scored answers by their length in letters; none where there are fewer than eight, or all are as long."""
+    scored = sorted((one for one in items if one.score is not None), key=lambda one: len(one.answer))
+    if len(scored) < 8 or len(scored[0].answer) == len(scored[-1].answer):
+        return ()
+    cuts = [round(len(scored) * part / 4) for part in range(5)]
+    parts = [scored[start:end] for start, end in pairwise(cuts)]
+    return tuple(
+        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded)) for part in parts
+    )
+
+
+def _letters(least: int, most: int) -> str:
+    return f"{least:,} letters" if least == most else f"{least:,} to {most:,} letters"
+
+
+def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int], ...]:
+    """What is said in place of what, where that happened twice and more; long answers say too much to be alike."""
+    pairs = Counter(
+        (" ".join(one.answer.split()), one.target) for one in wrong if one.answer.strip() and len(one.answer) <= 80
+    )  # fmt: skip
+    return tuple((said, target, count) for (said, target), count in pairs.most_common(top) if count > 1)
+
+
+def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
+    """By the place of an option: how often it was chosen, and how often it is right."""
+    chosen = Counter(one.choice for one in items if one.choice is not None)
+    gold = Counter(place for one in items if one.choice is not None for place in one.gold)
+    places = sorted({*chosen, *gold})
+    return tuple((chr(65 + i) if i < 26 else str(i + 1), chosen[i], gold[i]) for i in places if i >= 0)
+
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are compared; Korean ones without a case particle."""
+    return [_stem(word) for word in Words(text[:LONGEST]).tokens]
+
+
+def _stem(word: str) -> str:
+    if len(word) < 3 or not "가" <= word[-1] <= "힣":
+        return word
+    ends = [one for one in PARTICLES if word.endswith(one) and len(word) - len(one) >= 2]
+    return word[: -len(max(ends, key=len))] if ends else word
+
+
+def _vocabulary(right: Sequence[list[str]], wrong: Sequence[list[str]]) -> tuple[Vocabulary, Vocabulary]:
+    size = min(sum(map(len, side)) for side in (right, wrong))
+
+    def made(side: Sequence[list[str]]) -> Vocabulary:
+        own = [word for one in side for word in one]
+        distinct = len(set(own))
+        ratio = distinct / len(own) if own else math.nan
+        same = len(set(own[:size])) / size if size else math.nan
+        return Vocabulary(len(side), len(own), distinct, ratio, same)
+
+    return made(right), made(wrong)
+
+
+def _telling_words(right: Sequence[list[str]], wrong: Sequence[list[str]], top: int) -> tuple[WordUse, ...]:
+    """Words that a larger share of wrong than of right answers has, in two wrong answers at least; the most telling first."""
+    if not right or not wrong:
+        return ()
+    inside = [Counter(word for one in side for word in set(one)) for side in (right, wrong)]
+    found = []
+    for word, count in inside[1].items():
+        other = inside[0][word]
+        if count > 1 and count / len(wrong) > other / len(right):
+            weight = _log_likelihood_ratio(count, len(wrong), other, len(right))
+            found.append(WordUse(word, count, other, weight))
+    return tuple(sorted(found, key=lambda one: (-one.weight, one.word))[:top])
+
+
+def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
+    """Twice the log of how much likelier two shares are than one."""
+
+    def log_likelihood(k: int, n: int, p: float) -> float:
+        return (k * math.log(p) if k else 0.0) + ((n - k) * math.log(1 - p) if n > k else 0.0)
+
+    one = (k1 + k2) / (n1 + n2)
+    apart = log_likelihood(k1, n1, k1 / n1) + log_likelihood(k2, n2, k2 / n2)
+    return max(0.0, 2 * (apart - log_likelihood(k1, n1, one) - log_likelihood(k2, n2, one)))
+
+
+def _some(items: Sequence[Item], count: int) -> tuple[Item, ...]:
+    """Items to look at: always the same ones, whatever else is there."""
+
+    def place(one: Item) -> Any:
+        return blake2b(one.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), one.id
+
+    return tuple(replace(one, answer=one.answer[:LONGEST]) for one in sorted(items, key=place)[:count])

@@ -1,0 +1,98 @@
+"""Tasks, models and functions that are given in Python, which a Configuration can only name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import home_folder
+from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.models.base import Model
+from evalwright.models.functions import FunctionModel, function_model
+from evalwright.models.remote.batch.opening import open_batched
+from evalwright.models.remote.providers import add_file
+from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.names import is_name
+
+TaskLike = str | Path | Task
+ModelLike = str | ModelSpec | Model | Callable[..., Any]
+Named = TypeVar("Named", Task, Model)
+
+
+def are_models(value: Any) -> bool:
+    """Whether a first argument is what is evaluated, and no task."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return bool(several) and all(isinstance(one, Mapping | Model) or callable(one) for one in several)
+
+
+def written_form(task: str) -> str:
+    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for "kmmlu", where there is one."""
+    form = f"{task}-generate"
+    is_listed = is_name(task) and form in TaskIndex().names()
+    return form if is_listed else task
+
+
+class Objects:
+    """Task and Model objects passed in Python, which a Configuration can only name."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, Task] = {}
+        self.models: dict[str, Model] = {}
+
+    def task(self, task: TaskLike) -> str:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        if isinstance(task, Task):
+            return _only_one(self.tasks, task, "tasks")
+        return str(task)
+
+    def model(self, model: ModelLike) -> ModelSpec:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        if isinstance(model, ModelSpec):
+            return model
+        if isinstance(model, FunctionModel) or (callable(model) and not isinstance(model, Model)):
+            model = self._function(model)
+        if isinstance(model, Model):
+            return ModelSpec(_only_one(self.models, model, "models"))
+        return ModelSpec(model)
+
+    def _function(self, function: Callable[..., Any]) -> FunctionModel:
+        """The function as a model of this evaluation alone; the same one where it was named before, as in a role."""
+        made = function.fresh() if isinstance(function, FunctionModel) else function_model(function)
+        known = self.models.get(made.name)
+        same = isinstance(known, FunctionModel) and known.function is made.function
+        return known if same and isinstance(known, FunctionModel) else made
+
+    def several(self, models: Any) -> list[ModelSpec]:
+        """As `model`, for one, several, or a mapping from names to models."""
+        if not isinstance(models, Mapping):
+            return [self.model(one) for one in (models if isinstance(models, list | tuple) else [models])]
+        return [self._labelled(str(name), one) for name, one in models.items()]
+
+    def _labelled(self, name: str, model: ModelLike) -> ModelSpec:
+        if callable(model) and not isinstance(model, Model):
+            model = function_model(model, name=name)
+        elif isinstance(model, FunctionModel):
+            model = model.fresh(name)
+        return replace(self.model(model), label=name)
+
+    def providers(self, configuration: Configuration) -> None:
+        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
+        for file in configuration.plugins:
+            add_file(Path(file))
+
+    def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
+        """The model, through its provider's batches where `batch` or its own argument of that name says so."""
+        made = self.models.get(spec.model)
+        return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+
+
+def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:
+    if known.setdefault(one.name, one) is not one:
+        raise ConfigurationError(
+            f"Two different {kind} are named '{one.name}': give one of them another name."
+        )
+    return one.name

@@ -1,0 +1,110 @@
+"""Rows of data as a data frame of pandas or polars, or as CSV that stays text in every spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, get_args
+
+from evalwright.core.errors import MissingExtra, UnknownName
+from evalwright.core.samples import SampleRecord
+from evalwright.core.shown import FrameLibrary
+from evalwright.reports.text import inert_cell
+from evalwright.runs.reader import Run
+
+LIBRARIES: tuple[str, ...] = get_args(FrameLibrary)
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> Any:
+    """A data frame with a column for every name that a row has; None where a row lacks it, mappings as JSON.
+
+    library: pandas or polars; without it the one that the program has imported, else the one that is installed, pandas first.
+    Raises MissingExtra where it is not installed, and UnknownName for another one.
+    """
+    if library is not None and library not in LIBRARIES:
+        raise UnknownName("data frame library", library, LIBRARIES, f"Known: {', '.join(LIBRARIES)}.")
+    wanted = [library] if library else sorted(LIBRARIES, key=lambda name: name not in sys.modules)
+    found = next((name for name in wanted if name in sys.modules or find_spec(name)), None)
+    if found is None:
+        raise MissingExtra("A data frame", wanted[0], " or ".join(wanted))
+    settings = {"strict": False, "infer_schema_length": None} if found == "polars" else {}
+    return import_module(found).DataFrame(columns_of(rows), **settings)
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The rows as columns of equal length, in the order in which their names first come."""
+    columns: dict[str, list[Any]] = {}
+    for count, row in enumerate(rows):
+        for name, value in row.items():
+            kept = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping) else value
+            columns.setdefault(name, [None] * count).append(kept)
+        for column in columns.values():
+            if len(column) == count:
+                column.append(None)
+    return columns
+
+
+def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """A row of names and a row for each; lines end with a line feed. A text that a spreadsheet would run has an apostrophe before it."""
+    columns = columns_of(rows)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([inert_cell(name) for name in columns])
+    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return repr(float(value))
+    if isinstance(value, list | tuple):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return inert_cell(value, lines=True) if isinstance(value, str) else value
+
+
+# -- the rows of a run ---------------------------------------------------------------------------------------------------
+
+
+def run_rows(run: Run) -> Iterator[dict[str, Any]]:
+    """A row for every sample and draw: the question, what is right, the answer, its scores with their labels, and metadata."""
+    for record in run.samples():
+        yield sample_row(record)
+
+
+def sample_row(record: SampleRecord) -> dict[str, Any]:
+    """One record. A score is named like its scorer, its label NAME_label; metadata that has the name of a column of ours metadata.NAME."""
+    sample, answer = record.sample, record.answer
+    row: dict[str, Any] = {
+        "task": record.task,
+        "id": sample.id,
+        "draw": record.draw,
+        "input": sample.input,
+        "target": _several(sample.targets),
+        "answer": answer.text if answer is not None else None,
+        "outcome": record.outcome,
+    }
+    if sample.choices:
+        row |= {"choices": list(sample.choices), "gold": list(sample.gold)}
+    if answer is not None and answer.choice is not None:
+        row["choice"] = answer.choice
+    for name, score in record.scores.items():
+        row |= {name: score.value, **({f"{name}_label": score.label} if score.label else {})}
+    row |= {f"{name}_label": left.label for name, left in record.undecided.items()}
+    failures = [*([record.failure] if record.failure else []), *record.score_failures.values()]
+    if failures:
+        row["failure"] = "; ".join(f"{one.label}: {one.message}" for one in failures)
+    for name, value in sample.metadata.items():
+        row[f"metadata.{name}" if name in row else str(name)] = value
+    return row
+
+
+def _several(texts: Sequence[str]) -> str | None:
+    return " | ".join(texts) if texts else None

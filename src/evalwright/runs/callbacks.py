@@ -1,0 +1,93 @@
+"""Who wants to know of runs and samples while they are made: a protocol of three methods, and the guard around it.
+
+A callback never costs a sample. What it raises is kept as a sentence in `Callbacks.faults`, and it is told nothing more: after the
+evaluation the sentences are shown, and the command ends with 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evalwright.core.secrets import mask
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalwright.core.samples import SampleRecord
+    from evalwright.runs.reader import Run
+
+
+class RunStarted(Protocol):
+    """A run that begins. total: answers wanted, samples times draws."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def total(self) -> int: ...
+
+
+class Callback:
+    """Derive from it, or have one of its methods: those that are missing are not called.
+
+    Samples are told on the event loop, so a method that takes long holds up all requests; runs are told in a thread.
+    """
+
+    def run_started(self, run: RunStarted) -> None:
+        """Before a run's first request."""
+
+    def sample_finished(self, run_id: str, record: SampleRecord) -> None:
+        """After a sample was answered, scored and kept; in the order in which they finish."""
+
+    def run_finished(self, run: Run) -> None:
+        """After the run was written."""
+
+
+class Callbacks:
+    """The callbacks of one evaluation. faults: what they raised, a sentence each."""
+
+    def __init__(self, callbacks: Iterable[Any] = ()) -> None:
+        self._callbacks = list(callbacks)
+        self.faults: list[str] = []
+
+    async def started(self, run: RunStarted) -> None:
+        """A run begins."""
+        await self._in_thread("run_started", run)
+
+    def sample(self, run_id: str, record: SampleRecord) -> None:
+        """A sample is kept."""
+        for one in self._callbacks:
+            self._tell(one, "sample_finished", run_id, record)
+
+    async def finished(self, run: Run) -> None:
+        """A run is written."""
+        await self._in_thread("run_finished", run)
+
+    def warn(self) -> None:
+        """Log what failed, for programs that do not read `faults`."""
+        for fault in self.faults:
+            logging.getLogger("evalwright").warning("%s", fault)
+
+    async def _in_thread(self, what: str, *given: Any) -> None:
+        for one in list(self._callbacks):
+            await asyncio.to_thread(self._tell, one, what, *given)
+
+    def _tell(self, callback: Any, what: str, *given: Any) -> None:
+        method: Callable[..., Any] | None = getattr(callback, what, None)
+        if method is None or callback not in self._callbacks:
+            return
+        try:
+            method(*given)
+        except Exception as error:
+            self._callbacks = [one for one in self._callbacks if one is not callback]
+            name = getattr(callback, "name", "") or type(callback).__name__
+            why = mask(f"{type(error).__name__}: {error}")
+            self.faults.append(
+                f"The callback '{name}' failed in {what} and was told no more: {why}. No sample is lost."
+            )
