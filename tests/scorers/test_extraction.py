@@ -3,7 +3,9 @@
 `development.jsonl` was written and labelled before it was first run; rules were mended by it. `second.jsonl` and `held_out.jsonl` are two halves
 of a table by somebody who had not read the rules, hard on purpose; both have been used since to see which rules help. `third.jsonl` and
 `unseen.jsonl` are random halves of 810 answers as models usually write them, in 21 languages, labelled by another author before anything was run:
-rules were mended by the first, and **no row of `unseen.jsonl` was looked at; do not mend rules by it**. A verdict agrees where it is the reader's.
+rules were mended by the first, and **no row of `unseen.jsonl` was looked at; do not mend rules by it**. `korean.jsonl` and `korean_unseen.jsonl`: 227 Korean, English and mixed answers to Korean
+questions by somebody who had not read the rules, halved by the SHA-256 of their ids (even: mending), and in the first 198 more with the rules known;
+**of `korean_unseen.jsonl` only shares were looked at**. A verdict agrees where it is the reader's.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def test_the_half_that_the_rules_were_made_with() -> None:
     assert right >= 0.99
 
 
-@pytest.mark.parametrize("name", ["second", "held_out", "third", "unseen"])
+@pytest.mark.parametrize("name", ["second", "held_out", "third", "unseen", "korean", "korean_unseen"])
 def test_answers_by_other_authors(name: str) -> None:
     found = [
         (
@@ -105,6 +107,7 @@ def test_answers_by_other_authors(name: str) -> None:
 
 STATED = {
     "second": (0.53, 0.49, 0.97), "held_out": (0.52, 0.49, 0.94), "third": (0.79, 0.8, 0.99), "unseen": (0.8, 0.81, 0.98),
+    "korean": (0.87, 0.84, 0.98), "korean_unseen": (0.8, 0.8, 0.96),
 }  # fmt: skip
 """The stated shares (docs/scorers.md): agreement of all, decided, right of what is decided; rounded down."""
 

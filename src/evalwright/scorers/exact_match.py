@@ -20,6 +20,9 @@ _ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
 _SAME_WORD = ("0-9", "A-Za-zÀ-ɏ", "가-힣")
 """Characters of one word; "1" is not in "12", "art" not in "party"."""
 
+_SECONDS = 1.0
+"""Processor time that the patterns may take with one answer."""
+
 
 def _check(options: Mapping[str, Any]) -> None:
     check_language(options["language"])
@@ -114,7 +117,7 @@ def _normalise(text: str, options: _Options) -> str:
     text = unicodedata.normalize("NFC", text)
     if options.patterns:
         try:
-            text = bounded.call(_without, options.patterns, text, key=options.patterns)
+            text = bounded.call(_without, options.patterns, text, seconds=_SECONDS, key=options.patterns)
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ScoringError(f"The option 'ignore_patterns' could not be applied: {error}.") from None
     if options.case:

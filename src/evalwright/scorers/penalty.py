@@ -18,7 +18,6 @@ from evalwright.core.tasks import Scored
 from evalwright.scorers.text.languages import check_language, language_of
 from evalwright.scorers.text.spoken import spoken
 
-OPTION = "language_penalty"
 _COMBINE = ("multiply", "gate")
 
 
@@ -27,17 +26,17 @@ def check_penalty(given: object) -> dict[str, Any]:
     known = {"expected": None, "combine": "multiply", "least": 0.5}
     if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise ConfigurationError(
-            f"The option '{OPTION}' is a mapping with the keys {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
+            f"The option 'language_penalty' is a mapping with the keys {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
         )
     full = {**known, **given}
     check_language(full["expected"])
     least = full["least"]
     if full["combine"] not in _COMBINE or isinstance(least, bool) or not isinstance(least, int | float):
         raise ConfigurationError(
-            f"In the option '{OPTION}', combine is one of {', '.join(_COMBINE)}, and least a number, not {full['combine']!r}, {least!r}."
+            f"In the option 'language_penalty', combine is one of {', '.join(_COMBINE)}, and least a number, not {full['combine']!r}, {least!r}."
         )
     if not 0 <= least <= 1:
-        raise ConfigurationError(f"In the option '{OPTION}', least is from 0 to 1, not {least!r}.")
+        raise ConfigurationError(f"In the option 'language_penalty', least is from 0 to 1, not {least!r}.")
     return full
 
 

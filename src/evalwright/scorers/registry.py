@@ -15,7 +15,6 @@ from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.core.tasks import Scored, Scorer
-from evalwright.scorers import penalty
 
 ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
 Function = TypeVar("Function", bound=ScorerFunction)
@@ -133,8 +132,8 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     `{scorer: name, option: value}`. The option `language_penalty`, too, every scorer has (`penalty.py`).
     """
     given = dict(options or {})
-    if penalty.OPTION in given:
-        return _with_penalty(kind, given, given.pop(penalty.OPTION), name)
+    if "language_penalty" in given:
+        return _with_penalty(kind, given, given.pop("language_penalty"), name)
     if "undecided" in given:
         return _with_second(kind, given, given.pop("undecided"), name)
     registry.check_options(kind, given)
@@ -237,17 +236,20 @@ def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str 
 
 def _with_penalty(kind: str, rest: Mapping[str, Any], settings: object, name: str | None) -> Scorer:
     """The scorer `kind` whose values count by the language of the answer."""
+    from evalwright.scorers import penalty  # it reads tables of words, which few runs need
+
     full = penalty.check_penalty(settings)
     alone = bind(kind, rest, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(await _scored(alone, sample, answer, ask), sample, answer, full)
 
-    def now(sample: Sample, answer: Answer) -> Any:
-        return penalty.penalised(alone.function(sample, answer), sample, answer, full)
+    def now(sample: Sample, answer: Answer) -> Scored:
+        found: Any = alone.function(sample, answer)
+        return penalty.penalised(found, sample, answer, full)
 
     function: ScorerFunction = later if alone.asks else now
-    return replace(alone, options={**alone.options, penalty.OPTION: settings}, function=function)
+    return replace(alone, options={**alone.options, "language_penalty": settings}, function=function)
 
 
 async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:
