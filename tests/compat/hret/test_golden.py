@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,8 +65,6 @@ DIFFERENT = {
 
 
 def test_recorded_runs_are_reproduced(tmp_path: Path) -> None:
-    if not find_spec("langdetect"):
-        pytest.skip("langdetect, with which HRET measures the language, is not installed")
     wrong: dict[str, list[str]] = {}
     with golden.plugins(), golden.server() as port:
         for record in golden.records():

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from evalwright.compat.hret import published, published_judges, settings
+from evalwright.compat.hret import published as arithmetic
+from evalwright.compat.hret import published_judges, settings
 from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
@@ -41,27 +42,27 @@ class JudgeType(Enum):
 
 
 JUDGE_PROMPTS: Mapping[JudgeType, str] = {
-    kind: published.texts()["judges"][kind.value]["template"] for kind in JudgeType
+    kind: arithmetic.texts()["judges"][kind.value]["template"] for kind in JudgeType
 }
 """HRET's templates; the published mode sends them, the corrected one asks with questions of its own."""
 
 
-MULTILINGUAL_ANSWER_REGEXES = list(published.markers())
+MULTILINGUAL_ANSWER_REGEXES = list(arithmetic.markers())
 MULTILINGUAL_ANSWER_PATTERN = rf"(?i)({'|'.join(MULTILINGUAL_ANSWER_REGEXES)})\s*(?P<content>.+)"
 """HRET's markers of an answer."""
 
 
-def extract_final_answer(raw_output: str) -> str:
-    """The answer that a reply gives; the whole reply where it marks none."""
-    if settings.scoring() == "published":
-        return published.final_answer(raw_output)
+def extract_final_answer(raw_output: str, *, published: bool | None = None) -> str:
+    """The answer that a reply gives; the whole reply where it marks none. published: whether as HRET does; None: as is set."""
+    if settings.scoring() == "published" if published is None else published:
+        return arithmetic.final_answer(raw_output)
     found = said(raw_output)
     return found.raw if found.marked else raw_output
 
 
-def default_cot_parser(raw_output: str) -> tuple[str, str]:
+def default_cot_parser(raw_output: str, *, published: bool | None = None) -> tuple[str, str]:
     """The reasoning before the answer, and the answer."""
-    answer = extract_final_answer(raw_output)
+    answer = extract_final_answer(raw_output, published=published)
     place = raw_output.rfind(answer) if answer else -1
     return (raw_output[:place].strip() if place > 0 else "", answer)
 
