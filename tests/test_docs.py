@@ -3,7 +3,8 @@
 A page is a script: a fenced block whose first line is `# file: NAME` (or `<!-- file: NAME -->`) becomes that file;
 `bash` blocks are run line by line and must end with 0, or with N where the line ends with `# exits N`; `python` blocks
 are run as programs. A block after the comment `<!-- not run: reason -->` is not run. A plain `evalwright` command runs in
-this process, and the bundled tasks are run on some of their samples.
+this process, and the bundled tasks are run on some of their samples. A page in Korean has the commands, code spans and tables of its English
+page; what the English page runs is not run twice.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from support.typed import typed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+KOREAN = [page for page in PAGES if page.parent.name == "ko"]
 FENCE = re.compile(
     r"^(?P<skip><!-- not run: [^\n]+ -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 FILE = re.compile(r"^(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n")
 EXITS = re.compile(r"\s+# exits (\d+)$")
+CODE = re.compile(r"`[^`]+`")
+HEADING = re.compile(r"^#+ ", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -100,13 +104,18 @@ def commands(body: str) -> Iterator[tuple[str, int]]:
             yield text, int(found.group(1)) if found else 0
 
 
+def in_english(page: Path) -> Path:
+    """The English page of a Korean one."""
+    return ROOT / "README.md" if page.name == "index.md" else ROOT / "docs" / page.name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_page_works(page: Path, tmp_path: Path) -> None:
-    env = environment(tmp_path)
-    for block in blocks(page):
+    elsewhere = {block.body for block in blocks(in_english(page))} if page in KOREAN else set()
+    todo = [block for block in blocks(page) if not block.skipped and block.body not in elsewhere]
+    env = environment(tmp_path) if todo else {}
+    for block in todo:
         where = f"{page.name}:{block.line}"
-        if block.skipped:
-            continue
         named = FILE.match(block.body)
         if named:
             path = tmp_path / named["name"]
@@ -124,6 +133,21 @@ def test_the_page_works(page: Path, tmp_path: Path) -> None:
                     run(["sh", "-c", command], tmp_path, env, where, wanted)
         elif block.language == "python":
             run([sys.executable, "-W", "error", "-c", block.body], tmp_path, env, where)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in KOREAN if page.name != "index.md"], ids=lambda page: page.name
+)
+def test_a_korean_page_says_what_the_english_one_says(page: Path) -> None:
+    def told(page: Path) -> tuple[list[tuple[str, str, bool]], set[str], list[set[str]], int]:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        rows = [set(CODE.findall(line)) for line in text.splitlines() if line.startswith("|")]
+        found = [(block.language, block.body, block.skipped) for block in blocks(page)]
+        return found, set(CODE.findall(text)), rows, len(HEADING.findall(text))
+
+    ours, theirs = told(page), told(in_english(page))
+    for korean, english in zip(ours, theirs, strict=True):
+        assert korean == english
 
 
 def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> None:
