@@ -297,7 +297,7 @@ def theirs(tree: Path, inside: Path) -> None:
 
 
 def _their_result(module: Any, case: Case) -> Any:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
     class Loader:
         def __init__(self) -> None:

@@ -101,7 +101,7 @@ def test_names_do_not_act_on_any_page(tmp_path: Path) -> None:
             for run in (one, two)
         ]
         board = make_board(runs)
-        documents = [board_document(board), run_document(runs[0], slices=True), runs_document(runs)]
+        documents = [board_document(board), run_document(runs[0]), runs_document(runs)]
         out = terminal(*documents, compared(worded_comparison(compare_runs(*runs))), width=100)
         assert not set(out) & {*ACTIVE} and out.count("topped early") >= 4, text
         page, markdown = board_html(board, runs), board_markdown(board)

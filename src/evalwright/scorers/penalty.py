@@ -18,6 +18,7 @@ from evalwright.core.tasks import Scored
 from evalwright.scorers.text.languages import check_language, language_of
 from evalwright.scorers.text.spoken import spoken
 
+OPTION = "language_penalty"
 _COMBINE = ("multiply", "gate")
 
 

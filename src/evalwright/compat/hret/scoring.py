@@ -19,7 +19,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.scorers import penalty
+from evalwright.scorers.penalty import OPTION as PENALTY_OPTION
 from evalwright.scorers.registry import JUDGE
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def scoring_of(
     if method not in CORRECTED:
         raise UnknownName("evaluation method", method, sorted(CORRECTED), f"Known: {', '.join(CORRECTED)}.")
     made = method_of(method, params)
-    if penalty.OPTION in params and (published or isinstance(made, Judging)):
+    if PENALTY_OPTION in params and (published or isinstance(made, Judging)):
         raise ConfigurationError(
-            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
+            f"The parameter '{PENALTY_OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
         )
     if published:
         return _published(method, made, language, samples, judge)
     scorers, specs = CORRECTED[method](method, made, params, samples, judge)
-    if penalty.OPTION in params:
-        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[penalty.OPTION]})
+    if PENALTY_OPTION in params:
+        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[PENALTY_OPTION]})
     if language is not None:
         scorers.append(penalty_of(language))
         specs.append(MetricSpec(f"{PENALTY}_average", "accuracy", PENALTY))
@@ -77,7 +77,7 @@ def method_of(name: str, params: Mapping[str, Any]) -> Method:
     given = {
         key: value
         for key, value in params.items()
-        if (key in _JUDGE_PARAMS if judged else key != penalty.OPTION)
+        if (key in _JUDGE_PARAMS if judged else key != PENALTY_OPTION)
     }
     try:
         return METHODS[name](**given)
