@@ -215,7 +215,7 @@ def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: p
         "custom_cot_parser": "own_parsers.last",
     }
     Path("c.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(Exception, match="comes from a file"):
+    with pytest.raises(Exception, match="only you may decide"):
         run_from_config("c.json")
     assert run_from_config("c.json", trust=True).samples[0]["chain_of_thought"] == "정답: 1"
 

@@ -72,7 +72,7 @@ class Evaluator:
         self.default_few_shot_example_template = default_few_shot_example_template
         self.scoring = None if scoring is None else settings.checked_scoring(scoring)
         published = (self.scoring or settings.scoring()) == "published"
-        self.default_cot_parser = parser_of(default_cot_parser, trusted=True, published=published)
+        self.default_cot_parser = parser_of(default_cot_parser, published=published)
 
     def run(
         self,
@@ -210,7 +210,7 @@ def run_from_config(
         evaluator_params=parts["evaluation"].get("params"),
         language_penalize=_first(config.get("language_penalize"), True),
         target_lang=config.get("target_lang"),
-        custom_cot_parser=parser_of(config.get("custom_cot_parser"), trusted=trust),
+        custom_cot_parser=parser_of(config.get("custom_cot_parser")),
         num_few_shot=shots.get("num"),
         few_shot_split=shots.get("split"),
         few_shot_instruction=shots.get("instruction"),

@@ -99,8 +99,8 @@ def is_default(value: Any) -> bool:
     return name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template"))
 
 
-def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser | None:
-    """The parser that a setting names: a function, or "package.module.function", which is imported only where the setting is the person's.
+def parser_of(value: Any, *, published: bool = False) -> Parser | None:
+    """The parser that a setting names: a function, or "package.module.function", which is imported; configuration files are checked before.
 
     published: what cannot be imported is the default parser, as in HRET. Raises ConfigurationError.
     """
@@ -111,10 +111,6 @@ def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser |
     module, _, name = str(value).rpartition(".")
     if is_default(value):
         return cast(Parser, default_cot_parser)
-    if not trusted:
-        raise ConfigurationError(
-            f"The parser {value!r} comes from a file and would be executed. Name it yourself: pass the function, or give it on the command line."
-        )
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
