@@ -12,6 +12,7 @@ one of the same process, unless the person names a fingerprint, and changes it w
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -209,7 +210,10 @@ class AsyncFunction(FunctionModel, RemoteModel):
             return self._response(await self.function(prompt, **settings), request)
         except RequestError:
             raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError, SystemExit) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+                raise  # the run itself is being stopped
             raise ModelError(f"'{self.name}' raised {type(error).__name__}: {error}") from error
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from evalwright.core.secrets import mask
+from evalwright.core.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +88,7 @@ class Callbacks:
         except Exception as error:
             self._callbacks = [one for one in self._callbacks if one is not callback]
             name = getattr(callback, "name", "") or type(callback).__name__
-            why = mask(f"{type(error).__name__}: {error}")
+            why = printable(mask(f"{type(error).__name__}: {error}"))
             self.faults.append(
                 f"The callback '{name}' failed in {what} and was told no more: {why}. No sample is lost."
             )

@@ -110,6 +110,7 @@ def entries_of(text: str) -> dict[str, str]:
     if len(text) > _MOST_TEXT:
         raise ValueError(f"the BibTeX is longer than {_MOST_TEXT:,} characters")
     found: dict[str, str] = {}
+    keys: set[str] = set()
     at = 0
     while (match := _ENTRY.search(text, at)) is not None:
         at = _end(text, match.start() + len(match[1]) + 1)
@@ -121,6 +122,8 @@ def entries_of(text: str) -> dict[str, str]:
                 raise ValueError(
                     f"the entry '{match[2]}' uses the TeX command \\{command.strip() or 'newline'}"
                 )
+        if _UNREADABLE.search(entry):
+            raise ValueError(f"the entry '{match[2]}' has control characters")
         if "^^" in entry:
             raise ValueError(f"the entry '{match[2]}' has '^^', which TeX reads as another sign")
         for name, value in _fields(entry):
@@ -128,14 +131,16 @@ def entries_of(text: str) -> dict[str, str]:
                 raise ValueError(
                     f"the field '{name}' of the entry '{match[2]}' has a bare '{bare[0]}': write '\\{bare[0]}'"
                 )
-        if match[2] in found:
+        if match[2].lower() in keys:  # BibTeX does not tell large and small letters apart
             raise ValueError(f"two entries have the key '{match[2]}'")
         found[match[2]] = entry
+        keys.add(match[2].lower())
     if not found:
         raise ValueError("there is no entry such as @misc{key, title = {...}}")
     return found
 
 
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _FIELD = re.compile(r"\s*([A-Za-z][\w-]*)\s*=", re.ASCII)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _MATH = re.compile(r"\$[^$]*\$")
@@ -148,7 +153,7 @@ def _fields(entry: str) -> list[tuple[str, str]]:
     quoted = False
     for place, sign in enumerate(entry):
         escaped = place > 0 and entry[place - 1] == "\\"
-        if sign in "{}" and not escaped:
+        if sign in "{}":
             depth += 1 if sign == "{" else -1
         elif sign == '"' and depth == 1 and not escaped:
             quoted = not quoted
@@ -164,7 +169,7 @@ def _end(text: str, start: int) -> int:
     depth = 0
     for place in range(start, len(text)):
         sign = text[place]
-        if sign in "{}" and (place == 0 or text[place - 1] != "\\"):
+        if sign in "{}":  # BibTeX counts those behind a backslash too
             depth += 1 if sign == "{" else -1
             if depth == 0:
                 return place + 1
@@ -210,10 +215,10 @@ def cited_benchmark(name: str, samples: int) -> Cited:
 
 def all_entries(rows: Sequence[Cited]) -> dict[str, str]:
     """The entries of all rows, and this project's, each once. Raises ValueError where one key stands for two entries."""
-    entries = {SELF: library_entries()[SELF]}
+    entries, names = {SELF: library_entries()[SELF]}, {SELF.lower(): SELF}
     for row in rows:
         for key, entry in row.entries.items():
-            if entries.setdefault(key, entry) != entry:
+            if names.setdefault(key.lower(), key) != key or entries.setdefault(key, entry) != entry:
                 raise ValueError(f"two different entries have the key '{key}'")
     return entries
 

@@ -27,6 +27,9 @@ from evalwright.compat.hret import (
 from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
 from evalwright.compat.hret.evaluator import main
 from evalwright.compat.hret.models import BaseModel, load_model
+from evalwright.compat.hret.published_judges import Judging
+from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
+from evalwright.core.errors import ConfigurationError
 
 ROWS = [
     {"input": f"{n} 더하기 1은?", "reference": str(n + 1), "_subset_name": "짝" if n % 2 == 0 else "홀"}
@@ -212,7 +215,7 @@ def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: p
         "custom_cot_parser": "own_parsers.last",
     }
     Path("c.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(Exception, match="comes from a file"):
+    with pytest.raises(Exception, match="only you may decide"):
         run_from_config("c.json")
     assert run_from_config("c.json", trust=True).samples[0]["chain_of_thought"] == "정답: 1"
 
@@ -326,6 +329,37 @@ def test_further_defects_of_configurations(tmp_path: Path) -> None:
         load_model("huggingface", model_name_or_path="x", temprature=1)
     with pytest.raises(ValueError, match="already registered"):
         evaluation.register_evaluator("string_match")(object)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "model: {name: mine, params: {cot: true, cot_parser: os.system}}",
+        "custom_cot_parser: os.system",
+        "model: {name: multi, params: {generate_model: {name: openai, params: {model_name: m, cot_parser: os.system}}}}",
+        "judge_model: {name: openai_judge, params: {model_name: m, api_base: 'http://other.example/v1'}}",
+        "judge_model: {name: openai_judge, params: {model_name: m, api_base: 'https://api.openai.com:x@other.example/v1'}}",
+        "model: {name: huggingface, params: {model_name_or_path: m, model_kwargs: {trust_remote_code: true}}}",
+        "dataset: {name: kmmlu, params: {trust_remote_code: true}}",
+        "dataset: {name: benchhub, params: {hf_load_kwargs: {data_files: /etc/passwd}}}",
+        "dataset: {name: generic_file, params: {file_path: /etc/passwd}}",
+        "dataset: {name: generic_file, params: {file_path: ~/private.csv}}",
+        "dataset: {name: generic_file, params: {file_path: 'https://other.example/a.csv'}}",
+    ],
+)
+def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(setting: str) -> None:
+    Path("strange.yaml").write_text(setting)
+    with pytest.raises(ConfigurationError, match="only you may decide"):
+        run_from_config("strange.yaml")
+
+
+def test_templates_pad_nothing() -> None:
+    """A width of a gigabyte in a template of examples makes no text at all."""
+    rows = [{"input": "a", "reference": "b"}]
+    assert format_few_shot_prompt_prefix(rows, "", "{input} {reference}") == "a b"
+    assert format_few_shot_prompt_prefix(rows, "", "{input:>3}") == ""
+    judging = Judging(judge_prompts={"mine": "{input:>3}"}, judge_parsers={"mine": "(A|B)"})
+    assert judging.prompt({"judge_type": "mine", "input": "a", "prediction": "b"}) is None
 
 
 def test_guards() -> None:

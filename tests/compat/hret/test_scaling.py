@@ -8,7 +8,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -443,21 +442,16 @@ def test_a_parser_that_fails_takes_the_whole_text_in_published_mode_and_is_a_fai
         answers(strategy_of(None, {}, published=False, cot=cot), [OPTIONS], Saying("(B)"))
 
 
-def test_defect_24_a_parser_by_dotted_path_is_loaded_and_only_for_whom_named_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_defect_24_a_parser_by_dotted_path_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "parsers_of_mine.py").write_text(
         "def mine(text):\n    return text, text[-3:]\n", encoding="utf-8"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigurationError, match="would be executed"):
-        parser_of("parsers_of_mine.mine", trusted=False)
-    assert "parsers_of_mine" not in sys.modules
-    found = parser_of("parsers_of_mine.mine", trusted=True)
+    found = parser_of("parsers_of_mine.mine")
     assert found is not None and found("그래서 (B)") == ("그래서 (B)", "(B)")
-    assert parser_of(bracketed, trusted=False) is bracketed and parser_of(None, trusted=False) is None
+    assert parser_of(bracketed) is bracketed and parser_of(None) is None
     path = "llm_eval.utils.prompt_template.default_cot_parser"
-    assert parser_of(path, trusted=False) is default_cot_parser
+    assert parser_of(path) is default_cot_parser
 
 
 def test_defect_12b_a_parser_that_is_not_there_is_an_error_and_in_published_mode_the_default(
@@ -465,8 +459,8 @@ def test_defect_12b_a_parser_that_is_not_there_is_an_error_and_in_published_mode
 ) -> None:
     for path in ("no_module.fn", "json.nothing", "json.__name__", "fn"):
         with pytest.raises(ConfigurationError):
-            parser_of(path, trusted=True)
-    assert parser_of("no_module.fn", trusted=True, published=True) is default_cot_parser
+            parser_of(path)
+    assert parser_of("no_module.fn", published=True) is default_cot_parser
     assert "cannot be imported" in caplog.text
 
 

@@ -74,7 +74,7 @@ _OPTIONS: list[click.Parameter] = [
     _flag("few_shot_instruction", "The text before the examples."),
     _flag("few_shot_example_template", "The template of an example, with {input} and {reference}."),
     scoring_option("HRET's own arithmetic, or the corrected one (default)."),
-    _flag("trust", "Import the functions that --config names.", is_flag=True),
+    _flag("trust", "Let --config run code, name addresses, and read files anywhere.", is_flag=True),
     _flag("log_level", "What is logged.", type=click.Choice(_LEVELS), default="INFO"),
 ]  # fmt: skip
 
@@ -98,7 +98,7 @@ def _work(**given: Any) -> int:
         result = run_from_config(given["config"], scoring=given["scoring"], trust=given["trust"])
     else:
         if given["trust"]:
-            raise click.UsageError("--trust is for functions that --config names: leave it out.")
+            raise click.UsageError("--trust is for what --config sets: leave it out.")
         for name in ("dataset", "model"):
             if not given[name]:
                 raise click.UsageError(f"Missing option '--{name}' (or '--config').")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.hret.datasets.base import load_datasets
+from evalwright.compat.hret.datasets.base import filled, load_datasets
 
 log = logging.getLogger("evalwright.hret")
 
@@ -147,7 +147,8 @@ def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig) -> 
         if given := str(row.get("input", "")):
             try:
                 reference = str(row.get("reference", ""))
-                texts.append(config.few_shot_example_template.format(input=given, reference=reference))
+                fields = {"input": given, "reference": reference}
+                texts.append(filled(config.few_shot_example_template, fields))
             except Exception as error:
                 log.warning("An example was left out: %s: %s", type(error).__name__, error)
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""

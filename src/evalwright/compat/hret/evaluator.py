@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.config import (
@@ -16,9 +17,13 @@ from evalwright.compat.hret.config import (
     log,
 )
 from evalwright.compat.hret.runner import PipelineRunner
-from evalwright.compat.hret.scaling import parser_of
+from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.secrets import mask
+from evalwright.core.text import printable
+from evalwright.evaluation.origins import proposed
+from evalwright.tasks.files import is_within
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
@@ -33,6 +38,7 @@ SECTIONS: Mapping[str, frozenset[str]] = {
 }
 VALUES = frozenset({"language_penalize", "target_lang", "custom_cot_parser", "scoring"})
 """What a configuration file may have besides its sections."""
+_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 class Evaluator:
@@ -66,7 +72,7 @@ class Evaluator:
         self.default_few_shot_example_template = default_few_shot_example_template
         self.scoring = None if scoring is None else settings.checked_scoring(scoring)
         published = (self.scoring or settings.scoring()) == "published"
-        self.default_cot_parser = parser_of(default_cot_parser, trusted=True, published=published)
+        self.default_cot_parser = parser_of(default_cot_parser, published=published)
 
     def run(
         self,
@@ -156,12 +162,18 @@ def _first(given: Any, default: Any) -> Any:
 def run_from_config(
     config_path: str | Path, *, scoring: str | None = None, trust: bool = False
 ) -> EvaluationResult:
-    """The evaluation of a YAML or JSON file. A section without a value is like one that is missing. trust: import the parser that the file
-    names.
+    """The evaluation of a YAML or JSON file. A section without a value is like one that is missing. trust: the file may also run code (parsers,
+    code of models and datasets), send prompts to other machines, and read files outside of its folder.
 
-    Raises OSError where it cannot be read, ConfigurationError for what it does not hold or has besides.
+    Raises OSError where it cannot be read, ConfigurationError for what it does not hold, has besides, or may not set.
     """
     config = _read(Path(config_path))
+    if not trust and (asked := list(_proposed(config, Path(config_path).resolve().parent))):
+        raise ConfigurationError(
+            f"{config_path} sets what only you may decide:\n"
+            + "\n".join(asked)
+            + "\nRead it, then add --trust (in Python trust=True)."
+        )
     parts: dict[str, Mapping[str, Any]] = {}
     for name, known in SECTIONS.items():
         section = config.get(name)
@@ -198,12 +210,40 @@ def run_from_config(
         evaluator_params=parts["evaluation"].get("params"),
         language_penalize=_first(config.get("language_penalize"), True),
         target_lang=config.get("target_lang"),
-        custom_cot_parser=parser_of(config.get("custom_cot_parser"), trusted=trust),
+        custom_cot_parser=parser_of(config.get("custom_cot_parser")),
         num_few_shot=shots.get("num"),
         few_shot_split=shots.get("split"),
         few_shot_instruction=shots.get("instruction"),
         few_shot_example_template=shots.get("example_template"),
     )
+
+
+def _proposed(value: Any, folder: Path, at: str = "") -> Iterator[str]:
+    """What in a file could run code, send prompts or a key somewhere, or read files elsewhere; a line each."""
+    pairs = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, one in pairs:
+        place = f"{at}.{key}" if at else str(key)
+        if one and not _may_set(str(key), one, folder):
+            yield f"  {place}: {mask(printable(str(one)))[:300]}"
+        else:
+            yield from _proposed(one, folder, place)
+
+
+def _may_set(key: str, value: Any, folder: Path) -> bool:
+    if key in ("cot_parser", "custom_cot_parser"):
+        return is_default(value)
+    if key in ("api_base", "base_url"):
+        address = urlsplit(str(value))
+        return "\\" not in str(value) and (
+            address.hostname in _HERE or (address.scheme, address.netloc) == ("https", "api.openai.com")
+        )
+    if key == "file_path":
+        return "://" not in str(value) and is_within(Path(str(value)).expanduser(), folder, Path.cwd())
+    if key == "model_kwargs":
+        return not proposed({"common": value}, folder)
+    return key not in ("data_dir", "data_files", "storage_options", "trust_remote_code")
 
 
 def _read(path: Path) -> Mapping[str, Any]:

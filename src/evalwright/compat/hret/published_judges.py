@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright import bounded
+from evalwright.compat.hret.datasets.base import filled
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
@@ -145,7 +146,7 @@ class Judging(Method):
             keys |= {"rubric": "rubric", "gold": "reference"}
         try:
             values = {name: row.get(key, "").strip() for name, key in keys.items()}
-            return str(self.asked[kind].format(**values))
+            return filled(self.asked[kind], values)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return None
 

@@ -151,7 +151,7 @@ def components_of(config: PipelineConfig, scoring: str | None = None, model: Any
         about = dataset.info() if callable(getattr(dataset, "info", None)) else {}
         given = dict(config.model_backend_params or {})
         if config.custom_cot_parser is not None:
-            given["cot_parser"] = parser_of(config.custom_cot_parser, trusted=True, published=published)
+            given["cot_parser"] = parser_of(config.custom_cot_parser, published=published)
         loaded = model if model is not None else load_model(config.model_backend_name, **given)
         scaler = _scaler(config, about, loaded, published)
         evaluator = _evaluator(config, about, loaded, published)

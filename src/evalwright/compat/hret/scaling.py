@@ -93,8 +93,14 @@ def strategy_of(
     return _corrected(method, _checked(method, params), backend, cot)
 
 
-def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser | None:
-    """The parser that a setting names: a function, or "package.module.function", which is imported only where the setting is the person's.
+def is_default(value: Any) -> bool:
+    """Whether a setting names HRET's own parser of a chain of thought."""
+    module, _, name = str(value).rpartition(".")
+    return name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template"))
+
+
+def parser_of(value: Any, *, published: bool = False) -> Parser | None:
+    """The parser that a setting names: a function, or "package.module.function", which is imported; configuration files are checked before.
 
     published: what cannot be imported is the default parser, as in HRET. Raises ConfigurationError.
     """
@@ -103,12 +109,8 @@ def parser_of(value: Any, *, trusted: bool, published: bool = False) -> Parser |
     from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 
     module, _, name = str(value).rpartition(".")
-    if name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template")):
+    if is_default(value):
         return cast(Parser, default_cot_parser)
-    if not trusted:
-        raise ConfigurationError(
-            f"The parser {value!r} comes from a file and would be executed. Name it yourself: pass the function, or give it on the command line."
-        )
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

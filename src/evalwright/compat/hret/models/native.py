@@ -136,7 +136,7 @@ class _Generator(NativeModel, BaseModel):
 
     def _cot(self) -> dict[str, Any]:
         given = self.params
-        parser = parser_of(given["cot_parser"] or DEFAULT_PARSER, trusted=True)
+        parser = parser_of(given["cot_parser"] or DEFAULT_PARSER)
         return {"cot": bool(given["cot"]), "trigger": given["cot_trigger"], "parser": parser}
 
 
