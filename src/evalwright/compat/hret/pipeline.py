@@ -128,7 +128,7 @@ class Rows:
         self.rows: list[dict[str, Any]] = []
         for row in shots.rows:
             prefix = shots.prefix(row)
-            self.rows.append({**row, **_prefixed(row, prefix)} if prefix else dict(row))
+            self.rows.append({"input": "", **row, **(_prefixed(row, prefix) if prefix else {})})
         seen = Counter[str]()
         self._samples = []
         for number, row in enumerate(self.rows):
