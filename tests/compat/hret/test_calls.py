@@ -414,6 +414,30 @@ def test_plug_ins_of_every_kind_work_together() -> None:
     assert best.metrics["accuracy"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("method", "sees"), [("self_consistency", "input"), ("beam_search", "input"), ("best_of_n", "row")]
+)
+def test_a_scaling_method_of_hret_shows_the_model_what_it_showed(method: str, sees: str) -> None:
+    class Marks(Model):
+        def generate_batch(
+            self, inputs: list[dict[str, Any]], *args: Any, **kwargs: Any
+        ) -> list[dict[str, Any]]:
+            Model.seen += [dict(one) for one in inputs]
+            for one in inputs:
+                one.update(
+                    prediction="정답: 1",
+                    logits={"sum_log_prob": -1.0, "token_log_probs": [-1.0], "tokens": ["1"]},
+                )
+            return inputs
+
+    models.register_model("marks")(Marks)
+    size = {"self_consistency": "n_paths", "beam_search": "beam_size", "best_of_n": "n"}[method]
+    params = {size: 2, **({"max_tokens": 2} if method == "beam_search" else {})}
+    result = run(model="marks", scoring="published", scaling_method=method, scaling_params=params)
+    assert all(("reference" in one) == (sees == "row") for one in Model.seen) and Model.seen
+    assert all(("logits" in one) == (sees == "row") for one in result.samples) and len(result.samples) == 6
+
+
 def test_saved_results_become_runs(tmp_path: Path) -> None:
     from evalwright.compat.hret.importing import import_hret
     from evalwright.core.errors import RunError

@@ -34,6 +34,8 @@ from evalwright.strategies.generate import TARGET
 JUDGE, REWARD = "judge", "reward"
 _DRAWS = 1000
 """More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
+_PROMPT_ALONE = ("self_consistency", "beam_search")
+"""The methods of HRET that give the model a prompt in a dict of its own: it sees nothing else of the row, and cannot change it."""
 BUILT_IN = "_evalwright_method"
 """The attribute by which a class of this package says which method it stands for."""
 
@@ -126,7 +128,7 @@ class Rows:
         self.rows: list[dict[str, Any]] = []
         for row in shots.rows:
             prefix = shots.prefix(row)
-            self.rows.append({**row, **_prefixed(row, prefix)} if prefix else dict(row))
+            self.rows.append({"input": "", **row, **(_prefixed(row, prefix) if prefix else {})})
         seen = Counter[str]()
         self._samples = []
         for number, row in enumerate(self.rows):
@@ -216,7 +218,8 @@ class RowStrategy:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         parts = self.parts
         row = dict(sample.row)
-        door = SampleDoor(ask, sample, row, parts.roles)
+        alone = parts.published and parts.config.scaling_method_name in _PROMPT_ALONE
+        door = SampleDoor(ask, sample, {"input": row.get("input")} if alone else row, parts.roles)
         if TARGET not in parts.roles:
             raise RequestFailed(
                 Failure("no model", "configuration", "No model generates: name one besides the judge.")
@@ -235,7 +238,7 @@ class RowStrategy:
                 failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
-        if parts.config.scaling_method_name and parts.published:
+        if parts.config.scaling_method_name and parts.published and not alone:
             kept = {key: value for key, value in door.mutated.items() if key != "prediction"}
             added = {**plain(kept), **added}
         elif not parts.config.scaling_method_name:

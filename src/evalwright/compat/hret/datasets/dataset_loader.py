@@ -96,7 +96,10 @@ class GenericFileDataset(BaseDataset):
             ".parquet": pd.read_parquet,
         }
         if kind not in known:
-            raise ValueError(f"Unsupported file extension: {kind}")
+            given = (
+                f", with arguments of pandas: {', '.join(self.loader_kwargs)}" if self.loader_kwargs else ""
+            )
+            raise ValueError(f"Unsupported file extension: {kind}{given}")
         options = dict(self.loader_kwargs)
         if not self.published and kind != ".parquet":
             options = {"dtype": str, "keep_default_na": False, **options}
