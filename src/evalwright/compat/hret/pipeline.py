@@ -239,8 +239,10 @@ class RowStrategy:
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
         if parts.config.scaling_method_name and parts.published and not alone:
-            kept = {key: value for key, value in door.mutated.items() if key != "prediction"}
+            kept = {key: value for key, value in door.mutated.items() if key not in ("prediction", ID)}
             added = {**plain(kept), **added}
+            if isinstance(parts.roles[TARGET], PluginModel) and ID not in door.mutated:
+                added.pop("reward", None)  # HRET leaves it in the copies that the plug-in returned
         elif not parts.config.scaling_method_name:
             added = {**plain(door.found), **added}
             native = parts.roles[TARGET]

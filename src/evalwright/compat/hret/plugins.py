@@ -94,7 +94,8 @@ class PluginModel(LocalModel):
             ):
                 response = self._response(requests[place], row, found)
                 if changed:
-                    getattr(requests[place], "mutated", {}).update(getattr(requests[place], "found", {}))
+                    kept = {**getattr(requests[place], "found", {}), ID: place}
+                    getattr(requests[place], "mutated", {}).update(kept)
                 yield place, response
 
     def call(
