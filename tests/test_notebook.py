@@ -60,7 +60,7 @@ def test_it_runs_top_to_bottom(tmp_path: Path) -> None:
         ),
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

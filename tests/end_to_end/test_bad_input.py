@@ -210,7 +210,7 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", limited, *RUN, "--name", "full", "--quiet"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -229,7 +229,7 @@ def test_a_missing_extra_names_its_install_command(tmp_path: Path, monkeypatch: 
     without = "import sys; sys.modules['torch'] = None; from evalwright.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", without, "run", "task.yaml", "--model", "hf/./model"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stdout + done.stderr
     assert "pip install 'evalwright[hf]'" in done.stderr

@@ -221,7 +221,7 @@ except StoreError as error:
     print("refused:", error)
 """
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1800, check=True
     )
     assert out.stdout.startswith(f"refused: The store {tmp_path / FILE} ")
 

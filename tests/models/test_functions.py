@@ -113,7 +113,7 @@ def test_lists_have_the_size_that_is_asked_for() -> None:
 
 
 def test_threads_side_by_side() -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=900)
 
     @evalwright.model(concurrency=2)
     def waits(prompt: str) -> str:

@@ -72,7 +72,7 @@ def wait_until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None
 
 
 def evalwright(
-    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 300
+    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 1800
 ) -> Done:
     """Run `evalwright` in `folder` to its end."""
     process = start(list(arguments), folder, extra)

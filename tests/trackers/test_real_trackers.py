@@ -45,7 +45,7 @@ def made(track: str, **environment: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(path=path, track=track)],
         env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", **environment},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 0 and done.stdout == "a\n", done.stdout + done.stderr
     assert "callback" not in done.stderr
@@ -110,7 +110,7 @@ def test_wandb_without_a_key_is_refused_before_anything_is_sent() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(path=path, track="wandb")],
         env={**os.environ, "HOME": str(Path.cwd()), "WANDB_BASE_URL": "http://127.0.0.1:9"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert "set WANDB_MODE=offline" in done.stderr and not Path("runs").exists()
 

@@ -98,7 +98,7 @@ def test_head_of_both_streams(tmp_path: Path) -> None:
     command = f"{shlex.join([sys.executable, '-m', 'evalwright', *RUN, '--name', 'a'])} 2>&1 | head -c 1"
     shown = subprocess.run(
         ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}} >&2"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=1800,
     )  # fmt: skip
     assert shown.stderr == "0\n"
     assert record(tmp_path / "runs" / "a")

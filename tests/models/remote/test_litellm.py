@@ -165,7 +165,7 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1800,
         check=True,
     )
     lines = done.stdout.splitlines()

@@ -170,7 +170,7 @@ def child(folder: Path, *arguments: str, cwd: Path | None = None) -> subprocess.
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=1800,
     )
 
 

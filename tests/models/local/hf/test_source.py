@@ -240,7 +240,7 @@ def ask(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1800,
         cwd=cache,
     )
     assert done.returncode == 0, done.stderr
