@@ -16,7 +16,7 @@ from support.runs import make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show", "runs samples"}
+LISTING = {"runs show", "runs samples", "export citations"}
 """Commands that make no number of the samples: they show what is recorded."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {
