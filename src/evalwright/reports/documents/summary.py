@@ -41,7 +41,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     for run in runs[:_MOST_ROWS]:
         if said := [*_unscored(run)]:
             blocks += [doc.Heading(run.label, 3), *said]
-    blocks.append(doc.Facts([(run.label, str(run.folder)) for run in runs[:_MOST_ROWS]]))
+    blocks.append(doc.Facts([(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]))
     if len(runs) > _MOST_ROWS:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
     shown = next((run for run in runs if run.n_failed), runs[0])
@@ -56,6 +56,10 @@ def _more(run: Run) -> Iterator[tuple[str, str]]:
     undecided = sum(task.n_undecided for task in run.tasks)
     if undecided and not run.data.get("roles"):
         yield f"{numbers.count(undecided)} undecided", f"evalwright score {name} --judge provider/name"
+
+
+def _sent(run: Run) -> str:
+    return next(value for name, value in usage_facts(run.data["usage"]) if name == "Requests")
 
 
 def _model(run: Run) -> str:
