@@ -41,6 +41,8 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     for run in runs[:_MOST_ROWS]:
         if said := [*_unscored(run)]:
             blocks += [doc.Heading(run.label, 3), *said]
+    stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
+    blocks += [doc.Note(text) for text in stopped]
     blocks.append(doc.Facts([(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]))
     if len(runs) > _MOST_ROWS:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
