@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,12 @@ def test_what_stands_in_a_sample_stays_text(two: Path) -> None:
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "gone" in out
+
+
+def test_the_command_for_one_sample_is_safe_to_copy(two: Path) -> None:
+    run = make_run(two / "runs", name="odd", scores=[1.0])
+    rewrite(run, lambda row, place: row.update(id="a'; touch stolen #"))
+    line = typed("runs", "samples", "odd").out.partition("All of one: evalwright ")[2]
+    shown = typed(*shlex.split(line)).out
+    assert "touch stolen" in shown
+    assert "Reply" in shown

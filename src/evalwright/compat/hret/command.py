@@ -122,6 +122,7 @@ _BY_PERSON = click.core.ParameterSource.COMMANDLINE
 
 hret = click.Command(
     "hret",
+    context_settings={"help_option_names": ["-h", "--help"]},
     callback=_work,
     help="Evaluate as `python -m llm_eval.evaluator` of HRET does, with its flags. Exit code 0: done; 1: samples or all of it failed.",
     params=_OPTIONS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
@@ -37,14 +38,9 @@ def samples_document(
         blocks = [_table(found, run, against)]
     if most is not None and len(found) == most:
         blocks.append(doc.Note(f"The first {most:,}; --limit shows more.", "quiet"))
-    if not whole:
-        one = found[0].row["id"]
-        blocks.append(
-            doc.Note(
-                f"All of one: evalwright runs samples {run.name} --where 'id={shorten(one, 60)}' --details",
-                "quiet",
-            )
-        )
+    if not whole and (one := str(found[0].row["id"])).isprintable():
+        command = f"evalwright runs samples {quote(run.name)} --where {quote(f'id={one}')} --details"
+        blocks.append(doc.Note(f"All of one: {command}", "quiet"))
     return doc.Document(f"Samples of {run.name}", blocks)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from evalwright.reports import document as doc
@@ -52,7 +53,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
 
 def _more(run: Run) -> Iterator[tuple[str, str]]:
     """The commands that show the rest."""
-    name = run.name if run.folder.parent == Path("runs") else str(run.folder)
+    name = quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
     yield "Details", f"evalwright runs show {name} --details"
     yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
     undecided = sum(task.n_undecided for task in run.tasks)
