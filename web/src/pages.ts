@@ -3,7 +3,7 @@
  * still holds after a reload, in a longer run and in another file made of the same runs.
  */
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Catalog, Data, RunData, RunInfo } from "./data/api";
 
 export interface PageProps {
@@ -29,19 +29,11 @@ export interface Address {
   query: URLSearchParams;
 }
 
-const LONE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
-
 /** One part of a path, whatever it holds: half of a surrogate pair becomes %uD800, which no other text becomes. */
 function encode(part: string): string {
-  const marked = part.replace(LONE, (half) => `\u0000${half.charCodeAt(0).toString(16).toUpperCase()}\u0000`);
-  if (marked === part) return encodeURIComponent(part);
   return part
-    .split(new RegExp(`(${LONE.source})`))
-    .map((piece) => {
-      const unit = piece.charCodeAt(0);
-      const lone = piece.length === 1 && unit >= 0xd800 && unit <= 0xdfff;
-      return lone ? `%u${unit.toString(16).toUpperCase()}` : encodeURIComponent(piece);
-    })
+    .split(/(\p{Surrogate})/u)
+    .map((piece, place) => (place % 2 ? `%u${piece.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(piece)))
     .join("");
 }
 
@@ -113,7 +105,8 @@ export type Read<T> = { value: T | null; error: string | null };
 /** Reads something that may take a while, again whenever one of `again` changes. */
 export function useRead<T>(read: () => Promise<T>, again: unknown[]): Read<T> {
   const [state, set] = useState<Read<T>>({ value: null, error: null });
-  useEffect(() => {
+  // Before painting, so that what is at hand already shows without a moment of "Reading".
+  useLayoutEffect(() => {
     let current = true;
     read().then(
       (value) => current && set({ value, error: null }),
