@@ -12,7 +12,7 @@ import { RunView } from "./run";
 export function FirstPage({ data, query, go }: PageProps) {
   const catalog = useCatalog(data);
   const only = catalog.runs[0];
-  if (only === undefined) return <div class="views"><h1>No runs</h1><Nothing>{catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}</Nothing></div>;
+  if (only === undefined) return <div class="page views"><h1>No runs</h1><Nothing>{catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}</Nothing></div>;
   if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
   return <BoardView catalog={catalog} query={query} go={go} />;
 }
@@ -57,10 +57,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const failures = rows.some(({ run }) => lost(run) > 0);
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
-    <div class="views board-page">
+    <div class="page views board-page">
       <header>
         <h1><Line value={catalog.title} /></h1>
-        <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="state running" role="status">{running} running</span></>}</p>
+        <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="how running" role="status">{running} running</span></>}</p>
       </header>
       <div ref={watch}>
         {columns.length > 0 && board.columns.length > fit && (

@@ -62,7 +62,7 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
               {one.line && one.points.length > 1 && <polyline points={one.points.map((point) => `${px(point.x).toFixed(1)},${py(point.y).toFixed(1)}`).join(" ")} />}
               {one.points.map((point, place) => {
                 const [cx, cy] = [px(point.x), py(point.y)];
-                const mark = <g class="dot"><title>{plainName(point.title, 300)}</title><Mark style={one.style} x={cx} y={cy} /></g>;
+                const mark = <g class="spot"><title>{plainName(point.title, 300)}</title><Mark style={one.style} x={cx} y={cy} /></g>;
                 return (
                   <g key={place}>
                     {point.low !== undefined && point.high !== undefined && <line class="whisker" x1={cx} x2={cx} y1={py(point.low)} y2={py(point.high)} />}

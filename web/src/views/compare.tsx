@@ -19,7 +19,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
   const b = findRun(catalog, parameters["B"] ?? "");
   if (a === undefined || b === undefined || a.key === b.key) {
     return (
-      <div class="views">
+      <div class="page views">
         <h1>Compare</h1>
         <Nothing>
           {a === undefined || b === undefined
@@ -32,7 +32,7 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
   const open = (one: RunInfo, other: RunInfo) => go(links.compare(runAddress(catalog, one), runAddress(catalog, other), query));
   const by = (key: string) => catalog.runs.find((run) => run.key === key);
   return (
-    <div class="views compare-page">
+    <div class="page views compare-page">
       <header>
         <h1>Two runs side by side</h1>
         <div class="sides">
@@ -133,7 +133,7 @@ function Gap({ difference, bounded, axis }: { difference: Estimate; bounded: boo
   return (
     <>
       <td class="number" data-title="A − B">
-        <span class={clear ? "score strong" : "score"} title={difference.method || undefined}>
+        <span class={clear ? "measure strong" : "measure"} title={difference.method || undefined}>
           <span class="value">{numbers.signed(difference, bounded)}</span> <span class="interval">{numbers.interval(difference, bounded)}</span>
         </span>
       </td>
@@ -303,7 +303,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
         {([[a, one, texts.a, reasons.a, "A"], [b, other, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
           <div key={name} class={`answer answer-${name.toLowerCase()}`}>
             <h3>{name} <RunLink catalog={catalog} run={run} /></h3>
-            <p class="verdict">
+            <p class="judged">
               <Verdict sample={sample} score={scores[nth]!} />
             </p>
             {!same && <Question sample={sample} />}

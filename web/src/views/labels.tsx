@@ -57,7 +57,7 @@ export function LabelsPage({ data, query, go }: PageProps) {
   const all = sources(catalog);
   const source = all.find((one) => one.name === query.get("of")) ?? all.find((one) => one.name.startsWith(BY_HAND)) ?? all[0];
   return (
-    <div class="views labels-page">
+    <div class="page views labels-page">
       <h1>Labels</h1>
       <p class="note">
         What people say of answers, to see what a judge's verdicts are worth. Label each answer by itself: the judge's verdict is not shown here. Labels stay in this browser until you download them.

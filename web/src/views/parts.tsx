@@ -80,7 +80,7 @@ export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolea
   const words = run.state === "running" ? `Running: ${many}` : run.state === "finished" ? `Finished: ${many}${took}` : `Stopped: ${many}${took}`;
   if (brief && run.state === "finished") return null;
   return (
-    <span class={`state ${run.state}`}>
+    <span class={`how ${run.state}`}>
       {words}
       {run.state === "running" && known && (
         <progress value={Math.min(run.records, run.expected!)} max={run.expected!} aria-label="Samples recorded" />
@@ -129,7 +129,7 @@ export function Score({ metric, below = false }: { metric: (Estimate & { bounded
   if (metric === null || metric.value === null) return <span class="quiet">{numbers.NOTHING}</span>;
   const ends = numbers.interval(metric, metric.bounded);
   return (
-    <span class={below ? "score below" : "score"} title={metric.method || undefined}>
+    <span class={below ? "measure below" : "measure"} title={metric.method || undefined}>
       <span class="value">{numbers.value(metric, metric.bounded)}</span>
       {ends && <> <span class="interval">{ends}</span></>}
     </span>

@@ -55,7 +55,7 @@ export function PlotsPage({ data, query, go }: PageProps) {
   const own: Own = { data, catalog, query, runs, go, set: (changes) => go(change(changes), true) };
   const several = catalog.runs.length > 1;
   return (
-    <div class="views plots-page">
+    <div class="page views plots-page">
       <h1>Plots</h1>
       <nav class="tabs" aria-label="Plots">
         {PLOTS.filter(([name]) => several || !["differences", "date"].includes(name)).map(([name, words]) => (
@@ -164,7 +164,7 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
             <td class="drawn" aria-hidden="true"><Bar estimate={row.estimate} axis={axis} zero={zero} /></td>
             <td class="number" data-title={zero === undefined ? "Score" : "Difference"}>
               {zero === undefined ? <Score metric={{ ...row.estimate, bounded }} /> : (
-                <span class={numbers.hasInterval(row.estimate) && (row.estimate.low > 0 || row.estimate.high < 0) ? "score strong" : "score"}>
+                <span class={numbers.hasInterval(row.estimate) && (row.estimate.low > 0 || row.estimate.high < 0) ? "measure strong" : "measure"}>
                   <span class="value">{numbers.signed(row.estimate, bounded)}</span> <span class="interval">{numbers.interval(row.estimate, bounded)}</span>
                 </span>
               )}

@@ -20,7 +20,7 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const address = runAddress(catalog, run);
   const failed = run.tasks.reduce((sum, task) => sum + task.failed, 0);
   return (
-    <div class="views run-page">
+    <div class="page views run-page">
       <header>
         <h1><Line value={run.label || run.model || run.name} /></h1>
         <p class="lede">
