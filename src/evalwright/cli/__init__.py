@@ -35,6 +35,7 @@ COMMANDS = {
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
     "runs": ("runs:runs", "List, show and check runs; write their index."),
+    "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "hret": ("foreign:hret", "Evaluate as the HaeRae Evaluation Toolkit does, with its flags."),
     "export": ("foreign:export", "Export runs as files of other programs."),

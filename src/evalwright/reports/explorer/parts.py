@@ -1,0 +1,365 @@
+"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the samples of a run become.
+
+A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers, each at a multiple of 8 bytes.
+Rows of samples are taken one by one and only the last few thousand are held, so memory stays flat.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from evalwright.core.errors import RunError
+from evalwright.core.requests import prompt_from
+from evalwright.runs.scores import hashed
+from evalwright.runs.writer import to_json
+
+CHUNK = 4096
+"""Rows of one part of columns or previews."""
+BLOCK_ROWS = 256
+BLOCK_BYTES = 4 << 20
+"""A block of samples has no more rows than that, and ends once it has so many bytes."""
+LONGEST_LINE = 32 << 20
+"""Bytes of a record that are shown; of a longer one its texts are cut."""
+LONGEST_TEXT = 1 << 20
+"""Characters of a text of such a record."""
+LONGEST_PREVIEW = 120
+MOST_NAMES = 200
+"""Values of a category. A metadata key with more is no column."""
+MOST_COLUMNS = 60
+
+Put = Callable[[str, bytes], None]
+"""Takes a part: its key, and its bytes packed."""
+
+NAN = math.nan
+_LEVEL = 6
+
+
+def packed(data: bytes) -> bytes:
+    """A part as it is kept and sent."""
+    made = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
+    return made.compress(data) + made.flush()
+
+
+def json_part(value: Any) -> bytes:
+    """A part of JSON alone, packed."""
+    return packed(json_line(value))
+
+
+def json_line(value: Any) -> bytes:
+    """JSON in one line; half of a surrogate pair is escaped, and no known secret is in it."""
+    return to_json(value, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
+    """A part of JSON and arrays of doubles and 32-bit integers, packed. The head says under "arrays" which: [type, length] of each."""
+    kinds = {"d": "f8", "i": "i4"}
+    line = json_line({**head, "arrays": [[kinds[one.typecode], len(one)] for one in arrays]})
+    pieces = [line, b" " * (-(len(line) + 1) % 8), b"\n"]
+    for one in arrays:
+        if sys.byteorder == "big":
+            one = array(one.typecode, one)
+            one.byteswap()
+        data = one.tobytes()
+        pieces += [data, b"\0" * (-len(data) % 8)]
+    return packed(b"".join(pieces))
+
+
+class Column:
+    """One value for each row of the chunk that is being filled: numbers, or codes of names.
+
+    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most, unless there is no limit.
+    """
+
+    def __init__(self, name: str, title: str, *, category: bool, limited: bool = True) -> None:
+        self.name, self.title, self.limited = name, title, limited
+        self.names: dict[str, int] | None = {} if category else None
+        self.values: array[Any] = array("i" if category else "d")
+        self.used = False
+        """Whether any row has a value."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is worth showing: it has values, and not too many names."""
+        return self.used and not (self.limited and self.names is not None and len(self.names) > MOST_NAMES)
+
+    def set(self, place: int, value: float | str) -> None:
+        """Note the value of a row of the chunk; rows in between have none."""
+        self.fill(place)
+        if self.names is None:
+            self.values.append(float(value))
+            self.used = True
+            return
+        if value == "" or (self.limited and len(self.names) > MOST_NAMES):
+            self.values.append(-1)
+            return
+        self.values.append(self.names.setdefault(str(value), len(self.names)))
+        self.used = True
+
+    def fill(self, place: int) -> None:
+        """Rows up to `place` have a value or none."""
+        if (missing := place - len(self.values)) > 0:
+            self.values.extend([NAN if self.names is None else -1] * missing)
+
+    def head(self) -> dict[str, Any]:
+        """What the index says of it."""
+        kind = "number" if self.names is None else "category"
+        names = {} if self.names is None else {"names": list(self.names)}
+        return {"name": self.name, "title": self.title, "kind": kind, **names}
+
+
+_FIXED = (
+    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("failure", "Failure", True),
+    ("scorer", "Scorer", True), ("finish", "Finish reason", True), ("score", "Score", False),
+    ("repeat", "Repeat", False), ("latency", "Seconds", False), ("tokens", "Output tokens", False),
+    ("input_tokens", "Input tokens", False), ("cost", "US dollars", False), ("length", "Answer characters", False),
+    ("date", "Date", False),
+)  # fmt: skip
+"""Columns that every run may have: name, title, whether it is a category."""
+_DATES = ("created_at", "known_since", "date")
+
+
+class Samples:
+    """The samples of one run, as they are added: its parts go to `put` when they are full, but for the index and what is last.
+
+    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records themselves; without, only where
+    each block begins is noted.
+    """
+
+    def __init__(self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True) -> None:
+        self.key, self._put, self._scorers, self._blocks = key, put, dict(scorers), blocks
+        self.size = 0
+        self.columns = {
+            name: Column(name, title, category=is_category, limited=name not in ("task", "scorer"))
+            for name, title, is_category in _FIXED
+        }
+        self.keys = array("q")
+        """The hashed id of each row, and below the code of its task and its repeat: by them two runs are paired."""
+        self.tasks = array("i")
+        self.draws = array("i")
+        self._ids: list[str] = []
+        self._previews: list[tuple[str, str]] = []
+        self._scorer_names: dict[str, None] = {}
+        self.starts = array("i")
+        """The first row of each block."""
+        self._block: list[bytes] = []
+        self._block_size = 0
+
+    def add(self, line: bytes, row: Mapping[str, Any]) -> None:
+        """Take a record, and the line that it stands in. Raises RunError for one that is not a sample's."""
+        line = line.rstrip(b"\r\n")
+        try:
+            self._add(row)
+            shown = shown_line(line, row) if self._blocks else b""
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+            raise RunError(
+                f"Record {self.size + 1:,} is not that of a sample ({type(error).__name__}: {error})."
+            ) from error
+        if not self._block_size:
+            self.starts.append(self.size)
+        if self._blocks:
+            self._block.append(shown)
+        self._block_size += len(line) + 1
+        self.size += 1
+        rows = self.size - self.starts[-1]
+        if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
+            self._end_block()
+        if self.size % CHUNK == 0:
+            self._end_chunk()
+
+    def finish(self) -> None:
+        """Put what is left, and the index."""
+        if self._block_size:
+            self._end_block()
+        if self._ids:
+            self._end_chunk()
+        self._put(f"run/{self.key}/index", json_part(self.index()))
+
+    def index(self, generation: int = 0) -> dict[str, Any]:
+        """What the page reads first of the samples."""
+        return {
+            "generation": generation,
+            "size": self.size,
+            "chunk": CHUNK,
+            "columns": [column.head() for column in self._shown()],
+            "blocks": list(self.starts),
+        }
+
+    def columns_part(self) -> bytes:
+        """The columns of the chunk that is being filled."""
+        place = len(self._ids)
+        for column in self.columns.values():
+            column.fill(place)
+        columns = [*self.columns.values()]
+        head = {"ids": self._ids, "columns": [column.name for column in columns]}
+        draws = self.draws[len(self.draws) - place :]
+        return array_part(head, [draws, *(column.values for column in columns)])
+
+    def previews_part(self) -> bytes:
+        """The previews of the chunk that is being filled."""
+        return json_part([[one for one, _ in self._previews], [one for _, one in self._previews]])
+
+    def _shown(self) -> list[Column]:
+        several = len(self._scorer_names) > 1
+        single = {f"{kind}.{name}" for name in self._scorer_names for kind in ("score", "label")}
+        return [
+            column for column in self.columns.values() if column.shown and (several or column.name not in single)
+        ]
+
+    def _end_block(self) -> None:
+        if self._blocks:
+            self._put(f"run/{self.key}/block/{len(self.starts) - 1}", packed(b"\n".join(self._block)))
+            self._block = []
+        self._block_size = 0
+
+    def _end_chunk(self) -> None:
+        number = (self.size - 1) // CHUNK
+        self._put(f"run/{self.key}/columns/{number}", self.columns_part())
+        self._put(f"run/{self.key}/previews/{number}", self.previews_part())
+        self._ids, self._previews = [], []
+        for column in self.columns.values():
+            column.values = array(column.values.typecode)
+
+    # -- one record ------------------------------------------------------------------------------------------------------
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        place, task, name, draw = len(self._ids), str(row["task"]), str(row["id"]), int(row["draw"])
+        found: dict[str, float | str] = {"task": task, "outcome": str(row.get("outcome", "")), "repeat": draw}
+        scores: Mapping[str, Any] = row["scores"]
+        undecided: Mapping[str, Any] = row.get("undecided", {})
+        failures: Mapping[str, Any] = row.get("score_failures", {})
+        named = [*scores, *undecided, *failures]
+        main = self._scorers.get(task) or (self._scorers.setdefault(task, named[0]) if named else "")
+        found["scorer"] = main
+        for scorer in named:
+            self._scorer_names.setdefault(scorer)
+            found |= self._score(scorer, scores.get(scorer), "undecided" if scorer in undecided else "")
+        found["score"] = found.get(f"score.{main}", NAN)
+        found["label"] = found.get(f"label.{main}", "")
+        failed = row.get("failure") or next(iter(failures.values()), None)
+        if failed:
+            found["failure"] = ("judge: " if failed.get("party") == "judge" else "") + str(failed.get("kind"))
+        found |= _numbers_of(row)
+        for key, value in row.get("metadata", {}).items():
+            self._metadata(found, str(key), value)
+        for column_name, value in found.items():
+            if value != "" and value == value:
+                self.columns[column_name].set(place, value)
+        self.keys.append(hashed(name))
+        self.tasks.append((self.columns["task"].names or {}).get(task, -1))
+        self.draws.append(draw)
+        self._ids.append(name)
+        self._previews.append((_beginning(_question(row)), _beginning(str(row.get("answer", "")))))
+
+    def _score(self, scorer: str, score: Mapping[str, Any] | None, label: str) -> dict[str, float | str]:
+        """Value, label and parts by the name of their column."""
+        found: dict[str, float | str] = {}
+        if score is not None:
+            value, label = score.get("value"), str(score.get("label", ""))
+            if self._has(f"score.{scorer}", f"{scorer}: score", category=False) and value is not None:
+                found[f"score.{scorer}"] = float(value)
+            for name, part in score.get("parts", {}).items():
+                if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
+                    found[f"{scorer}.{name}"] = float(part)
+        if label and self._has(f"label.{scorer}", f"{scorer}: label", category=True):
+            found[f"label.{scorer}"] = label
+        return found
+
+    def _metadata(self, found: dict[str, float | str], key: str, value: Any) -> None:
+        if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+            value = ", ".join(map(str, value))
+        if key in _DATES and "date" not in found and isinstance(value, str):
+            found["date"] = _milliseconds(value)
+        name = f"metadata.{key}" if key in self.columns and key in _FIXED_NAMES else key
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number and not isinstance(value, (str, bool)):
+            return
+        if self._has(name, key, category=not is_number):
+            column = self.columns[name]
+            if column.names is not None:
+                found[name] = str(value)
+            elif is_number:
+                found[name] = float(value)
+
+    def _has(self, name: str, title: str, *, category: bool) -> bool:
+        """Whether there is a column of that name; it is made where there is room for one."""
+        if name not in self.columns and len(self.columns) < MOST_COLUMNS:
+            self.columns[name] = Column(name, title, category=category)
+        return name in self.columns
+
+
+_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
+
+
+def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
+    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the answer is."""
+    found: dict[str, float | str] = {}
+    responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
+    if "answer" in row:
+        found["length"] = len(row["answer"])
+    if latencies := [one for one in row.get("timing", {}).get("latency", ()) if one]:
+        found["latency"] = math.fsum(latencies)
+    for name, field in (("tokens", "output_tokens"), ("input_tokens", "input_tokens")):
+        counts = [one["usage"].get(field, 0) for one in responses if "usage" in one]
+        if any(counts):
+            found[name] = float(sum(counts))
+    costs = [one["cost"] for one in responses if one.get("cost") is not None]
+    if costs and len(costs) == len(responses):
+        found["cost"] = math.fsum(costs)
+    if responses:
+        found["finish"] = str(responses[-1].get("finish_reason", ""))
+    return found
+
+
+def _milliseconds(text: str) -> float:
+    """A date in milliseconds since 1970, as JavaScript has them."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.timestamp() * 1000 if found.tzinfo else (found - datetime(1970, 1, 1)).total_seconds() * 1000
+    except (ValueError, OverflowError):
+        return NAN
+
+
+def _question(row: Mapping[str, Any]) -> str:
+    """What is asked: the input, else the last turn of what was sent."""
+    if row["input"]:
+        return str(row["input"])
+    prompt = prompt_from(row.get("prompt", ""))
+    return prompt if isinstance(prompt, str) else prompt[-1].text if prompt else ""
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 4 * LONGEST_PREVIEW].split())[:LONGEST_PREVIEW]
+
+
+# -- lines ---------------------------------------------------------------------------------------------------------------
+
+
+def shown_line(line: bytes, row: Mapping[str, Any]) -> bytes:
+    """The record as the page reads it: its line, unless a browser could not read that, or it is too long to be shown whole."""
+    if len(line) > LONGEST_LINE:
+        return json_line(_cut(row))
+    if b"NaN" in line or b"Infinity" in line or b"\0" in line or not _is_utf8(line):
+        return json_line(row)  # Python's reader takes more than JSON has
+    return line
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]} ... [{len(value) - LONGEST_TEXT:,} more characters in samples.jsonl]"
+    if isinstance(value, Mapping):
+        return {key: _cut(part) for key, part in value.items()}
+    return [_cut(part) for part in value] if isinstance(value, list) else value
