@@ -11,14 +11,17 @@ import { tone } from "./words";
 const AT_ONCE = 6;
 const REPEATS = 256;
 
-function Verdict({ run, place }: { run: RunData; place: number }) {
+/** Repeats whose labels are written out; of more, the colour is shown and the label is said. */
+const IN_WORDS = 8;
+
+function Verdict({ run, place, brief = false }: { run: RunData; place: number; brief?: boolean }) {
   const column = (name: string) => run.columns.find((one) => one.name === name);
   const [outcome, label, failure] = ["outcome", "label", "failure"].map((name) => categoryOf(column(name), place));
   const value = numberOf(column("score"), place);
   return (
     <>
       <span class={`dot ${tone(outcome ?? null, value, failure ?? null)}`} aria-hidden="true" />
-      <Line value={label || outcome || "–"} /> <span class="quiet">{value === null ? "" : number(value)}</span>
+      <span class={brief ? "unseen" : "verdict-words"}><Line value={label || outcome || "–"} /> <span class="quiet">{value === null ? "" : number(value)}</span></span>
     </>
   );
 }
@@ -32,7 +35,7 @@ export function Repeats({ run, address, task, id, draw }: { run: RunData; addres
       <span class="quiet">Repeat</span>
       {draws.map((one) => (
         <a href={links.sample(address, task, id, one)} aria-current={one === draw ? "page" : undefined}>
-          {one + 1} <Verdict run={run} place={run.find(task, id, one)} />
+          {one + 1} <Verdict run={run} place={run.find(task, id, one)} brief={draws.length > IN_WORDS} />
         </a>
       ))}
     </nav>
