@@ -76,6 +76,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
   const drawn = bounded.some((metric) => metric.value !== null);
+  const undecided = run.tasks.some((task) => task.undecided > 0);
   return (
     <section>
       <h2>Scores</h2>
@@ -88,7 +89,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
             {drawn && <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>}
             <th scope="col" class="number">Items</th>
             <th scope="col" class="number">Failed</th>
-            <th scope="col" class="number">Undecided</th>
+            {undecided && <th scope="col" class="number">Undecided</th>}
           </tr>
         </thead>
         <tbody>
@@ -103,7 +104,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
               {drawn && <td class="drawn" aria-hidden="true">{row.metric?.bounded && <Bar estimate={row.metric} axis={axis} />}</td>}
               <td class="number" data-title="Items">{row.metric ? numbers.count(row.metric.n) : ""}</td>
               <td class="number" data-title="Failed">{row.task ? <Count n={row.task.failed} /> : ""}</td>
-              <td class="number" data-title="Undecided">{row.task ? <Count n={row.task.undecided} /> : ""}</td>
+              {undecided && <td class="number" data-title="Undecided">{row.task ? <Count n={row.task.undecided} /> : ""}</td>}
             </tr>
           ))}
         </tbody>
@@ -237,7 +238,7 @@ function Facts({ run }: { run: RunInfo }) {
     <section>
       <h2>How it was made</h2>
       <dl class="facts">
-        {own.map(([name, value], place) => <div key={place}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
+        {own.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
       </dl>
     </section>
   );
