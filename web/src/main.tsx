@@ -1,6 +1,6 @@
 import { render } from "preact";
 import "./style.css";
-import { open } from "./data/open";
+import { openData } from "./data/open";
 import type { Page } from "./pages";
 import { SamplePage } from "./sample/page";
 import { SamplesPage } from "./samples/page";
@@ -13,9 +13,10 @@ const pages: Page[] = [
   { pattern: "run/RUN/sample/TASK/ID/DRAW", title: ({ ID, RUN }) => `${ID} · ${RUN}`, component: SamplePage },
 ];
 
-const root = document.getElementById("explorer") ?? document.body.appendChild(document.createElement("div"));
+const root = document.getElementById("app") ?? document.body.appendChild(document.createElement("div"));
+root.textContent = "";
 render(<p class="opening">Reading the runs…</p>, root);
-open().then(
+openData().then(
   (data) => render(<App data={data} pages={pages} />, root),
   (error: unknown) =>
     render(

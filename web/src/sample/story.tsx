@@ -22,7 +22,7 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
     <ol class="messages">
       {messages.map((message) => (
         <li>
-          <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}><Line value={message.role} /></h3>
+          <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
           {message.parts.map((part) =>
             typeof part === "string" ? (
               <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />

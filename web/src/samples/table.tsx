@@ -59,7 +59,7 @@ interface Props {
 /** Columns beside question and answer: those that tell samples of this run apart. */
 function extras(run: RunData): Column[] {
   const many = (column: Column) => column.kind === "number" || column.names.length > 1;
-  const wanted = ["task", "latency", "outputTokens", "cost"];
+  const wanted = ["task", "latency", "tokens", "cost"];
   return wanted.flatMap((name) => run.columns.find((column) => column.name === name && many(column)) ?? []);
 }
 
