@@ -18,6 +18,7 @@ export function RunPage({ data, parameters }: PageProps) {
 
 export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const address = runAddress(catalog, run);
+  const kinds = [...new Set(run.tasks.flatMap((task) => Object.keys(task.failures)))];
   const failed = run.tasks.reduce((sum, task) => sum + task.failed, 0);
   return (
     <div class="page views run-page">
@@ -28,7 +29,7 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
         </p>
         <p class="doors">
           <a href={links.samples(address)}>All samples</a>
-          {failed > 0 && <a href={links.samples(address, { "in.outcome": "failed" })}>{numbers.count(failed)} failed</a>}
+          {failed > 0 && kinds.length > 0 && <a href={links.samples(address, new URLSearchParams(kinds.map((kind) => ["in.failure", kind])))}>{numbers.count(failed)} failed</a>}
           <a href={links.plots({ run: address })}>Plots</a>
         </p>
       </header>
