@@ -94,7 +94,7 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
   const axis = differenceAxis(bounded, true);
   return (
     <section>
-      <p class="conclusion strong"><Line value={comparison.conclusion} /></p>
+      <p class="conclusion strong"><Line value={comparison.conclusion} most={4000} /></p>
       {comparison.tasks.length > 0 && (
         <table class="plain scores differences">
           <caption>A − B, with its interval; in points of 100 where the metric is a share.</caption>
@@ -120,12 +120,12 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
       <details class="more">
         <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
         <ul class="notes">
-          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} /></li>)}
-          {comparison.overall && <li><Line value={comparison.overall.sentence} /></li>}
+          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} most={4000} /></li>)}
+          {comparison.overall && <li><Line value={comparison.overall.sentence} most={4000} /></li>}
           {comparison.tasks.filter((task) => task.onlyA || task.onlyB).map((task) => (
             <li key={`o${task.task}`}><Line value={task.task} />: left out of the comparison, {numbers.counted(task.onlyA, "item")} that only A has and {numbers.counted(task.onlyB, "item")} that only B has.</li>
           ))}
-          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} /></li>)}
+          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} most={4000} /></li>)}
         </ul>
       </details>
     </section>
