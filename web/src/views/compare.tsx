@@ -174,7 +174,8 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
   // A link to an item that both runs scored alike shows it among all.
   const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
-  const kind: Kind = asked ?? (named >= 0 && !isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!) ? "all" : "flips");
+  const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
+  const kind: Kind = asked ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
 
@@ -183,7 +184,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
-  const to = (place: number) => address({ show: kind === "flips" ? "" : kind, of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
+  const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
   const step = (by: number) => {
     const next = at + by;
     if (next < 0 || next >= places.length) return;
@@ -208,7 +209,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
         <>
           <div class="kinds" role="group" aria-label="Which items">
             {KINDS.filter(([name]) => many.get(name)! > 0 || name === kind).map(([name, words]) => (
-              <a key={name} href={address({ show: name === "flips" ? "" : name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
+              <a key={name} href={address({ show: name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
                 {words} <span class="quiet">{numbers.count(many.get(name)!)}</span>
               </a>
             ))}
