@@ -1,5 +1,5 @@
 /** Opens what the page is about: parts in the page itself, files beside it, or a server that follows runs. */
-import type { Catalog, Comparison, Data, RunData } from "./api";
+import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
 import { Embedded, Fetched, Missing, type Source } from "./source";
@@ -53,6 +53,14 @@ export async function openData(): Promise<Data> {
         }
       }
       return null;
+    },
+    async plots(run: string): Promise<Plots | null> {
+      try {
+        return await part<Plots>(`plots/${run}`);
+      } catch (error) {
+        if (error instanceof Missing) return null;
+        throw error;
+      }
     },
     onChange(listener: (runs: string[]) => void): () => void {
       listeners.add(listener);

@@ -1,7 +1,7 @@
 /** The samples of one run: columns that are held, previews and records that are read when they are wanted. */
 import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
 import { inflate, json, withArrays } from "./parts";
-import { sampleOf } from "./sample";
+import { linesOf, sampleOf } from "./sample";
 import type { Source } from "./source";
 import { countRows, filterRows, sortRows } from "./table";
 import { searchBlocks, type Wanted } from "./workers";
@@ -197,7 +197,13 @@ export class RunTable implements RunData {
     const had = this.blocks.get(number);
     const found =
       had ??
-      (async () => new TextDecoder().decode(await inflate(await this.source.part(this.blockKey(number), this.index.generation))).split("\n"))();
+      (async () => {
+        const packed = await this.source.part(this.blockKey(number), this.index.generation);
+        const { lines, order } = linesOf(new TextDecoder().decode(await inflate(packed)));
+        const rows: string[] = [];
+        lines.forEach((line, i) => (rows[order[i]!] = line));
+        return rows;
+      })();
     this.blocks.delete(number);
     this.blocks.set(number, found);
     found.catch(() => this.blocks.delete(number));

@@ -9,9 +9,41 @@ const text = (value: unknown): string => (typeof value === "string" ? value : va
 const number = (value: unknown): number | null => (typeof value === "number" ? value : null);
 const shown = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value) ?? "");
 
+const MARK = "\u0001";
+
+/** A record as it was before texts that it has several times were named (parts.py, `compact`). */
+export function recordOf(line: string): Row {
+  const data = row(JSON.parse(line));
+  const whole = (value: unknown, bases: string[]): unknown => {
+    if (typeof value === "string") {
+      if (value[0] !== MARK) return value;
+      if (value[1] === "e") return value.slice(2);
+      return value
+        .slice(1)
+        .split(MARK)
+        .map((piece) => (piece[0] === "t" ? "" : (bases[Number(piece[0])] ?? "")) + piece.slice(1))
+        .join("");
+    }
+    if (Array.isArray(value)) return value.map((one) => whole(one, bases));
+    if (typeof value !== "object" || value === null) return value;
+    const out: Row = Object.create(null) as Row;
+    for (const [name, part] of Object.entries(value)) out[name] = whole(part, bases);
+    return out;
+  };
+  const own = { input: whole(data.input, []), answer: whole(data.answer, []), passages: whole(data.passages, []) };
+  const bases = [own.input, own.answer, ...list(own.passages).map((one) => row(one).text)].map((one) => (typeof one === "string" ? one : ""));
+  return whole(data, bases) as Row;
+}
+
+/** The lines of a block of records, and which row of the block each is. */
+export function linesOf(block: string): { lines: string[]; order: number[] } {
+  const [first, ...lines] = block.split("\n");
+  return { lines, order: JSON.parse(first ?? "[]") as number[] };
+}
+
 export function sampleOf(line: string): Sample {
-  const raw: unknown = JSON.parse(line);
-  const data = row(raw);
+  const raw = recordOf(line);
+  const data = raw;
   const answer = text(data.answer);
   const latencies = list(row(data.timing).latency);
   const strategy = row(data.strategy);

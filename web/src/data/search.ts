@@ -1,4 +1,5 @@
-/** What a query is, and whether a record's texts have all of it. Runs in workers and in the page. */
+/** What a query is, and whether a record's texts have all of it. */
+import { linesOf, recordOf } from "./sample";
 
 /** The word groups of a query: words, and what stands in quotes. */
 export function wordsOf(query: string): string[] {
@@ -14,32 +15,27 @@ function containing(word: string): Test {
   return (text) => pattern.test(text);
 }
 
-/** A function from the lines of a block to the places, among those wanted, of the lines that have every word. */
+/**
+ * A function from a block to the rows, among those wanted, whose texts have every word.
+ *
+ * Most lines are passed over unread: a line holds the letters of a word as they are, unless it escapes more than it must, or the word
+ * goes from one of its pieces into the next, between letters and signs.
+ */
 export function searcher(words: string[]): (block: string, wanted: Int32Array | null) => number[] {
   const inTexts = words.map(containing);
-  // In a line a word stands as JSON writes it; where a line escapes more than it must, only its texts can tell.
-  const inLine = words.map((word) => containing(JSON.stringify(word).slice(1, -1)));
-  const maybe = (text: string): boolean => text.includes("\\u") || inLine.every((test) => test(text));
+  const inLine = words.flatMap((word) => word.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).map(containing);
+  const maybe = (text: string): boolean => inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
   return (block, wanted) => {
     if (!maybe(block)) return [];
-    const hits: number[] = [];
-    let next = 0;
-    let number = 0;
-    for (let start = 0; start <= block.length; number++) {
-      const found = block.indexOf("\n", start);
-      const end = found < 0 ? block.length : found;
-      const isWanted = wanted === null || wanted[next] === number;
-      if (isWanted) {
-        next++;
-        const line = block.slice(start, end);
-        if (maybe(line)) {
-          const texts = textsOf(line);
-          if (inTexts.every((test) => texts.some(test))) hits.push(number);
-        }
-      }
-      start = end + 1;
-    }
-    return hits;
+    const asked = wanted && new Set(wanted);
+    const { lines, order } = linesOf(block);
+    const hits = lines.flatMap((line, i) => {
+      const place = order[i]!;
+      if ((asked && !asked.has(place)) || !maybe(line)) return [];
+      const texts = textsOf(line);
+      return inTexts.every((test) => texts.some(test)) ? [place] : [];
+    });
+    return hits.sort((a, b) => a - b);
   };
 }
 
@@ -57,7 +53,7 @@ function textsOf(line: string): string[] {
     }
   };
   try {
-    const row = JSON.parse(line) as Record<string, unknown>;
+    const row = recordOf(line);
     for (const name of FIELDS) collect(row[name]);
   } catch {
     // A line that is no JSON has no texts.

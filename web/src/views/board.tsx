@@ -18,9 +18,8 @@ export function FirstPage({ data, query, go }: PageProps) {
 }
 
 /** Pixels that columns of tasks, and what stands before them, take. */
-const COLUMN = 112;
-const BEFORE = 430;
-const BEFORE_ON_PHONES = 190;
+const COLUMN = 116;
+const BEFORE = { wide: 750, middle: 480, narrow: 190 };
 
 interface Shown {
   row: BoardRow;
@@ -31,8 +30,9 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
   const board = catalog.board ?? boardOf(catalog);
-  const narrow = width < 620;
-  const fit = Math.max(1, Math.floor((width - (narrow ? BEFORE_ON_PHONES : BEFORE)) / COLUMN));
+  const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
+  const narrow = size === "narrow";
+  const fit = Math.max(1, Math.floor((width - BEFORE[size]) / COLUMN));
   const begin = Math.min(from, Math.max(0, board.columns.length - fit));
   const columns = board.columns.map((column, place) => ({ ...column, place })).slice(begin, begin + fit);
 
@@ -45,11 +45,11 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const hasOverall = overall.some((one) => one !== null && one.value !== null);
   const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
   const order = (column: string) => {
-    const next = sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
+    const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
     go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
   };
   const head = (column: string, words: preact.ComponentChildren, kind = "number") => (
-    <th scope="col" class={kind} aria-sort={sort === column ? "descending" : sort === `-${column}` ? "ascending" : undefined}>
+    <th scope="col" class={kind} aria-sort={column === "" ? (sort === "" ? "ascending" : undefined) : sort === column ? "descending" : sort === `-${column}` ? "ascending" : undefined}>
       <button type="button" onClick={() => order(column)}>{words}</button>
     </th>
   );
@@ -76,7 +76,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
             options={[["", "rank"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
-        <table class={`grid${narrow ? " narrow" : ""}`}>
+        <table class={`grid ${size}`}>
           <caption class="unseen">Runs, best first</caption>
           <thead>
             <tr>
@@ -84,7 +84,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
               <th scope="col" class="who">Run</th>
               {!narrow && hasOverall && (
                 <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
-                  <button type="button" onClick={() => order("overall")}>Overall</button><AxisWords axis={axis} />
+                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} />}
                 </th>
               )}
               {columns.map((column) => (
@@ -107,7 +107,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   {narrow && lost(run) > 0 && <span class="small warn">{numbers.count(lost(run))} failed</span>}
                 </th>
                 {!narrow && hasOverall && (
-                  <td class="drawn"><div class="pair"><Score metric={row.overall} /><Bar estimate={row.overall} axis={axis} /></div></td>
+                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={row.cells[column.place] ?? null} below /></td>)}
                 {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
@@ -144,7 +144,7 @@ function boardOf(catalog: Catalog): { columns: { name: string; note: string }[];
 function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
   const up = sort.startsWith("-");
   const column = up ? sort.slice(1) : sort;
-  if (!column) return up ? [...rows].reverse() : rows;
+  if (!column) return rows;
   const key = ({ row, run }: Shown): [number, boolean] => {
     if (column === "failed") return [lost(run), false];
     const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);

@@ -38,7 +38,9 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
   const inner = { width: Math.max(10, width - LEFT - RIGHT), height: height - TOP - BOTTOM };
   const px = (value: number) => LEFT + x.place(value) * inner.width;
   const py = (value: number) => TOP + (1 - y.place(value)) * inner.height;
-  const names = placed(props.series, px, py, width);
+  // Series of the same x stand beside each other, so that no interval covers another.
+  const beside = (place: number) => (place - (props.series.length - 1) / 2) * 4;
+  const names = placed(props.series, px, py, width, height - BOTTOM);
   let words = -Infinity;
   return (
     <div class="chart" ref={watch}>
@@ -57,11 +59,11 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
           })}
           <text class="title" x={LEFT + inner.width / 2} y={height - 6} text-anchor="middle">{props.xTitle}</text>
           {props.diagonal && <line class="zero" x1={px(x.low)} y1={py(x.low)} x2={px(x.high)} y2={py(x.high)} />}
-          {props.series.map((one) => (
+          {props.series.map((one, nth) => (
             <g key={one.style + one.name} class={`series s${one.style % 8}`}>
-              {one.line && one.points.length > 1 && <polyline points={one.points.map((point) => `${px(point.x).toFixed(1)},${py(point.y).toFixed(1)}`).join(" ")} />}
+              {one.line && one.points.length > 1 && <polyline points={one.points.map((point) => `${(px(point.x) + beside(nth)).toFixed(1)},${py(point.y).toFixed(1)}`).join(" ")} />}
               {one.points.map((point, place) => {
-                const [cx, cy] = [px(point.x), py(point.y)];
+                const [cx, cy] = [px(point.x) + beside(nth), py(point.y)];
                 const mark = <g class="spot"><title>{plainName(point.title, 300)}</title><Mark style={one.style} x={cx} y={cy} /></g>;
                 return (
                   <g key={place}>
@@ -104,12 +106,12 @@ export function Key({ style }: { style: number }) {
 interface Name {
   x: number;
   y: number;
-  anchor: "start" | "end";
+  anchor: "start" | "middle" | "end";
   text: string;
 }
 
 /** Names where they cover no mark, no interval and no other name; one that finds no place is left to the table. */
-function placed(series: Series[], px: (x: number) => number, py: (y: number) => number, width: number): Name[] {
+function placed(series: Series[], px: (x: number) => number, py: (y: number) => number, width: number, bottom: number): Name[] {
   const boxes: [left: number, top: number, right: number, bottom: number][] = [];
   const points = series.flatMap((one) => one.points);
   for (const point of points) {
@@ -120,13 +122,18 @@ function placed(series: Series[], px: (x: number) => number, py: (y: number) => 
   const out: Name[] = [];
   for (const point of points) {
     if (!point.name) continue;
-    const text = plainName(point.name, 28);
+    const text = plainName(point.name, 22);
     const room = [...text].reduce((sum, letter) => sum + (letter.codePointAt(0)! > 0x2e7f ? 12 : LETTER), 0);
     const [cx, cy] = [px(point.x), py(point.y)];
-    for (const [dx, dy, anchor] of [[9, 4, "start"], [-9, 4, "end"], [9, -9, "start"], [9, 17, "start"], [-9, -9, "end"], [-9, 17, "end"]] as const) {
-      const left = anchor === "start" ? cx + dx : cx + dx - room;
+    const above = py(point.high ?? point.y) - cy - 6;
+    const below = py(point.low ?? point.y) - cy + 14;
+    for (const [dx, dy, anchor] of [
+      [9, 4, "start"], [-9, 4, "end"], [0, above, "middle"], [0, below, "middle"], [4, above, "start"], [-4, above, "end"], [4, below, "start"], [-4, below, "end"],
+      [0, above - 14, "middle"], [0, below + 14, "middle"], [9, -9, "start"], [9, 17, "start"], [-9, -9, "end"], [-9, 17, "end"],
+    ] as const) {
+      const left = anchor === "start" ? cx + dx : anchor === "end" ? cx + dx - room : cx + dx - room / 2;
       const box: [number, number, number, number] = [left, cy + dy - 11, left + room, cy + dy + 3];
-      if (left < LEFT || box[2] > width || box[1] < 0) continue;
+      if (left < LEFT || box[2] > width || box[1] < 0 || box[3] > bottom) continue;
       if (boxes.some(([l, t, r, b]) => l < box[2] && r > box[0] && t < box[3] && b > box[1])) continue;
       boxes.push(box);
       out.push({ x: cx + dx, y: cy + dy, anchor, text });

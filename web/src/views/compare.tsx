@@ -9,7 +9,7 @@ import type { Axis } from "./axis";
 import { axisOf, pointsAxis } from "./axis";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, pairUp, said, taskNames } from "./pairs";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames } from "./pairs";
 import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog } from "./parts";
 import { differences } from "./words";
 
@@ -68,13 +68,13 @@ interface BothProps {
 function Both({ data, catalog, a, b, query, go }: BothProps) {
   const runA = useRun(data, a.key);
   const runB = useRun(data, b.key);
-  const compared = useRead(() => data.comparison(a.key, b.key), [data, a.key, b.key, runA.value, runB.value]);
+  const compared = useRead(() => data.comparison(a.key, b.key).then((found) => (found && found.a !== a.key ? flipped(found) : found)), [data, a.key, b.key, runA.value, runB.value]);
   const error = runA.error ?? runB.error;
   if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} what="the samples of both runs" />;
   return (
     <>
       {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
-        : compared.value !== null ? <Summary comparison={compared.value} />
+        : compared.value !== null ? <Summary comparison={compared.value} taskOf={taskNames(runA.value)} />
         : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " in this file"}: <code>evalwright compare</code> gives it.</p>}
       <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={compared.value} />
     </>
@@ -87,7 +87,8 @@ export function differenceAxis(found: Estimate[], bounded: boolean): Axis {
   return bounded ? pointsAxis(ends, [-1, 1]) : axisOf(ends, null);
 }
 
-function Summary({ comparison }: { comparison: Comparison }) {
+function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place: number): string }) {
+  const won = useMemo(() => new Map(comparison.tasks.map(({ task }) => [task, counts(comparison.pairs, taskOf, task)])), [comparison]);
   const bounded = comparison.tasks.filter((task) => task.bounded).map((task) => task.difference);
   if (comparison.overall) bounded.push(comparison.overall.difference);
   const axis = differenceAxis(bounded, true);
@@ -101,11 +102,11 @@ function Summary({ comparison }: { comparison: Comparison }) {
             <tr>
               <th scope="col">Task</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">A − B</th>
               <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>
-              <th scope="col" class="number">p</th><th scope="col" class="number">Only A : only B</th><th scope="col" class="number">Items</th>
+              <th scope="col" class="number">p</th><th scope="col" class="number">A better : B better</th><th scope="col" class="number">Items</th>
             </tr>
           </thead>
           <tbody>
-            {comparison.tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} />)}
+            {comparison.tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} won={won.get(task.task)} />)}
             {comparison.overall && (
               <tr class="group">
                 <th scope="row">Mean over tasks</th><td class="number" /><td class="number" />
@@ -121,6 +122,9 @@ function Summary({ comparison }: { comparison: Comparison }) {
         <ul class="notes">
           {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} /></li>)}
           {comparison.overall && <li><Line value={comparison.overall.sentence} /></li>}
+          {comparison.tasks.filter((task) => task.onlyA || task.onlyB).map((task) => (
+            <li key={`o${task.task}`}><Line value={task.task} />: left out of the comparison, {numbers.counted(task.onlyA, "item")} that only A has and {numbers.counted(task.onlyB, "item")} that only B has.</li>
+          ))}
           {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} /></li>)}
         </ul>
       </details>
@@ -142,7 +146,7 @@ function Gap({ difference, bounded, axis }: { difference: Estimate; bounded: boo
   );
 }
 
-function Difference({ task, axis }: { task: TaskDifference; axis: Axis }) {
+function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won: Map<Kind, number> | undefined }) {
   return (
     <tr>
       <th scope="row"><Line value={task.task} /> <span class="small"><Line value={task.metric} />{task.lowerIsBetter && " (lower is better)"}{!task.paired && ", not paired"}</span></th>
@@ -150,7 +154,7 @@ function Difference({ task, axis }: { task: TaskDifference; axis: Axis }) {
       <td class="number" data-title="B">{numbers.number(task.b, task.bounded)}</td>
       <Gap difference={task.difference} bounded={task.bounded} axis={axis} />
       <td class="number" data-title="p">{numbers.pValue(task.pValue)}</td>
-      <td class="number" data-title="Only A : only B">{task.paired ? `${numbers.count(task.onlyA)} : ${numbers.count(task.onlyB)}` : ""}</td>
+      <td class="number" data-title="A better : B better">{task.paired && won ? `${numbers.count(won.get("b-lost") ?? 0)} : ${numbers.count(won.get("a-lost") ?? 0)}` : ""}</td>
       <td class="number" data-title="Items">{numbers.rests(task.difference)}</td>
     </tr>
   );
@@ -163,25 +167,23 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const list = useRef<HTMLOListElement>(null);
   const pairs: Pairs = useMemo(() => comparison?.pairs ?? pairUp(runA, runB), [comparison, runA, runB]);
   const taskOf = useMemo(() => taskNames(runA), [runA]);
-  const kind = (KINDS.find(([name]) => name === query.get("show"))?.[0] ?? "flips") as Kind;
   const task = query.get("task") ?? "";
   const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
   const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
+  const [inTask, id] = [query.get("of") ?? task, query.get("id")];
+  const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
+  // A link to an item that both runs scored alike shows it among all.
+  const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
+  const kind: Kind = asked ?? (named >= 0 && !isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!) ? "all" : "flips");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
-  const asked = useMemo(() => {
-    const [inTask, id] = [query.get("of"), query.get("item")];
-    if (inTask === null || id === null) return 0;
-    const own = runA.find(inTask, id, 0);
-    return Math.max(0, places.findIndex((place) => pairs.a[place] === own));
-  }, [places, query, pairs, runA]);
-  const at = Math.min(asked, Math.max(0, places.length - 1));
+  const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
 
   const address = (change: Record<string, string>) => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
-  const to = (place: number) => address({ of: taskOf(pairs.a[place]!), item: runA.id(pairs.a[place]!) });
+  const to = (place: number) => address({ show: kind === "flips" ? "" : kind, of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
   const step = (by: number) => {
     const next = at + by;
     if (next < 0 || next >= places.length) return;
@@ -206,14 +208,14 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
         <>
           <div class="kinds" role="group" aria-label="Which items">
             {KINDS.filter(([name]) => many.get(name)! > 0 || name === kind).map(([name, words]) => (
-              <a key={name} href={address({ show: name === "flips" ? "" : name, of: "", item: "" })} aria-current={name === kind ? "true" : undefined}>
+              <a key={name} href={address({ show: name === "flips" ? "" : name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
                 {words} <span class="quiet">{numbers.count(many.get(name)!)}</span>
               </a>
             ))}
           </div>
           {tasks.length > 1 && (
             <Choice label="Task" chosen={task} options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
-              choose={(name) => go(address({ task: name, of: "", item: "" }), true)} />
+              choose={(name) => go(address({ task: name, of: "", id: "" }), true)} />
           )}
           {current === undefined ? <Nothing>No item is of this kind.</Nothing> : (
             <div class="beside">
@@ -297,6 +299,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
   const targets = one.targets.length ? one.targets : one.gold.map((place) => one.choices[place] ?? "");
   return (
     <>
+      <p class="small"><Line value={one.task} /> · <Line value={one.id} />{one.draw > 0 && `, repeat ${one.draw + 1}`}</p>
       {same ? <Question sample={one} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
       {targets.length > 0 && <><h3>Expected</h3>{targets.map((target, nth) => <Text key={nth} value={target} />)}</>}
       <div class="answers">

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { LabelSet, RunInfo } from "../data/api";
 
 export interface Picked {
-  /** The run's key. */
+  /** What `runIdentity` says: it holds in other files of the same run too. */
   run: string;
   task: string;
   id: string;
@@ -16,6 +16,9 @@ interface Kept {
   /** By labeller and answer. "" is said too: looked at, without a label. */
   labels: Record<string, string>;
 }
+
+/** A run by what stays the same wherever its page is. */
+export const runIdentity = (run: RunInfo) => `${run.name}\n${run.started}`;
 
 const PLACE = "evalwright.explorer.labels";
 const listeners = new Set<() => void>();

@@ -1,11 +1,11 @@
 import type { RunInfo } from "../data/api";
 import { links } from "../pages";
-import { isPicked, pick, unpick, useLabels } from "./label_store";
+import { isPicked, pick, runIdentity, unpick, useLabels } from "./label_store";
 
 /** Puts an answer on the list of those to label, or takes it off. */
 export function LabelThis({ run, task, id, draw }: { run: RunInfo; task: string; id: string; draw: number }) {
   useLabels();
-  const item = { run: run.key, task, id, draw };
+  const item = { run: runIdentity(run), task, id, draw };
   const there = isPicked(item);
   return (
     <span class="label-this">

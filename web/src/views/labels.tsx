@@ -27,8 +27,7 @@ interface Source {
   words: string;
   graded: boolean;
   rows: Row[];
-  /** The command that reads the labels. */
-  run: RunInfo | undefined;
+  run: RunInfo;
 }
 
 function sources(catalog: Catalog): Source[] {
@@ -36,9 +35,9 @@ function sources(catalog: Catalog): Source[] {
   const of_set = (run: RunInfo, set: LabelSet): Source => ({
     name: set.name, graded: set.graded, run,
     words: `${numbers.counted(set.rows.length, "answer")} of ${names.get(run.key)}, drawn for ${set.scorer} (${set.name})`,
-    rows: set.rows.map(([task, id, draw], place) => ({ row: labels.rowName(set, place), item: { run: run.key, task, id, draw } })),
+    rows: set.rows.map(([task, id, draw], place) => ({ row: labels.rowName(set, place), item: { run: labels.runIdentity(run), task, id, draw } })),
   });
-  const by = new Map(catalog.runs.map((run) => [run.key, run]));
+  const by = new Map(catalog.runs.map((run) => [labels.runIdentity(run), run]));
   const chosen = labels.picked().filter((item) => by.has(item.run));
   const runs = new Set(chosen.map((item) => item.run));
   const out = catalog.runs.flatMap((run) => run.labelSets.map((set) => of_set(run, set)));
@@ -46,7 +45,7 @@ function sources(catalog: Catalog): Source[] {
     const run = by.get(key)!;
     const rows = chosen.filter((item) => item.run === key).map((item) => ({ row: labels.rowOf(run, item), item }));
     const graded = run.labelSets.some((set) => set.graded);
-    out.push({ name: `${BY_HAND} ${runAddress(catalog, run)}`, graded, run, words: `${numbers.counted(rows.length, "answer")} of ${names.get(key)}, chosen by hand`, rows });
+    out.push({ name: `${BY_HAND} ${runAddress(catalog, run)}`, graded, run, words: `${numbers.counted(rows.length, "answer")} of ${names.get(run.key)}, chosen by hand`, rows });
   }
   return out;
 }
@@ -119,7 +118,7 @@ function Labelling({ data, catalog, source }: { data: Data; catalog: Catalog; so
       </p>
       <article class="labelled">
         <h2>{numbers.count(at + 1)} of {numbers.count(rows.length)}</h2>
-        <Blind data={data} catalog={catalog} item={row.item} />
+        <Blind data={data} catalog={catalog} item={row.item} info={source.run} />
         <p class="give" role="group" aria-label="Label">
           {[...choices, ["", "No label", "x"] as const].map(([value, name, key]) => (
             <button key={value} type="button" aria-pressed={given === value} onClick={() => give(value)}>{name} <kbd>{key}</kbd></button>
@@ -138,15 +137,14 @@ function Labelling({ data, catalog, source }: { data: Data; catalog: Catalog; so
 }
 
 /** One answer without what anybody said of it. */
-function Blind({ data, catalog, item }: { data: Data; catalog: Catalog; item: Picked }) {
-  const run = useRun(data, item.run);
+function Blind({ data, catalog, item, info }: { data: Data; catalog: Catalog; item: Picked; info: RunInfo }) {
+  const run = useRun(data, info.key);
   const sample = useRead<Sample | null>(async () => {
     if (run.value === null) return null;
     const place = run.value.find(item.task, item.id, item.draw);
     if (place < 0) throw new Error(`The run has no sample '${item.id}' of '${item.task}' any more.`);
     return run.value.sample(place);
   }, [run.value, item.task, item.id, item.draw]);
-  const info = catalog.runs.find((one) => one.key === item.run);
   const error = run.error ?? sample.error;
   // The sample of another answer is never shown while this one is read.
   const own = sample.value !== null && sample.value.id === item.id && sample.value.task === item.task && sample.value.draw === item.draw ? sample.value : null;
@@ -155,7 +153,7 @@ function Blind({ data, catalog, item }: { data: Data; catalog: Catalog; item: Pi
   const answer = own.answer || (own.choice === null ? "" : (own.choices[own.choice] ?? ""));
   return (
     <>
-      <p class="small"><Line value={own.task} />, {info ? <a href={links.sample(runAddress(catalog, info), own.task, own.id, own.draw)}><Line value={own.id} /></a> : <Line value={own.id} />}{own.draw > 0 && `, repeat ${own.draw + 1}`}</p>
+      <p class="small"><Line value={own.task} />, <a href={links.sample(runAddress(catalog, info), own.task, own.id, own.draw)}><Line value={own.id} /></a>{own.draw > 0 && `, repeat ${own.draw + 1}`}</p>
       <h3>Question</h3><Text value={own.input} />
       {own.choices.length > 0 && <><h3>Choices</h3><ol class="choices" type="A">{own.choices.map((choice, place) => <li key={place}><Line value={choice} /></li>)}</ol></>}
       {own.passages.length > 0 && <><h3>Context</h3>{own.passages.map((passage) => <Text key={passage.id} value={`[${passage.id}] ${passage.text}`} />)}</>}
@@ -176,10 +174,10 @@ function Download({ source, done }: { source: Source; done: number }) {
     <section>
       <h2>Hand them in</h2>
       <p class="doors"><a class="button" href={link} download={file}>Download {numbers.counted(done, "label")}</a></p>
-      {source.run && <p class="note">Then: <code>evalwright judge validate {source.run.name} {file}</code></p>}
+      <p class="note">Then: <code>evalwright judge validate {source.run.name} {file}</code></p>
       {unnamed > 0 && (
         <p class="note warn">
-          {unnamed === source.rows.length ? "These answers were" : `${numbers.counted(unnamed, "answer")} of these were`} chosen by hand. Their labels say how often the judge was right on them alone, and nothing of the run's score: for that, draw answers by chance with <code>evalwright judge sample {source.run?.name}</code>.
+          {unnamed === source.rows.length ? "These answers were" : `${numbers.counted(unnamed, "answer")} of these were`} chosen by hand. Their labels say how often the judge was right on them alone, and nothing of the run's score: for that, draw answers by chance with <code>evalwright judge sample {source.run.name}</code>.
         </p>
       )}
       <details class="more"><summary>Or copy them</summary><textarea readOnly rows={8} aria-label="Labels as CSV" value={text} /></details>

@@ -82,6 +82,11 @@ export function short(n: number): string {
   return Number.isInteger(n) ? String(n) : String(Number(n.toPrecision(3)));
 }
 
+/** A round number on an axis: "0.2", "300", "1k". */
+export function tick(n: number): string {
+  return n >= 1000 ? short(n).replace(/\.?0+(?=[a-zA-Z])/, "") : String(Number(n.toPrecision(3)));
+}
+
 /** "0.42 s", "12 s", "3 min 5 s", "2 h 10 min". */
 export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
@@ -101,9 +106,9 @@ export function pValue(p: number | null): string {
   return p < 0.0995 ? String(Number(p.toPrecision(2))) : p.toFixed(2);
 }
 
-/** What a number rests on: "240", "240, 3 failed". */
+/** What a number rests on: "240", "240, 3 unscored". */
 export function rests(estimate: Estimate): string {
-  return `${count(estimate.n)}${estimate.failed ? `, ${count(estimate.failed)} without a score` : ""}`;
+  return `${count(estimate.n)}${estimate.failed ? `, ${count(estimate.failed)} unscored` : ""}`;
 }
 
 /** "2026-11-23 02:46 UTC" of an ISO 8601 time, as it is where it is none. */

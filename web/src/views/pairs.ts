@@ -1,5 +1,5 @@
 /** The items of two runs side by side, and which of them one chooses to see. */
-import type { Column, Comparison, RunData } from "../data/api";
+import type { Column, Comparison, Estimate, RunData } from "../data/api";
 
 export type Pairs = Comparison["pairs"];
 
@@ -88,4 +88,23 @@ function items(run: RunData): Map<string, { place: number; sum: number; n: numbe
     out.set(key, item);
   }
   return out;
+}
+
+/** The same comparison seen from the other side. The sentences name the runs, so they stay. */
+export function flipped(found: Comparison): Comparison {
+  const turned = (one: Estimate): Estimate => ({
+    ...one,
+    value: one.value === null ? null : -one.value,
+    ...(one.low !== undefined && one.high !== undefined ? { low: -one.high, high: -one.low } : {}),
+  });
+  return {
+    ...found,
+    a: found.b,
+    b: found.a,
+    tasks: found.tasks.map((task) => ({
+      ...task, a: task.b, b: task.a, difference: turned(task.difference), onlyA: task.onlyB, onlyB: task.onlyA,
+    })),
+    overall: found.overall && { ...found.overall, difference: turned(found.overall.difference) },
+    pairs: { a: found.pairs.b, b: found.pairs.a, scoreA: found.pairs.scoreB, scoreB: found.pairs.scoreA },
+  };
 }

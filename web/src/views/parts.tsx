@@ -101,7 +101,7 @@ const share = (x: number) => `${(100 * x).toFixed(2)}%`;
 /** An estimate on an axis: its interval as a line, its value as a point; a line across where `zero` is. */
 export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis: Axis; zero?: number }) {
   return (
-    <svg class="bar" aria-hidden="true" focusable="false">
+    <svg class="bar" width="100%" height="20" aria-hidden="true" focusable="false">
       {axis.ticks.map((tick) => <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />)}
       {zero !== undefined && <line class="zero" x1={share(axis.place(zero))} x2={share(axis.place(zero))} y1="0" y2="100%" />}
       {estimate !== null && numbers.hasInterval(estimate) && (

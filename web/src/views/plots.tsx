@@ -11,6 +11,7 @@ import { Chart, Key, type Series } from "./chart";
 import { differenceAxis } from "./compare";
 import * as numbers from "./numbers";
 import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, Score, Scroll, axisFor, runLabels, useCatalog } from "./parts";
+import { flipped } from "./pairs";
 import { tree } from "./run";
 
 type Against = Curve["against"];
@@ -27,7 +28,9 @@ const PLOTS: [name: string, words: string][] = [
 ];
 
 /** Runs in a plot with lines, unless one asks for others. */
-const MOST_LINES = 4;
+const FIRST_LINES = 4;
+/** As many as there are marks to tell them apart. */
+const MOST_LINES = 8;
 
 interface Own {
   data: Data;
@@ -182,7 +185,7 @@ function Differences(own: Own) {
   const base = findRun(catalog, query.get("base") ?? "") ?? best(catalog);
   const others = catalog.runs.filter((run) => run.key !== base?.key);
   const read = useRead(
-    async () => (base ? Promise.all(others.map((run) => data.comparison(run.key, base.key))) : []),
+    async () => (base ? Promise.all(others.map((run) => data.comparison(run.key, base.key).then((found) => (found && found.a !== run.key ? flipped(found) : found)))) : []),
     [data, base?.key, catalog.made, ...catalog.runs.map((run) => run.records)],
   );
   if (base === undefined || others.length === 0) return <Nothing>A difference needs two runs.</Nothing>;
@@ -205,7 +208,7 @@ function Differences(own: Own) {
         <h2>Paired differences</h2>
         <RunChoice catalog={catalog} label="Less the score of" chosen={base.key} choose={(key) => { const run = catalog.runs.find((one) => one.key === key); if (run) own.set({ base: runAddress(catalog, run) }); }} />
         <TaskChoice own={own} task={task} options={[...(overall ? [[OVERALL, "overall"] as [string, string]] : []), ...tasks.map((name): [string, string] => [name, name])]} />
-        <p class="quiet">Each run less <Line value={runLabels(catalog).get(base.key) ?? ""} />, on the items that both have. An interval that does not cross 0 is a difference.</p>
+        <p class="quiet">Each run less <Line value={runLabels(catalog).get(base.key) ?? ""} />, on the items that both have. Where an interval leaves out 0, the two differ significantly (5%, each pair by itself).</p>
       </figcaption>
       {read.value === null ? <Reading error={read.error} what="the comparisons" /> : rows.length === 0 ? <Nothing>No comparison with this run is at hand.</Nothing> : <Forest first="Run" rows={rows} zero={0} />}
       {read.value !== null && rows.length > 0 && missing > 0 && <p class="note quiet">{numbers.counted(missing, "run")} without a comparison at hand.</p>}
@@ -293,11 +296,11 @@ const WORDS: Record<"date" | Against, Words> = {
   },
   length: {
     between: "Score by length, run by run", within: "Score by the answer's length", runs: "Output tokens per sample", samples: "Characters of the answer", column: "Tokens per sample",
-    known: "a number of tokens", tick: numbers.short, full: numbers.short,
+    known: "a number of tokens", tick: numbers.tick, full: numbers.short,
   },
   latency: {
     between: "Score by time, run by run", within: "Score by latency", runs: "Seconds of the run per sample", samples: "Seconds until the answer was there", column: "Seconds per sample",
-    known: "a time", tick: (x) => numbers.short(x), full: numbers.duration,
+    known: "a time", tick: numbers.tick, full: numbers.duration,
   },
   cost: {
     between: "Score by cost, run by run", within: "Score by cost", runs: "US dollars per sample", samples: "US dollars of the sample", column: "Cost per sample",
@@ -325,12 +328,12 @@ function Curves(own: Own & { against: Against }) {
   const task = tasks.includes(query.get("task") ?? "") ? query.get("task")! : (tasks[0] ?? "");
   const those = found.filter(({ curve }) => curve.task === task);
   const asked = query.getAll("line");
-  const drawn = those.filter(({ run }, place) => (asked.length ? asked.includes(runAddress(catalog, run)) : place < MOST_LINES));
-  const style = (run: RunInfo) => those.findIndex((one) => one.run === run);
+  const drawn = those.filter(({ run }, place) => (asked.length ? asked.includes(runAddress(catalog, run)) : place < FIRST_LINES)).slice(0, MOST_LINES);
+  const style = (run: RunInfo) => drawn.findIndex((one) => one.run === run);
   const bounded = those.every(({ curve }) => curve.bounded);
   const bins = drawn.flatMap(({ curve }) => curve.bins);
-  const x: Axis = against === "confidence" ? pointsAxis([0, 1]) : wide(bins.map((bin) => bin.mean)) ? logAxis(bins.map((bin) => bin.mean), words.tick) : axisOf(bins.map((bin) => bin.mean), null, (at) => words.tick(at));
-  const y = against === "confidence" ? pointsAxis([0, 1]) : axisFor(bins.map((bin) => bin.score), bounded);
+  const x: Axis = against === "confidence" ? pointsAxis([0, 1], [0, 1], 5) : wide(bins.map((bin) => bin.mean)) ? logAxis(bins.map((bin) => bin.mean), words.tick) : axisOf(bins.map((bin) => bin.mean), null, (at) => words.tick(at));
+  const y = against === "confidence" ? pointsAxis([0, 1], [0, 1], 5) : axisFor(bins.map((bin) => bin.score), bounded);
   const series = drawn.map(({ run, curve }): Series => ({
     name: labels.get(run.key) ?? "", style: style(run), line: true,
     points: curve.bins.filter((bin) => bin.score.value !== null).map((bin) => ({
@@ -356,7 +359,7 @@ function Curves(own: Own & { against: Against }) {
               <fieldset class="lines">
                 <legend class="unseen">Runs drawn</legend>
                 {those.map(({ run }) => (
-                  <label key={run.key}><input type="checkbox" checked={drawn.some((one) => one.run === run)} onChange={() => toggle(run)} /> <Key style={style(run)} /> <Line value={labels.get(run.key) ?? ""} /></label>
+                  <label key={run.key}><input type="checkbox" checked={style(run) >= 0} disabled={style(run) < 0 && drawn.length >= MOST_LINES} onChange={() => toggle(run)} /> {style(run) >= 0 && <Key style={style(run)} />} <Line value={labels.get(run.key) ?? ""} /></label>
                 ))}
               </fieldset>
             )}
@@ -427,7 +430,7 @@ function Judges(own: Own) {
         return (
           <figure key={run.key}>
             <figcaption><h2>Agreement of judges: <Line value={labels.get(run.key) ?? ""} /></h2><p class="quiet">Cohen's kappa: 1 is full agreement, 0 what chance alone would give.</p></figcaption>
-            <table class="plain scores">
+            <table class="plain scores judges">
               <thead>
                 <tr>
                   <th scope="col">Judges</th><th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">Kappa</th><th scope="col" class="number">Same verdict</th>

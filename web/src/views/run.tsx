@@ -18,6 +18,7 @@ export function RunPage({ data, parameters }: PageProps) {
 
 export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const address = runAddress(catalog, run);
+  const kinds = [...new Set(run.tasks.flatMap((task) => Object.keys(task.failures)))];
   const failed = run.tasks.reduce((sum, task) => sum + task.failed, 0);
   return (
     <div class="page views run-page">
@@ -28,7 +29,7 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
         </p>
         <p class="doors">
           <a href={links.samples(address)}>All samples</a>
-          {failed > 0 && <a href={links.samples(address, { "in.outcome": "failed" })}>{numbers.count(failed)} failed</a>}
+          {failed > 0 && kinds.length > 0 && <a href={links.samples(address, new URLSearchParams(kinds.map((kind) => ["in.failure", kind])))}>{numbers.count(failed)} failed</a>}
           <a href={links.plots({ run: address })}>Plots</a>
         </p>
       </header>
@@ -76,6 +77,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
   const drawn = bounded.some((metric) => metric.value !== null);
+  const undecided = run.tasks.some((task) => task.undecided > 0);
   return (
     <section>
       <h2>Scores</h2>
@@ -88,7 +90,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
             {drawn && <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>}
             <th scope="col" class="number">Items</th>
             <th scope="col" class="number">Failed</th>
-            <th scope="col" class="number">Undecided</th>
+            {undecided && <th scope="col" class="number">Undecided</th>}
           </tr>
         </thead>
         <tbody>
@@ -103,7 +105,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
               {drawn && <td class="drawn" aria-hidden="true">{row.metric?.bounded && <Bar estimate={row.metric} axis={axis} />}</td>}
               <td class="number" data-title="Items">{row.metric ? numbers.count(row.metric.n) : ""}</td>
               <td class="number" data-title="Failed">{row.task ? <Count n={row.task.failed} /> : ""}</td>
-              <td class="number" data-title="Undecided">{row.task ? <Count n={row.task.undecided} /> : ""}</td>
+              {undecided && <td class="number" data-title="Undecided">{row.task ? <Count n={row.task.undecided} /> : ""}</td>}
             </tr>
           ))}
         </tbody>
@@ -237,7 +239,7 @@ function Facts({ run }: { run: RunInfo }) {
     <section>
       <h2>How it was made</h2>
       <dl class="facts">
-        {own.map(([name, value], place) => <div key={place}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
+        {own.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
       </dl>
     </section>
   );

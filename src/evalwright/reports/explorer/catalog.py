@@ -12,6 +12,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import usage_facts
 from evalwright.reports.endings import stopping_sentences
+from evalwright.reports.explorer.plots import label_sets_of
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
@@ -64,6 +65,7 @@ def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "inputTokens": int(usage.get("input_tokens", 0)),
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
+        "labelSets": label_sets_of(run),
     }
 
 

@@ -23,6 +23,7 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import open_private
 from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
 from evalwright.reports.explorer.parts import Put, Samples, json_part
+from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import place_of
@@ -33,7 +34,7 @@ Progress = Callable[[str], None]
 
 TYPE = "application/x-evalwright"
 _REPORTED = 2000
-_ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "block": 5}
+_ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5}
 
 
 def head_of(title: str, source: Source, root: str = "") -> str:
@@ -90,6 +91,7 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
         samples.finish()
         found.append((str(number), run, samples))
         infos.append(run_info(str(number), run, samples.size))
+        put(f"plots/{number}", json_part(plots_of(run)))
     if len(runs) <= MOST_PAIRED:
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
