@@ -97,6 +97,12 @@ CENSUS = (
     " || [...e.attributes].some(a => a.name.startsWith('on') || (['href','src'].includes(a.name)"
     " && !a.value.startsWith('#')))) && !e.closest('head')).length"
 )
+LOOSE = (
+    "(() => { const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); while (walk.nextNode()) {"
+    " const at = walk.currentNode; if (!at.parentElement.closest('script, style, noscript, .special')"
+    " && /[\\0-\\x08\\x1b\\x80-\\x9f\\u202a-\\u202e\\u2066-\\u2069]|\\p{Surrogate}|\\p{Mn}{9}/u.test(at.data))"
+    " found.push([at.parentElement.outerHTML.slice(0, 99)]); } return found; })()"
+)
 TEXTS = "[...document.querySelectorAll('main .said')].map(e => e.textContent)"
 
 
@@ -127,6 +133,7 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
             assert await tab.evaluate("[...document.querySelectorAll('main h2')].every(e => { e.scrollIntoView({block: 'center'}); "
                                       "const r = e.getBoundingClientRect(); return e.contains(document.elementFromPoint(r.x + 5, r.y + r.height / 2)); })")  # fmt: skip
             assert await tab.evaluate(CENSUS) == census
+            assert await tab.evaluate(LOOSE) == []
             if place:
                 texts = await tab.evaluate(TEXTS)
                 start = text if len(text) < 4000 else text[:4000]
@@ -150,3 +157,129 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
 def surrogates(text: str) -> str:
     """A text from the browser's protocol, where half of a pair may come as a replacement."""
     return text.replace("\ufffd", "\udc80")
+
+
+# -- keys alone ----------------------------------------------------------------------------------------------------------
+
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40}
+
+
+async def press(tab: Tab, *keys: str) -> None:
+    for key in keys:
+        await tab.press(key, KEYS.get(key) or ord(key.upper()), {"Enter": "\r"}.get(key, key if len(key) == 1 else ""))
+
+
+async def tab_to(tab: Tab, words: str) -> None:
+    """Press Tab until what has the focus says these words."""
+    for _ in range(90):
+        if words in (await tab.evaluate("document.activeElement.innerText") or ""):
+            return
+        await press(tab, "Tab")
+    raise AssertionError(f"'{words}' is not reached with Tab")
+
+
+def judged_runs(folder: Path) -> tuple[Run, Run]:
+    """Two models on eight items; the judge's words to the second are recorded."""
+    right, wrong = Score(1.0, "correct", "It names Paris."), Score(0.0, "incorrect", REASON)
+    small = make_run(folder, scores=[right, wrong, wrong, right, None, wrong, right, right], model="demo/small", domains=["a", "b"], text="Lyon")
+    large = make_run(folder, scores=[right, wrong, right, right, right, wrong, right, right], model="demo/large", domains=["a", "b"], text="Paris")
+
+    def exchange(row: dict[str, Any], place: int) -> None:
+        turns = [["system", "Judge the answer."], ["user", f"Is it right? Item {place}"]]
+        row["exchanges"] = {"score": [{"role": "judge", "request": {"generate": turns}, "response": {"text": f"INCORRECT. {REASON}"}}]}
+
+    return rewrite(small, exchange), large
+
+
+def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None:
+    """From the first page to a wrong answer of one model that the other got right, the judge's words, and the copied link."""
+    page = page_of(tmp_path, *judged_runs(tmp_path))
+
+    async def steps(tab: Tab) -> None:
+        await tab.open(page)
+        await tab.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        await until(tab, "document.querySelectorAll('main a').length > 1")
+        await tab_to(tab, "Compare")
+        await press(tab, "Enter")
+        await until(tab, "location.hash.startsWith('#/compare/') && !!document.querySelector('.pair-of-samples .answer')")
+        lost = "B lost" if await tab.evaluate("decodeURIComponent(location.hash).endsWith('small')") else "A lost"
+        await tab_to(tab, lost)
+        await press(tab, "Enter")
+        await until(tab, f"document.querySelector('.pair-of-samples').innerText.includes({REASON!r})")
+        await tab_to(tab, "The whole sample")
+        if lost == "B lost":
+            await press(tab, "Tab")
+            await tab_to(tab, "The whole sample")
+        await press(tab, "Enter")
+        await until(tab, "location.hash.includes('/sample/factual/item-2/0')")
+        await until(tab, f"document.querySelector('main').innerText.includes({REASON!r})")
+        await tab_to(tab, "was sent and replied")
+        await press(tab, "Enter")
+        await until(tab, "document.querySelector('main').innerText.includes('Is it right? Item 2')")
+        assert await tab.evaluate(f"document.querySelector('main').innerText.includes('INCORRECT. ' + {REASON!r})")
+        await press(tab, "c")
+        await until(tab, "document.querySelector('[role=status].message').innerText === 'Link copied.'")
+        address = await tab.evaluate("location.href")
+        pasted = await tab.send("Runtime.evaluate", expression="navigator.clipboard.readText()", awaitPromise=True, returnByValue=True)
+        assert pasted["result"]["value"] == address
+        # The link holds after a reload, and the list is one key away, with the sample marked in it.
+        await tab.evaluate("location.reload()")
+        await until(tab, f"document.querySelector('main')?.innerText.includes({REASON!r})")
+        await press(tab, "u")
+        await until(tab, "document.querySelector('.row.active')?.innerText.includes('Question 2')")
+        await press(tab, "/", *"paris")
+        await until(tab, "document.querySelector('.status').innerText.startsWith('3 of 8')")
+        await press(tab, "Enter", "j", "Enter")
+        await until(tab, "location.hash.includes('/sample/')")
+        await press(tab, "?")
+        await until(tab, "document.querySelector('dialog[open]').innerText.includes('Next sample')")
+        await press(tab, "Escape", "j")
+        await until(tab, "!document.querySelector('dialog')")
+        assert not complaints(tab)
+
+    in_browser(tmp_path, steps)
+
+
+# -- for those who hear the page, and contrast ---------------------------------------------------------------------------
+
+RUN_AXE = (
+    "axe.run(document, {{resultTypes: ['violations'], {only}}}).then(found => JSON.stringify(found.violations"
+    ".filter(one => ['serious', 'critical'].includes(one.impact)).map(one => [one.id, one.nodes.map(node => node.html.slice(0, 200))])))"
+)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
+def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
+    """axe on every page: all rules in the light theme, contrast in the dark one."""
+    small, large = judged_runs(tmp_path)
+    odd = rewrite(make_run(tmp_path, scores=[1, 0], label="odd"), lambda row, place: hostile(row, place))
+    page = page_of(tmp_path, small, large, odd)
+
+    async def steps(tab: Tab) -> None:
+        await tab.open(page)
+        await tab.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+        pages = {
+            "#/": "main table",
+            f"#/run/{small.name}": "main table",
+            f"#/run/{small.name}/samples?q=paris": ".table-rows .row",
+            f"#/run/{small.name}/sample/factual/item-1/0": "main .score",
+            f"#/run/{small.name}/sample/factual/item-4/0": "main .failure",
+            f"#/compare/{small.name}/{large.name}": ".pair-of-samples .answer",
+            "#/plots": "main h2",
+            "#/labels": "main h1",
+        }
+        faults = {}
+        for theme in ("light", "dark"):
+            await tab.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+            only = "" if theme == "light" else "runOnly: ['color-contrast']"
+            for address, there in pages.items():
+                await go(tab, address)
+                await until(tab, f"!!document.querySelector({there!r})")
+                await tab.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
+                await asyncio.sleep(0.1)
+                found = await tab.send("Runtime.evaluate", expression=RUN_AXE.format(only=only), awaitPromise=True, returnByValue=True)
+                if serious := json.loads(found["result"]["value"]):
+                    faults[theme, address] = serious
+        assert not faults, json.dumps([[*where, *what] for where, what in faults.items()], indent=1)
+
+    in_browser(tmp_path, steps)

@@ -123,7 +123,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
           {more.map((one) => head(one, one.title))}
         </div>
       </div>
-      {rows === 0 && <p class="table-empty">{empty}</p>}
+      {rows === 0 && <div role="row" aria-rowindex={2}><p role="gridcell" class="table-empty">{empty}</p></div>}
       <div role="rowgroup" class="table-rows" style={{ height: `${printing ? items.length * height : virtualizer.getTotalSize()}px` }}>
         {items.map(({ index, start }) => {
           const place = places[index] ?? 0;

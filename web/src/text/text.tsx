@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { copy } from "../shell/copy";
-import { pieces, whole } from "./special";
+import { pieces, plain, whole } from "./special";
 
 /** A part of a text that is to be seen: what a score rests on, a hit of a search, a word that differs. */
 export interface Mark {
@@ -68,11 +68,11 @@ export function Text({ value, marks = [], label }: { value: string; marks?: Mark
             <>
               <span>{count(end)} of {count(value.length)} characters{beyond ? `; ${count(beyond)} marked further down` : ""}</span>
               <button type="button" onClick={() => setLimit(limit * 10)}>
-                {next * 1.5 >= value.length ? "Show all" : `Show ${count(next)}`}{label ? <span class="unseen"> of {label}</span> : null}
+                {next * 1.5 >= value.length ? "Show all" : `Show ${count(next)}`}{label ? <span class="unseen"> of {plain(label)}</span> : null}
               </button>
             </>
           )}
-          <button type="button" onClick={() => copy(value, "Text")}>Copy text{label ? <span class="unseen"> of {label}</span> : null}</button>
+          <button type="button" onClick={() => copy(value, "Text")}>Copy text{label ? <span class="unseen"> of {plain(label)}</span> : null}</button>
         </p>
       )}
     </div>
