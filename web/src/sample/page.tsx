@@ -6,6 +6,7 @@ import { listOf, rememberPlace } from "../samples/list";
 import { count, dollars, number, seconds } from "../samples/values";
 import { useKeys } from "../shell/keys";
 import { Line, Text } from "../text/text";
+import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
@@ -86,6 +87,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         {score && score.value !== null && <> · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}</>}
         {" · "}<Line value={sample.task} />{sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />
       </p>
+      <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
       {sample.failure && <FailureBox failure={sample.failure} />}
       <div class="columns">

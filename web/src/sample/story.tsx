@@ -111,7 +111,7 @@ function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
 }
 
 /** How a reply ended, where that is worth saying. */
-const endings = (reply: Reply): string => (reply.finish && reply.finish !== "stop" ? `ended by ${reply.finish}` : "");
+const endings = (reply: Reply): ComponentChildren => (reply.finish && reply.finish !== "stop" ? <>ended by <Line value={reply.finish} /></> : "");
 
 export function ReplyBox({ reply, title = "", words = "" }: { reply: Reply; title?: string; words?: string }) {
   const facts = factsOf(reply);

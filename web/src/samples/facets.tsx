@@ -1,6 +1,7 @@
 /** Conditions on columns, with how many samples each would leave. */
 import { useMemo, useState } from "preact/hooks";
 import type { Column, Filter, RunData } from "../data/api";
+import { plain } from "../text/special";
 import { Line } from "../text/text";
 import { withNames, withRange } from "./state";
 import { count, number } from "./values";
@@ -116,8 +117,8 @@ function Range({ run, column, filter, query, within, part, change }: Props & { c
         })}
       </svg>
       <div class="facet-ends">
-        <label><span class="unseen">{column.title} </span>from <input type="number" step="any" placeholder={number(low)} value={text(from)} onChange={(event) => set(event.currentTarget.value, text(to))} /></label>
-        <label>to <span class="unseen">{column.title} </span><input type="number" step="any" placeholder={number(high)} value={text(to)} onChange={(event) => set(text(from), event.currentTarget.value)} /></label>
+        <label><span class="unseen">{plain(column.title)} </span>from <input type="number" step="any" placeholder={number(low)} value={text(from)} onChange={(event) => set(event.currentTarget.value, text(to))} /></label>
+        <label>to <span class="unseen">{plain(column.title)} </span><input type="number" step="any" placeholder={number(high)} value={text(to)} onChange={(event) => set(text(from), event.currentTarget.value)} /></label>
       </div>
     </div>
   );

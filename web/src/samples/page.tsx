@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { findRun, links, type PageProps, useRun } from "../pages";
 import { useKeys } from "../shell/keys";
 import { Facets } from "./facets";
+import { plain } from "../text/special";
 import { placeIn, remember, rememberPlace } from "./list";
 import { useSearch } from "./search";
 import { conditions, filterOf, known, orderOf, withOrder, withoutConditions, withSearch } from "./state";
@@ -102,7 +103,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const facets = run && <Facets run={run} filter={filter} query={query} within={within} part={search.part + (search.mask ? 1 : 0)} change={change} />;
   return (
     <div class="samples">
-      <h1 class="unseen">Samples of {info.label || info.name}</h1>
+      <h1 class="unseen">Samples of {plain(info.label || info.name)}</h1>
       <div class="toolbar">
         <input
           ref={box} class="search" type="search" value={typed} placeholder="Search all texts" aria-label="Search all texts" autocomplete="off" spellcheck={false}
@@ -117,7 +118,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
             <span>Order</span>
             <select value={order && sortable ? (order.descending ? "-" : "") + order.column : ""} onChange={(event) => change(withOrder(query, orderOf(new URLSearchParams({ sort: event.currentTarget.value }))))}>
               <option value="">as recorded</option>
-              {run.columns.flatMap((column) => [<option value={column.name}>{column.title} ↑</option>, <option value={`-${column.name}`}>{column.title} ↓</option>])}
+              {run.columns.flatMap((column) => [<option value={column.name}>{plain(column.title)} ↑</option>, <option value={`-${column.name}`}>{plain(column.title)} ↓</option>])}
             </select>
           </label>
         )}

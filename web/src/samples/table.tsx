@@ -94,7 +94,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
 
   const column = (name: string) => run.columns.find((one) => one.name === name);
   const [outcome, label, failure, score, more] = [column("outcome"), column("label"), column("failure"), column("score"), extras(run)];
-  const template = ["minmax(6.5rem, .55fr)", score ? "4rem" : null, "minmax(0, 2fr)", "minmax(0, 2fr)", ...more.map((one) => (one.kind === "number" ? "5.25rem" : "minmax(6rem, .7fr)"))].filter(Boolean).join(" ");
+  const template = ["minmax(8.5rem, .6fr)", score ? "4rem" : null, "minmax(0, 2fr)", "minmax(0, 2fr)", ...more.map((one) => (one.kind === "number" ? "5.25rem" : "minmax(7rem, .7fr)"))].filter(Boolean).join(" ");
   const head = (one: Column | undefined, title: string) => {
     const sorted = one && order?.column === one.name ? (order.descending ? "descending" : "ascending") : "none";
     return (
@@ -123,7 +123,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
           {more.map((one) => head(one, one.title))}
         </div>
       </div>
-      {rows === 0 && <p class="table-empty">{empty}</p>}
+      {rows === 0 && <div role="row" aria-rowindex={2}><p role="gridcell" class="table-empty">{empty}</p></div>}
       <div role="rowgroup" class="table-rows" style={{ height: `${printing ? items.length * height : virtualizer.getTotalSize()}px` }}>
         {items.map(({ index, start }) => {
           const place = places[index] ?? 0;
@@ -144,7 +144,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
               <div role="gridcell" class="cell words answer"><span class="two">{preview ? preview.answer ? <Line value={preview.answer} /> : <span class="quiet">no answer</span> : <span class="wait">…</span>}</span></div>
               {more.map((one) => (
                 <div role="gridcell" class={one.kind === "number" ? "cell number more" : "cell more"}>
-                  {one.kind === "number" ? number(numberOf(one, place)) : <span class="clip"><Line value={categoryOf(one, place) ?? "–"} /></span>}
+                  {one.kind === "number" ? number(numberOf(one, place)) : <span class="two"><Line value={categoryOf(one, place) ?? "–"} /></span>}
                 </div>
               ))}
             </div>

@@ -22,7 +22,7 @@ const ACTING = new Set([0x61c, 0x200e, 0x200f]);
 
 // Flags made of tag characters pass; else tag characters, which hide text, are labelled. Zero-width joiners shape letters and pass.
 const SPECIAL =
-  /(?<flag>\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F})|(?<one>[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F\xAD\u061C\u115F\u1160\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}\p{Surrogate}]|\r(?!\n))\k<one>*|(?<=\p{M}{8})\p{M}+/gu;
+  /(?<flag>\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F})|(?<one>[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F\xAD\u061C\u115F\u1160\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}\p{Surrogate}]|\r(?!\n))\k<one>*|(?<=[\p{Mn}\p{Me}]{6})[\p{Mn}\p{Me}]+/gu;
 
 const point = (code: number) => `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 

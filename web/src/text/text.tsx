@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { copy } from "../shell/copy";
-import { pieces, whole } from "./special";
+import { pieces, plain, whole } from "./special";
 
 /** A part of a text that is to be seen: what a score rests on, a hit of a search, a word that differs. */
 export interface Mark {
@@ -18,13 +18,18 @@ const CLIP = 4_000;
 /** Of a text in one line. */
 const LINE = 400;
 
+/** More characters than this under one label are not laid out: thousands of marks upon one letter take a browser seconds. */
+const MANY = 16;
+
 const count = (n: number) => n.toLocaleString("en");
 
 function Plain({ text }: { text: string }) {
   return (
     <>
       {pieces(text).map((piece) =>
-        piece.label === undefined ? piece.text : <span class={piece.acts ? "special acts" : "special"} data-label={piece.label}>{piece.text}</span>,
+        piece.label === undefined ? piece.text : (
+          <span class={piece.acts ? "special acts" : "special"} data-label={piece.label}>{piece.text.length > MANY ? <span hidden>{piece.text}</span> : piece.text}</span>
+        ),
       )}
     </>
   );
@@ -63,11 +68,11 @@ export function Text({ value, marks = [], label }: { value: string; marks?: Mark
             <>
               <span>{count(end)} of {count(value.length)} characters{beyond ? `; ${count(beyond)} marked further down` : ""}</span>
               <button type="button" onClick={() => setLimit(limit * 10)}>
-                {next * 1.5 >= value.length ? "Show all" : `Show ${count(next)}`}{label ? <span class="unseen"> of {label}</span> : null}
+                {next * 1.5 >= value.length ? "Show all" : `Show ${count(next)}`}{label ? <span class="unseen"> of {plain(label)}</span> : null}
               </button>
             </>
           )}
-          <button type="button" onClick={() => copy(value, "Text")}>Copy text{label ? <span class="unseen"> of {label}</span> : null}</button>
+          <button type="button" onClick={() => copy(value, "Text")}>Copy text{label ? <span class="unseen"> of {plain(label)}</span> : null}</button>
         </p>
       )}
     </div>
@@ -75,8 +80,8 @@ export function Text({ value, marks = [], label }: { value: string; marks?: Mark
 }
 
 /** The beginning of a text in one line, or in a name's place. */
-export function Line({ value, marks = [] }: { value: string; marks?: Mark[] }) {
-  const end = value.length > LINE ? whole(value, LINE) : value.length;
+export function Line({ value, marks = [], most = LINE }: { value: string; marks?: Mark[]; most?: number }) {
+  const end = value.length > most ? whole(value, most) : value.length;
   return <bdi class="said-line">{marked(value, marks, end)}{end < value.length ? "…" : ""}</bdi>;
 }
 
