@@ -99,7 +99,7 @@ function cell(value: string): string {
   return /[",\r\n\t;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The table that `evalwright judge validate` reads. */
+/** The table that `evalwright judge calibrate` reads. */
 export function table(rows: { row: string; item: Picked }[]): string {
   const who = labeller();
   const lines = rows.map(({ row, item }) => [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","));

@@ -1,4 +1,4 @@
-/** Labels by people: answers one by one, without a word of what a judge said, and the table that `evalwright judge validate` reads. */
+/** Labels by people: answers one by one, without a word of what a judge said, and the table that `evalwright judge calibrate` reads. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Catalog, Data, LabelSet, RunInfo, Sample } from "../data/api";
 import type { PageProps } from "../pages";
@@ -163,6 +163,9 @@ function Blind({ data, item, info }: { data: Data; item: Picked; info: RunInfo }
   );
 }
 
+/** A word of a command, for any shell. */
+const quoted = (word: string) => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
 function Download({ source, done }: { source: Source; done: number }) {
   const text = labels.table(source.rows);
   const mine = labels.labeller().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
@@ -174,10 +177,10 @@ function Download({ source, done }: { source: Source; done: number }) {
     <section>
       <h2>Hand them in</h2>
       <p class="doors"><a class="button" href={link} download={file}>Download {numbers.counted(done, "label")}</a></p>
-      <p class="note">Then: <code>evalwright judge validate {source.run.name} {file}</code></p>
+      {unnamed < source.rows.length && <p class="note">Then: <code>evalwright judge calibrate {quoted(source.run.name)} --labels {quoted(file)}</code></p>}
       {unnamed > 0 && (
         <p class="note warn">
-          {unnamed === source.rows.length ? "These answers were" : `${numbers.counted(unnamed, "answer")} of these were`} chosen by hand. Their labels say how often the judge was right on them alone, and nothing of the run's score: for that, draw answers by chance with <code>evalwright judge sample {source.run.name}</code>.
+          {unnamed === source.rows.length ? "These answers were" : `${numbers.counted(unnamed, "answer")} of these were`} chosen by hand, so their labels say nothing of the run's score, and the table cannot correct it. For that, draw answers by chance with <code>evalwright judge sample {quoted(source.run.name)}</code> and open this page again.
         </p>
       )}
       <details class="more"><summary>Or copy them</summary><textarea readOnly rows={8} aria-label="Labels as CSV" value={text} /></details>
