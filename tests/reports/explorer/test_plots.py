@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_bins_hold_every_scored_answer_once_with_the_interval_of_their_scores(ru
     bins = curve["bins"]
     assert len(bins) == 6  # 60 answers, at least 10 in each
     assert sum(one["score"]["n"] for one in bins) == 60
-    assert all(one["high"] < other["low"] for one, other in zip(bins, bins[1:], strict=False))
+    assert all(one["high"] < other["low"] for one, other in pairwise(bins))
     for one in bins:
         own = (lengths >= one["low"]) & (lengths <= one["high"])
         expected = mean_interval(scores[own])
