@@ -84,15 +84,6 @@ export function rowName(set: LabelSet, place: number): string {
   return `${set.name}-${String(place + 1).padStart(String(set.rows.length).length, "0")}`;
 }
 
-/** The row of an answer in one of the run's sets, "" where none has it. */
-export function rowOf(run: RunInfo | undefined, item: Picked): string {
-  for (const set of run?.labelSets ?? []) {
-    const place = set.rows.findIndex(([task, id, draw]) => task === item.task && id === item.id && draw === item.draw);
-    if (place >= 0) return rowName(set, place);
-  }
-  return "";
-}
-
 /** A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula. */
 function cell(value: string): string {
   const safe = /^\s*[=+\-@]/.test(value) ? `'${value}` : value;
