@@ -106,15 +106,19 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
 
 
 def _run(command: Callable[[], Any], stop: StopSignals) -> int:
+    from evalwright.cli.signals import ServingEnded
+
     try:
         result = command()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except click.ClickException as error:
         error.show(file=sys.stderr)
         return 2
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as ended:
+        if isinstance(ended, ServingEnded):
+            return stop.exit_code
         say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
         return stop.exit_code
     except SystemExit as ended:

@@ -25,6 +25,7 @@ export async function openData(): Promise<Data> {
   const before = new Map<string, RunTable>();
   const listeners = new Set<(runs: string[]) => void>();
 
+  const state = kind === "live" ? await part<State>("state") : null;
   const data: Data = {
     catalog: await part<Catalog>("catalog"),
     served: kind === "live",
@@ -68,18 +69,18 @@ export async function openData(): Promise<Data> {
     },
   };
 
-  if (kind === "live") {
+  if (state) {
+    let seen: State = state;
     const tell = (changed: string[]): void => listeners.forEach((listener) => listener(changed));
-    let state = await part<State>("state");
     let silent = 0;
     const look = async (): Promise<void> => {
       try {
         const now = await part<State>("state");
-        if (now.version !== state.version || silent >= GONE) {
-          const changed = Object.keys(now.runs).filter((key) => now.runs[key] !== state.runs[key]);
+        if (now.version !== seen.version || silent >= GONE) {
+          const changed = Object.keys(now.runs).filter((key) => now.runs[key] !== seen.runs[key]);
           data.catalog = await part<Catalog>("catalog");
           for (const key of changed) runs.delete(key);
-          state = now;
+          seen = now;
           tell(changed);
         }
         silent = 0;

@@ -2,7 +2,7 @@
 import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
 import { inflate, json, withArrays } from "./parts";
 import { linesOf, sampleOf } from "./sample";
-import type { Source } from "./source";
+import { Embedded, type Source } from "./source";
 import { countRows, filterRows, sortRows } from "./table";
 import { searchBlocks, type Wanted } from "./workers";
 
@@ -58,7 +58,18 @@ export class RunTable implements RunData {
     });
   }
 
-  static async read(source: Source, info: RunInfo, before?: RunTable): Promise<RunTable> {
+  /** Reads what the table needs; again where a growing run became another while it was read. */
+  static async read(source: Source, info: RunInfo, before?: RunTable, tries = 3): Promise<RunTable> {
+    try {
+      return await RunTable.readOnce(source, info, before);
+    } catch (error) {
+      if (tries <= 1 || source instanceof Embedded) throw error;
+      await new Promise((go) => setTimeout(go, 300));
+      return RunTable.read(source, info, before, tries - 1);
+    }
+  }
+
+  private static async readOnce(source: Source, info: RunInfo, before?: RunTable): Promise<RunTable> {
     const index = json<Index>(await inflate(await source.part(`run/${info.key}/index`)));
     const kept = before?.kept.generation === index.generation ? before.kept : new Kept(index.generation);
     const count = Math.ceil(index.size / index.chunk);

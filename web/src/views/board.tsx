@@ -19,7 +19,8 @@ export function FirstPage({ data, query, go }: PageProps) {
 
 /** Pixels that columns of tasks, and what stands before them, take. */
 const COLUMN = 116;
-const BEFORE = { wide: 750, middle: 480, narrow: 190 };
+const BEFORE = { wide: 570, middle: 400, narrow: 190 };
+const FAILED = 88;
 
 interface Shown {
   row: BoardRow;
@@ -30,9 +31,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
   const board = catalog.board ?? boardOf(catalog);
+  const failures = catalog.runs.some((run) => lost(run) > 0);
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
-  const fit = Math.max(1, Math.floor((width - BEFORE[size]) / COLUMN));
+  const fit = Math.max(1, Math.floor((width - BEFORE[size] - (failures && !narrow ? FAILED : 0)) / COLUMN));
   const begin = Math.min(from, Math.max(0, board.columns.length - fit));
   const columns = board.columns.map((column, place) => ({ ...column, place })).slice(begin, begin + fit);
 
@@ -54,7 +56,6 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
     </th>
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
-  const failures = rows.some(({ run }) => lost(run) > 0);
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
@@ -116,8 +117,8 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
           </tbody>
         </table>
       </div>
-      {ranked && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Line value={note} /></li>)}</ul>}
+      {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Line value={note} most={4000} /></li>)}</ul>}
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );

@@ -94,7 +94,7 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
   const axis = differenceAxis(bounded, true);
   return (
     <section>
-      <p class="conclusion strong"><Line value={comparison.conclusion} /></p>
+      <p class="conclusion strong"><Line value={comparison.conclusion} most={4000} /></p>
       {comparison.tasks.length > 0 && (
         <table class="plain scores differences">
           <caption>A − B, with its interval; in points of 100 where the metric is a share.</caption>
@@ -120,12 +120,12 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
       <details class="more">
         <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
         <ul class="notes">
-          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} /></li>)}
-          {comparison.overall && <li><Line value={comparison.overall.sentence} /></li>}
+          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} most={4000} /></li>)}
+          {comparison.overall && <li><Line value={comparison.overall.sentence} most={4000} /></li>}
           {comparison.tasks.filter((task) => task.onlyA || task.onlyB).map((task) => (
             <li key={`o${task.task}`}><Line value={task.task} />: left out of the comparison, {numbers.counted(task.onlyA, "item")} that only A has and {numbers.counted(task.onlyB, "item")} that only B has.</li>
           ))}
-          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} /></li>)}
+          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} most={4000} /></li>)}
         </ul>
       </details>
     </section>
@@ -174,7 +174,8 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
   // A link to an item that both runs scored alike shows it among all.
   const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
-  const kind: Kind = asked ?? (named >= 0 && !isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!) ? "all" : "flips");
+  const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
+  const kind: Kind = asked ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
 
@@ -183,7 +184,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
-  const to = (place: number) => address({ show: kind === "flips" ? "" : kind, of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
+  const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
   const step = (by: number) => {
     const next = at + by;
     if (next < 0 || next >= places.length) return;
@@ -208,7 +209,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
         <>
           <div class="kinds" role="group" aria-label="Which items">
             {KINDS.filter(([name]) => many.get(name)! > 0 || name === kind).map(([name, words]) => (
-              <a key={name} href={address({ show: name === "flips" ? "" : name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
+              <a key={name} href={address({ show: name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
                 {words} <span class="quiet">{numbers.count(many.get(name)!)}</span>
               </a>
             ))}

@@ -67,7 +67,7 @@ export function LabelsPage({ data, query, go }: PageProps) {
             <Choice label="Which answers" chosen={source.name} options={all.map((one): [string, string] => [one.name, one.words])}
               choose={(name) => go(`${links.labels()}?of=${encodeURIComponent(name)}`, true)} />
           )}
-          <Labelling key={source.name} data={data} catalog={catalog} source={source} />
+          <Labelling key={source.name} data={data} source={source} />
         </>
       )}
     </div>
@@ -83,7 +83,7 @@ function None() {
   );
 }
 
-function Labelling({ data, catalog, source }: { data: Data; catalog: Catalog; source: Source }) {
+function Labelling({ data, source }: { data: Data; source: Source }) {
   const [where, setWhere] = useState(0);
   const { rows } = source;
   const at = Math.min(where, rows.length - 1);
@@ -118,7 +118,7 @@ function Labelling({ data, catalog, source }: { data: Data; catalog: Catalog; so
       </p>
       <article class="labelled">
         <h2>{numbers.count(at + 1)} of {numbers.count(rows.length)}</h2>
-        <Blind data={data} catalog={catalog} item={row.item} info={source.run} />
+        <Blind data={data} item={row.item} info={source.run} />
         <p class="give" role="group" aria-label="Label">
           {[...choices, ["", "No label", "x"] as const].map(([value, name, key]) => (
             <button key={value} type="button" aria-pressed={given === value} onClick={() => give(value)}>{name} <kbd>{key}</kbd></button>
@@ -137,7 +137,7 @@ function Labelling({ data, catalog, source }: { data: Data; catalog: Catalog; so
 }
 
 /** One answer without what anybody said of it. */
-function Blind({ data, catalog, item, info }: { data: Data; catalog: Catalog; item: Picked; info: RunInfo }) {
+function Blind({ data, item, info }: { data: Data; item: Picked; info: RunInfo }) {
   const run = useRun(data, info.key);
   const sample = useRead<Sample | null>(async () => {
     if (run.value === null) return null;
@@ -153,7 +153,7 @@ function Blind({ data, catalog, item, info }: { data: Data; catalog: Catalog; it
   const answer = own.answer || (own.choice === null ? "" : (own.choices[own.choice] ?? ""));
   return (
     <>
-      <p class="small"><Line value={own.task} />, <a href={links.sample(runAddress(catalog, info), own.task, own.id, own.draw)}><Line value={own.id} /></a>{own.draw > 0 && `, repeat ${own.draw + 1}`}</p>
+      <p class="small"><Line value={own.task} />, <Line value={own.id} />{own.draw > 0 && `, repeat ${own.draw + 1}`}</p>
       <h3>Question</h3><Text value={own.input} />
       {own.choices.length > 0 && <><h3>Choices</h3><ol class="choices" type="A">{own.choices.map((choice, place) => <li key={place}><Line value={choice} /></li>)}</ol></>}
       {own.passages.length > 0 && <><h3>Context</h3>{own.passages.map((passage) => <Text key={passage.id} value={`[${passage.id}] ${passage.text}`} />)}</>}

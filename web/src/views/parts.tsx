@@ -114,7 +114,9 @@ export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis:
 
 /** The words of an axis, above the bars of a table. */
 export function AxisWords({ axis }: { axis: Axis }) {
-  const ticks = axis.ticks.length > 5 ? axis.ticks.filter((_, place) => place % 2 === 0) : axis.ticks;
+  // Every second word where there are many, with that of 0.
+  const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
+  const ticks = axis.ticks.length > 5 ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
   return (
     <svg class="axis" aria-hidden="true" focusable="false">
       {ticks.map((tick) => (

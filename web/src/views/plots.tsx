@@ -233,7 +233,7 @@ function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length
   });
   const bounded = points.every((point) => point.metric.bounded);
   const words = WORDS[against];
-  const x = against === "date" ? timeAxis(points.map((point) => point.x)) : logAxis(points.map((point) => point.x), words.tick);
+  const x = against === "date" ? timeAxis(points.map((point) => point.x)) : wide(points.map((point) => point.x)) ? logAxis(points.map((point) => point.x), words.tick) : axisOf(points.map((point) => point.x), null, words.tick);
   const y = axisFor(points.map((point) => point.metric), bounded);
   const series: Series[] = [{
     name: "runs", style: 0, line: false,

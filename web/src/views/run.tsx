@@ -233,13 +233,14 @@ function Facts({ run }: { run: RunInfo }) {
     ["Cost", run.cost === null ? "not known" : numbers.money(run.cost)],
     ["Tokens", `${numbers.short(run.inputTokens)} in, ${numbers.short(run.outputTokens)} out`],
     ["Time", numbers.duration(run.seconds)],
-    ...run.facts,
   ];
+  const said = new Set(run.facts.map(([name]) => name));
+  const all = [...own.filter(([name]) => !said.has(name)), ...run.facts];
   return (
     <section>
       <h2>How it was made</h2>
       <dl class="facts">
-        {own.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
+        {all.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
       </dl>
     </section>
   );

@@ -6,21 +6,34 @@ interface Word {
   begin: number;
 }
 
-const MOST_LETTERS = 400_000;
 const MOST_CHANGES = 800;
 /** Words of both texts whose differences are looked for; what comes after stands as different in one piece. */
 const MOST_WORDS = 60_000;
+/** Characters that the browser's dictionary is asked about: at once (its time grows with the square), and of a whole text. */
+const AT_ONCE = 300;
+const MOST_ASKED = 30_000;
 
-/** Words with what stands between them. Languages without spaces are cut by the browser's own dictionary. */
+/** Spaces; letters of Chinese and Japanese, one by one; languages that write words without spaces between them; words; the rest. */
+const PIECES =
+  /\s+|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]\p{M}*|(?<run>[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+)|(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}])[\p{L}\p{M}\p{N}_])+|[^]/gu;
+
+const dictionary = typeof Intl.Segmenter === "function" ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
+
+/** Words with what stands between them. */
 function wordsOf(text: string): Word[] {
   const out: Word[] = [];
-  if (typeof Intl.Segmenter === "function" && text.length <= MOST_LETTERS) {
-    for (const part of new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)) {
-      out.push({ text: part.segment, begin: part.index });
+  let asked = 0;
+  for (const part of text.matchAll(PIECES)) {
+    const run = part.groups?.run;
+    if (run === undefined || dictionary === null || asked > MOST_ASKED) {
+      out.push({ text: part[0], begin: part.index });
+      continue;
     }
-    return out;
+    asked += run.length;
+    for (let at = 0; at < run.length; at += AT_ONCE) {
+      for (const word of dictionary.segment(run.slice(at, at + AT_ONCE))) out.push({ text: word.segment, begin: part.index + at + word.index });
+    }
   }
-  for (const part of text.matchAll(/\s+|[^\s]+/gu)) out.push({ text: part[0], begin: part.index });
   return out;
 }
 

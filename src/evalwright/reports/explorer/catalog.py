@@ -84,7 +84,9 @@ def task_info(task: TaskResult, description: str) -> dict[str, Any]:
             {
                 "key": key,
                 "parts": [
-                    {"name": value, "metric": _metric(metrics[0])} for value, metrics in by_value.items() if metrics
+                    {"name": value, "metric": _metric(metrics[0])}
+                    for value, metrics in by_value.items()
+                    if metrics
                 ],
             }
             for key, by_value in task.slices.items()

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import combinations
@@ -39,12 +40,10 @@ _ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "
 
 def head_of(title: str, source: Source, root: str = "") -> str:
     """The page up to its parts. root: where the parts are, seen from the page."""
-    script, style = _asset("explorer.js"), _asset("explorer.css")
-    # No text of ours may end the element that it stands in.
-    script = re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
+    script, style = _assets()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(script, style, source)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
         '<meta name="generator" content="evalwright">\n<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n'
@@ -57,11 +56,12 @@ def head_of(title: str, source: Source, root: str = "") -> str:
 END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 
-def policy(script: str, style: str, source: Source) -> str:
+def policy_of(source: Source) -> str:
     """What the page may do."""
+    script, style = map(_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; worker-src blob:; img-src data: blob:; "
+        f"default-src 'none'; script-src {script}; style-src {style}; worker-src blob:; img-src data: blob:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
 
@@ -70,9 +70,15 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _asset(name: str) -> str:
-    file = files("evalwright.reports.explorer") / "assets" / name
-    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+@cache
+def _assets() -> tuple[str, str]:
+    """Script and style. No text of them ends the element that it stands in."""
+    folder = files("evalwright.reports.explorer") / "assets"
+    script, style = (
+        file.read_text(encoding="utf-8").strip() if (file := folder / name).is_file() else ""
+        for name in ("explorer.js", "explorer.css")
+    )
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE), style
 
 
 # -- packing -------------------------------------------------------------------------------------------------------------
@@ -95,7 +101,9 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
     if len(runs) <= MOST_PAIRED:
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
-            with contextlib.suppress(EvalwrightError):  # they have no task in common: there is nothing to show
+            with contextlib.suppress(
+                EvalwrightError
+            ):  # they have no task in common: there is nothing to show
                 put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
     progress("the board")
     board = board_of([(key, run) for key, run, _ in found])
@@ -107,7 +115,10 @@ def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progres
     try:
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _temporary(target, "parts", private=True) as (parts, _), _temporary(target, "tmp") as (out, made):
+        with (
+            _temporary(target, "parts", private=True) as (parts, _),
+            _temporary(target, "tmp") as (out, made),
+        ):
             places: dict[str, tuple[int, int]] = {}
 
             def put(key: str, data: bytes) -> None:

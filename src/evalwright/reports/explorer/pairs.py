@@ -29,7 +29,8 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
     for task in scorers:
         own = [one[task] for one in scores]
         pairing = pair_items(own)
-        _, in_a, in_b = np.intersect1d(*pairing.places, assume_unique=True, return_indices=True)
+        first, second = pairing.places
+        _, in_a, in_b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
         sides = []
         for (_, samples), one, rows in ((a, own[0], in_a), (b, own[1], in_b)):
             sides.append((_places(samples, task, one.keys[rows]), one.values[rows]))
@@ -38,7 +39,11 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
     whole = np.concatenate(found, axis=1)
     whole = whole[:, np.argsort(whole[0], kind="stable")]
     steps = np.diff(whole[:2], axis=1, prepend=0).astype(np.int32)
-    return [array("i", steps[0].tobytes()), array("i", steps[1].tobytes()), *(array("d", row.tobytes()) for row in whole[2:])]
+    return [
+        array("i", steps[0].tobytes()),
+        array("i", steps[1].tobytes()),
+        *(array("d", row.tobytes()) for row in whole[2:]),
+    ]
 
 
 def _places(samples: Samples, task: str, keys: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -146,6 +146,8 @@ class Samples:
         self._ids: list[str] = []
         self._previews: list[tuple[str, str]] = []
         self._scorer_names: dict[str, None] = {}
+        self.totals: dict[str, float] = {}
+        """Tokens and dollars of all replies, and how many records have no known price."""
         self.starts = array("i")
         """The first row of each block."""
         self._block: list[Mapping[str, Any]] = []
@@ -170,6 +172,11 @@ class Samples:
             self._end_block()
         if self.size % CHUNK == 0:
             self._end_chunk()
+
+    @property
+    def chunks(self) -> int:
+        """Chunks that are full."""
+        return self.size // CHUNK
 
     def finish(self) -> None:
         """Put what is left, and the index."""
@@ -207,7 +214,9 @@ class Samples:
         several = len(self._scorer_names) > 1
         single = {f"{kind}.{name}" for name in self._scorer_names for kind in ("score", "label")}
         return [
-            column for column in self.columns.values() if column.shown and (several or column.name not in single)
+            column
+            for column in self.columns.values()
+            if column.shown and (several or column.name not in single)
         ]
 
     def _end_block(self) -> None:
@@ -244,6 +253,9 @@ class Samples:
         if failed:
             found["failure"] = ("judge: " if failed.get("party") == "judge" else "") + str(failed.get("kind"))
         found |= _numbers_of(row)
+        for column_name in ("tokens", "input_tokens", "cost"):
+            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(found.get(column_name, 0.0))
+        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in found)
         for key, value in row.get("metadata", {}).items():
             self._metadata(found, str(key), value)
         for column_name, value in found.items():
@@ -254,7 +266,9 @@ class Samples:
         self.draws.append(draw)
         self._ids.append(name)
         texts = _question(row), str(row.get("answer", ""))
-        self._previews.append((_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1])))
+        self._previews.append(
+            (_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1]))
+        )
 
     def _score(self, scorer: str, score: Mapping[str, Any] | None, label: str) -> dict[str, float | str]:
         """Value, label and parts by the name of their column."""
@@ -320,7 +334,11 @@ def _milliseconds(text: str) -> float:
     """A date in milliseconds since 1970, as JavaScript has them."""
     try:
         found = datetime.fromisoformat(text)
-        return found.timestamp() * 1000 if found.tzinfo else (found - datetime(1970, 1, 1)).total_seconds() * 1000
+        return (
+            found.timestamp() * 1000
+            if found.tzinfo
+            else (found - datetime(1970, 1, 1)).total_seconds() * 1000
+        )
     except (ValueError, OverflowError):
         return NAN
 
