@@ -13,7 +13,6 @@ export interface Point {
   title: string;
   /** Stands beside it. */
   name?: string;
-  href?: string;
 }
 
 export interface Series {
@@ -68,7 +67,7 @@ export function Chart(props: { label: string; series: Series[]; x: Axis; y: Axis
                 return (
                   <g key={place}>
                     {point.low !== undefined && point.high !== undefined && <line class="whisker" x1={cx} x2={cx} y1={py(point.low)} y2={py(point.high)} />}
-                    {point.href ? <a href={point.href} aria-label={plainName(point.title, 300)}>{mark}</a> : mark}
+                    {mark}
                   </g>
                 );
               })}

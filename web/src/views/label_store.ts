@@ -84,22 +84,13 @@ export function rowName(set: LabelSet, place: number): string {
   return `${set.name}-${String(place + 1).padStart(String(set.rows.length).length, "0")}`;
 }
 
-/** The row of an answer in one of the run's sets, "" where none has it. */
-export function rowOf(run: RunInfo | undefined, item: Picked): string {
-  for (const set of run?.labelSets ?? []) {
-    const place = set.rows.findIndex(([task, id, draw]) => task === item.task && id === item.id && draw === item.draw);
-    if (place >= 0) return rowName(set, place);
-  }
-  return "";
-}
-
 /** A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula. */
 function cell(value: string): string {
   const safe = /^\s*[=+\-@]/.test(value) ? `'${value}` : value;
   return /[",\r\n\t;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The table that `evalwright judge validate` reads. */
+/** The table that `evalwright judge calibrate` reads. */
 export function table(rows: { row: string; item: Picked }[]): string {
   const who = labeller();
   const lines = rows.map(({ row, item }) => [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","));

@@ -1,4 +1,4 @@
-/** Labels by people: answers one by one, without a word of what a judge said, and the table that `evalwright judge validate` reads. */
+/** Labels by people: answers one by one, without a word of what a judge said, and the table that `evalwright judge calibrate` reads. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Catalog, Data, LabelSet, RunInfo, Sample } from "../data/api";
 import type { PageProps } from "../pages";
@@ -43,7 +43,7 @@ function sources(catalog: Catalog): Source[] {
   const out = catalog.runs.flatMap((run) => run.labelSets.map((set) => of_set(run, set)));
   for (const key of runs) {
     const run = by.get(key)!;
-    const rows = chosen.filter((item) => item.run === key).map((item) => ({ row: labels.rowOf(run, item), item }));
+    const rows = chosen.filter((item) => item.run === key).map((item) => ({ row: "", item }));
     const graded = run.labelSets.some((set) => set.graded);
     out.push({ name: `${BY_HAND} ${runAddress(catalog, run)}`, graded, run, words: `${numbers.counted(rows.length, "answer")} of ${names.get(run.key)}, chosen by hand`, rows });
   }
@@ -163,21 +163,23 @@ function Blind({ data, item, info }: { data: Data; item: Picked; info: RunInfo }
   );
 }
 
+/** A word of a command, for any shell. */
+const quoted = (word: string) => (/^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
 function Download({ source, done }: { source: Source; done: number }) {
   const text = labels.table(source.rows);
   const mine = labels.labeller().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
   const file = `labels${mine ? `.${mine}` : ""}.csv`;
   const link = useMemo(() => URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" })), [text]);
   useEffect(() => () => URL.revokeObjectURL(link), [link]);
-  const unnamed = source.rows.filter(({ row }) => row === "").length;
   return (
     <section>
       <h2>Hand them in</h2>
       <p class="doors"><a class="button" href={link} download={file}>Download {numbers.counted(done, "label")}</a></p>
-      <p class="note">Then: <code>evalwright judge validate {source.run.name} {file}</code></p>
-      {unnamed > 0 && (
-        <p class="note warn">
-          {unnamed === source.rows.length ? "These answers were" : `${numbers.counted(unnamed, "answer")} of these were`} chosen by hand. Their labels say how often the judge was right on them alone, and nothing of the run's score: for that, draw answers by chance with <code>evalwright judge sample {source.run.name}</code>.
+      <p class="note">Then: <code>evalwright judge calibrate {quoted(source.run.name)} --labels {quoted(file)}</code></p>
+      {source.name.startsWith(BY_HAND) && (
+        <p class="note">
+          These answers were chosen by hand: their labels say how the judge fared on them, and nothing of the run's score. For that, draw answers by chance with <code>evalwright judge sample {quoted(source.run.name)}</code> and open this page again.
         </p>
       )}
       <details class="more"><summary>Or copy them</summary><textarea readOnly rows={8} aria-label="Labels as CSV" value={text} /></details>

@@ -238,7 +238,7 @@ function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length
   const series: Series[] = [{
     name: "runs", style: 0, line: false,
     points: points.map(({ run, metric, x: at }) => ({
-      x: at, y: metric.value!, low: metric.low, high: metric.high, name: labels.get(run.key) ?? "", href: links.run(runAddress(catalog, run)),
+      x: at, y: metric.value!, low: metric.low, high: metric.high, name: labels.get(run.key) ?? "",
       title: `${labels.get(run.key)}: ${numbers.value(metric, metric.bounded)} ${numbers.interval(metric, metric.bounded)}, ${words.full(at)}`,
     })),
   }];
