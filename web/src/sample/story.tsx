@@ -128,7 +128,7 @@ export function ReplyBox({ reply, title = "", words = "" }: { reply: Reply; titl
 
 export function factsOf(reply: Reply): string[] {
   const facts: string[] = [];
-  if (reply.latency !== undefined) facts.push(seconds(reply.latency));
+  if (reply.latency) facts.push(seconds(reply.latency));
   if (reply.inputTokens !== undefined) facts.push(`${number(reply.inputTokens)} tokens in${reply.cachedTokens ? ` (${number(reply.cachedTokens)} from the provider's cache)` : ""}`);
   if (reply.outputTokens !== undefined) facts.push(`${number(reply.outputTokens)} out${reply.reasoningTokens ? ` (${number(reply.reasoningTokens)} of reasoning)` : ""}`);
   if (reply.cost !== undefined) facts.push(dollars(reply.cost));

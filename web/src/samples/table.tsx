@@ -72,7 +72,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
   const rows = Math.min(places.length, MOST_ROWS);
   const options = {
     count: rows,
-    overscan: 14,
+    overscan: 6,
     estimateSize: () => height,
     getScrollElement: () => scroller.current,
     observeElementRect,
