@@ -57,7 +57,12 @@ class TaskConfidence(Plain):
 
 
 @dataclass(slots=True)
-class _Rows:
+class ConfidenceRows:
+    """The records of one task: right holds scores, nan where there is none; keys: of items or their clusters.
+
+    shared: whether several records share a key.
+    """
+
     scorer: str
     stated: list[float] = field(default_factory=list)
     options: list[float] = field(default_factory=list)
@@ -66,6 +71,7 @@ class _Rows:
     shared: bool = False
 
     def add(self, row: Mapping[str, Any]) -> None:
+        """Take a record."""
         value = row["scores"].get(self.scorer, {}).get("value")
         said = None if "failure" in row else stated_confidence(str(row.get("answer") or ""))
         self.stated.append(NAN if said is None else said)
@@ -75,13 +81,19 @@ class _Rows:
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
         self.shared = self.shared or bool(row.get("cluster")) or row["draw"] > 0
 
+    def confidence(self) -> tuple[str, NDArray[np.float64]]:
+        """Where confidence comes from, and that of every record, (records,); nan where there is none."""
+        stated, options = np.array(self.stated), np.array(self.options)
+        of_options = (~np.isnan(stated)).sum() < (~np.isnan(options)).sum()
+        return (OPTIONS, options) if of_options else (STATED, stated)
+
 
 def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     """The tasks of a run whose answers have a confidence.
 
     Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
     """
-    tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
+    tasks = {task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main}
     read_rows(run, tasks)
     found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
     if not found:
@@ -92,9 +104,9 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     return found
 
 
-def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
-    stated, options, right = (np.array(values) for values in (rows.stated, rows.options, rows.right))
-    source, confidence = (STATED, stated) if (~np.isnan(stated)).sum() >= (~np.isnan(options)).sum() else (OPTIONS, options)  # fmt: skip
+def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
+    right = np.array(rows.right)
+    source, confidence = rows.confidence()
     there = ~np.isnan(confidence)
     if not there.any():
         return None

@@ -36,6 +36,7 @@ COMMANDS = {
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
     "runs": ("runs:runs", "List, show and check runs; write their index."),
+    "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),
     **FOREIGN_COMMANDS,
@@ -107,15 +108,19 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
 
 
 def _run(command: Callable[[], Any], stop: StopSignals) -> int:
+    from evalwright.cli.signals import ServingEnded
+
     try:
         result = command()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except click.ClickException as error:
         error.show(file=sys.stderr)
         return 2
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as ended:
+        if isinstance(ended, ServingEnded):
+            return stop.exit_code
         say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
         return stop.exit_code
     except SystemExit as ended:

@@ -40,9 +40,11 @@ EXPORTERS = {
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
-CITATIONS = {
-    "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks.")
+OWN = {
+    "site": ("evalwright.cli.view:site", "The explorer of runs, as files for a web server."),
+    "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks."),
 }
+"""Commands of `export` that are no foreign system's."""
 CHECKERS = (
     ("evalwright.compat.sea_helm.files:is_results", "evalwright.compat.sea_helm.checking:check_folder"),
 )
@@ -62,12 +64,12 @@ class _Importers(LazyGroup):
 
 
 class _Exporters(LazyGroup):
-    table = EXPORTERS | CITATIONS
+    table = EXPORTERS | OWN
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter, or of citations."""
-        if cmd_name in CITATIONS:
-            command: click.Command = loaded(CITATIONS[cmd_name][0])
+        """The command of an exporter, or one of our own."""
+        if cmd_name in OWN:
+            command: click.Command = loaded(OWN[cmd_name][0])
             return command
         return export_command(cmd_name, loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
 
@@ -79,7 +81,7 @@ def import_() -> None:
 
 @click.group(cls=_Exporters)
 def export() -> None:
-    """Export runs as files of other programs, and what to cite."""
+    """Export runs as a site, as files of other programs, and what to cite."""
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:

@@ -78,6 +78,7 @@ def calibrate(
 ) -> None:
     """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
 
+    Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on these alone.
     Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
     """
     if not files:
@@ -88,11 +89,17 @@ def calibrate(
         calibrate_judge,
         keep_calibration,
     )
+    from evalwright.analysis.judge_validation.chosen import beside_chosen, chosen_by_hand
+    from evalwright.analysis.judge_validation.labels import read_label_files
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.documents.judges import calibration_document, difference_document
+    from evalwright.reports.documents.judges import calibration_document, chosen_document, difference_document
 
     opened = open_run(run, runs_folder)
+    if run2 is None and chosen_by_hand(tables := read_label_files(files)):
+        chosen = beside_chosen(opened, tables, scorer)
+        print_result(as_json, chosen.as_dict(), chosen_document(chosen))
+        return
     if run2 is None:
         one = calibrate_judge(opened, files, scorer=scorer)
         found, document, name = one.as_dict(), calibration_document(one), one.scorer

@@ -18,6 +18,10 @@ _ONE_HANGUP = 0.5
 """Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does its shell."""
 
 
+class ServingEnded(KeyboardInterrupt):
+    """A signal ended what serves until one comes: nothing was interrupted, and there is nothing to say."""
+
+
 class StopSignals:
     """What came so far. exit_code: 128 and the number of the first signal (130 for Ctrl-C)."""
 

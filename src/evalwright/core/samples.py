@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from evalwright.core.errors import Failure
 from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, outcome_of, outcome_of_failure
@@ -93,6 +93,7 @@ class Score:
     value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or "not_attempted".
     explanation: why, in words. parts: further numbers, by name (e.g. token counts of a perplexity).
     item: what a metric over the whole corpus needs and is no number (a pair of texts, of labels), by name.
+    evidence: the spans of the answer's text that it rests on, where the scorer knows them: first character, and the one after the last.
     """
 
     value: float
@@ -100,6 +101,7 @@ class Score:
     explanation: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     item: Mapping[str, Any] | None = None
+    evidence: Sequence[Sequence[int]] = field(default=(), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
@@ -108,6 +110,7 @@ class Score:
             "explanation": self.explanation,
             "parts": dict(self.parts),
             "item": {name: _plain(value) for name, value in (self.item or {}).items()},
+            "evidence": [list(span) for span in self.evidence],
         }
         return {"value": self.value, **{name: part for name, part in more.items() if part}}
 
@@ -142,6 +145,40 @@ class Undecided:
         return {"label": self.label, "explanation": self.explanation}
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a scorer asked the model of a role, as it names the request, and what came back; None where nothing did."""
+
+    role: str
+    request: Mapping[str, Any]
+    response: Response | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON; unused options, times and long vectors are left out."""
+        request = {
+            name: _plain(value)
+            for name, value in self.request.items()
+            if value not in (None, ()) and (name, value) != ("draw", 0)
+        }
+        found = self.response.as_dict() if self.response is not None else {}
+        if len(found.get("values", ())) > _LONGEST_VECTOR:
+            del found["values"]
+        found.pop("latency", None)
+        return {
+            "role": self.role,
+            "request": request,
+            **({"response": found} if self.response is not None else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `as_dict`, but for what is left out."""
+        response = data.get("response")
+        return cls(data["role"], data["request"], None if response is None else Response.from_dict(response))
+
+
+_LONGEST_VECTOR = 16
+
 UNDECIDED = "undecided"
 """The label of an answer that rules could not decide."""
 
@@ -152,7 +189,7 @@ class SampleRecord:
 
     Where `failure` is set there is no score, and the sample is counted as failed; a reply without an answer (cut, filtered,
     refused) is in `answer` all the same. A scorer that failed by itself is in `score_failures`, under its name, one that could
-    not decide in `undecided`.
+    not decide in `undecided`. exchanges: what scorers asked of models, by scorer name.
     """
 
     task: str
@@ -164,6 +201,7 @@ class SampleRecord:
     failure: Failure | None = None
     score_failures: Mapping[str, Failure] = field(default_factory=dict)
     undecided: Mapping[str, Undecided] = field(default_factory=dict)
+    exchanges: Mapping[str, Sequence[Exchange]] = field(default_factory=dict)
 
     @property
     def outcome(self) -> Outcome:

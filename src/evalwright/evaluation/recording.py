@@ -31,6 +31,9 @@ from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET
 
+SHOWN_AFTER = 0.5
+"""Seconds after which a record can be seen by whoever follows the run."""
+
 
 class Session:
     """One model's run while it is asked. A context manager, which drops what was not finished."""
@@ -46,17 +49,24 @@ class Session:
         self.tallies = [
             TaskTally([scorer.name for scorer in task.scorers], task.slices) for task in plan.tasks
         ]
-        self.writer = RunWriter(plan.folder)
+        self.writer = RunWriter(plan.folder, about_run(plan))
         self.meter = Meter(plan, self.door, progress, self.began)
         self.hardware = HardwareWatch()
+        self._showing: asyncio.TimerHandle | None = None
 
     def add(self, position: int, number: int, record: SampleRecord) -> None:
         """Record a sample of task `number`."""
         self.writer.add(position, record)
+        if self._showing is None:
+            self._showing = asyncio.get_running_loop().call_later(SHOWN_AFTER, self._show)
         self.tallies[number].add(record)
         self.meter.count(record)
         self.hardware.look()
         self.told.sample(self.plan.id, record)
+
+    def _show(self) -> None:
+        self._showing = None
+        self.writer.show()
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +74,8 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
         self.writer.discard()
 
 
@@ -192,6 +204,28 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     run = open_run(plan.folder)
     keep_scores(run, tables)
     return run
+
+
+def about_run(plan: Plan) -> dict[str, Any]:
+    """What whoever follows a run must know of it; expected: answers that it will have, if no rule stops it."""
+    return {
+        "id": plan.id,
+        "label": plan.spec.label or plan.model.name,
+        "model": plan.model.name,
+        "roles": {role: model.name for role, model in plan.roles.items()},
+        "started": plan.started.isoformat(timespec="seconds"),
+        "expected": plan.total,
+        "tasks": [
+            {
+                "name": task.name,
+                "version": task.version,
+                "description": task.description,
+                "slice_keys": list(task.slices),
+                **rules_record(task.scorers, task.metrics),
+            }
+            for task in plan.tasks
+        ],
+    }
 
 
 def task_record(task: Task) -> dict[str, Any]:

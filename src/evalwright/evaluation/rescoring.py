@@ -282,11 +282,13 @@ async def _score_record(
     found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)
     failures = {name: one for name, one in record.score_failures.items() if name in rules.kept}
     undecided = {name: one for name, one in record.undecided.items() if name in rules.kept}
+    exchanges = {name: each for name, each in record.exchanges.items() if name in rules.kept}
     return replace(
         made,
         scores={scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found},
         score_failures={**made.score_failures, **failures},
         undecided={**made.undecided, **undecided},
+        exchanges={**made.exchanges, **exchanges},
     )
 
 

@@ -18,21 +18,19 @@ from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask, abilities_of, options_of
+from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     Cancelled,
     ConfigurationError,
     EvalwrightError,
     Failure,
-    Party,
     RequestFailed,
     StoreError,
 )
-from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of, outcome_of
+from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of
 from evalwright.core.private import home_folder
-from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
+from evalwright.core.samples import Answer, Exchange, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
@@ -42,6 +40,7 @@ from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import cancellable
+from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
@@ -422,14 +421,15 @@ async def score_record(
     outcome, answer, failure = record.outcome, record.answer, record.failure
     if outcome != ANSWERED and outcome not in as_empty:
         failure = failure or failure_of(outcome)
-        return replace(record, scores={}, failure=failure, score_failures={}, undecided={})
+        return replace(record, scores={}, failure=failure, score_failures={}, undecided={}, exchanges={})
     if answer is None:
         # The filter spoke in place of a reply, which is recorded as one that was filtered.
         answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
     given = answer if outcome == ANSWERED else replace(answer, text="")
-    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask, metrics)
+    exchanges: dict[str, list[Exchange]] = {}
+    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask, metrics, exchanges)
     task, index, draw, sample = record.task, record.index, record.draw, record.sample
-    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided)
+    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided, exchanges)
 
 
 async def score_answer(
@@ -438,8 +438,9 @@ async def score_answer(
     answer: Answer,
     ask: Ask,
     metrics: Sequence[MetricSpec] = (),
+    exchanges: dict[str, list[Exchange]] | None = None,
 ) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
-    """Scores, scorers' own failures, and what rules left undecided, by scorer name.
+    """Scores, scorers' own failures, and what rules left undecided, by scorer name. exchanges: takes what scorers asked of models.
 
     What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of an answer (NoScore) is in
     none of them. Where a task names another scorer for what one leaves undecided, `bind` has made the two into one.
@@ -447,8 +448,8 @@ async def score_answer(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     undecided: dict[str, Undecided] = {}
-    judges = _Judges(ask)
     for scorer in scorers:
+        judges = Judges(ask)
         try:
             made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
@@ -465,35 +466,9 @@ async def score_answer(
             raise
         except Exception as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
+        if exchanges is not None and judges.exchanges:
+            exchanges[scorer.name] = judges.exchanges
     return scores, failures, undecided
-
-
-class _Judges(Ask):
-    """The door as scorers have it: a request that fails behind it is the judge's failure, and so is a reply without an answer."""
-
-    __slots__ = ("_ask",)
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    def abilities(self, role: str) -> frozenset[Ability] | None:
-        """As the door's."""
-        return abilities_of(self._ask, role)
-
-    def carries(self, role: str) -> frozenset[str]:
-        """As the door's."""
-        return options_of(self._ask, role)
-
-    async def __call__(self, role: str, request: Request) -> Response:
-        try:
-            response = await self._ask(role, request)
-        except RequestFailed as error:
-            failure = error.failure
-            party: Party = "judge" if failure.party in ("provider", "model") else failure.party
-            raise RequestFailed(replace(failure, party=party)) from None
-        if (outcome := outcome_of(response)) != ANSWERED:
-            raise RequestFailed(failure_of(outcome, role))
-        return response
 
 
 def _as_list(value: Any) -> Sequence[Any]:

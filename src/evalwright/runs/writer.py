@@ -15,6 +15,7 @@ import os
 import uuid
 from array import array
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -33,24 +34,34 @@ SAMPLES_FILE = "samples.jsonl"
 PLAN_FILE = "plan.json"
 """Stopping rules, written before the first request."""
 
+ABOUT = ".about"
+"""The end of the name of what is known of a run while it is made."""
+
 SCHEMA_VERSION = 1
 
 
 class RunWriter:
     """Collects records for one run folder; `finish` writes `samples.jsonl` and `run.json`.
 
+    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody can.
     Raises RunError with a sentence where the folder cannot be written, at once rather than after the work.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
         # The process id keeps two processes apart that make the same run at the same time.
         self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.partial"
         self._sorted = self._partial.with_suffix(".sorted")
+        self._about = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
         self._starts: array[int] = array("q")
         self._position = 0
         self._file = self._open()
+        if about is not None:
+            try:
+                write_json(self._about, about, private=True)
+            except OSError as error:
+                raise _unwritable(self.folder, error) from error
 
     def _open(self) -> IO[bytes]:
         try:
@@ -72,6 +83,11 @@ class RunWriter:
         self._keys.append(position)
         self._starts.append(self._position)
         self._position += len(data)
+
+    def show(self) -> None:
+        """Let whoever follows the run see the records so far. What cannot be written now is tried again, and told, by `add` or `finish`."""
+        with contextlib.suppress(OSError, ValueError):
+            self._file.flush()
 
     def finish(self, run: Mapping[str, Any]) -> None:
         """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
@@ -114,7 +130,7 @@ class RunWriter:
         """Drop what is partial."""
         with contextlib.suppress(OSError):
             self._file.close()
-        for file in (self._partial, self._sorted):
+        for file in (self._partial, self._sorted, self._about):
             with contextlib.suppress(OSError):
                 file.unlink(missing_ok=True)
 
@@ -145,22 +161,57 @@ def drop_plan(folder: Path) -> None:
 
 def read_plan(folder: Path) -> dict[str, Any]:
     """The rules with which a run was begun; empty where there are none."""
+    return _read_json(folder / PLAN_FILE)
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    """A file of ours; empty where it cannot be read."""
     try:
-        found = from_json(ordinary(folder / PLAN_FILE).read_text(encoding="utf-8"))
+        found = from_json(ordinary(file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A run that is being made, or was until its process ended. records: its file, whose last line may be half written."""
+
+    records: Path
+    about: Mapping[str, Any]
+    running: bool
+
+
+def growing(folder: Path) -> Growing | None:
+    """The run that is being made in a folder, the latest one whose process runs; else the latest that ended before its end."""
+    found = []
+    for file in folder.glob(f".{SAMPLES_FILE}.*.partial"):
+        with contextlib.suppress(OSError):
+            number = _process_of(file)
+            if number is not None and not file.is_symlink():
+                found.append((is_running(number), ordinary(file).stat().st_mtime_ns, file))
+    if not found:
+        return None
+    running, _, file = max(found)
+    return Growing(file, _read_json(file.with_suffix(ABOUT)), running)
+
+
 def _sweep(folder: Path) -> None:
     """Remove what a killed process left behind."""
     for file in folder.glob(f".{SAMPLES_FILE}.*"):
-        number = file.name.removeprefix(f".{SAMPLES_FILE}.").partition(".")[0]
-        if number.isdecimal() and os.name == "posix" and not _is_running(int(number)):
+        number = _process_of(file)
+        if number is not None and os.name == "posix" and not is_running(number):
             file.unlink(missing_ok=True)
 
 
-def _is_running(process: int) -> bool:
+def _process_of(file: Path) -> int | None:
+    """The number of the process that writes a partial file."""
+    number = file.name.removeprefix(f".{SAMPLES_FILE}.").partition(".")[0]
+    return int(number) if number.isdecimal() and len(number) < 12 else None
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process of that number, or it cannot be known."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

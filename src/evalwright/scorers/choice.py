@@ -13,7 +13,9 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.chosen import NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, WEAK, extract
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
+from evalwright.scorers.text.locate import said
 
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -54,9 +56,12 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
             return Score(0.0, "not_attempted", how, parts)
         return Undecided(how)
     right = predicted in sample.gold
-    return Score(
+    score = Score(
         float(right), "correct" if right else "incorrect", f"option {_letter(predicted)}: {how}", parts
     )
+    if normalise != "none" or answer.choice is not None:
+        return score  # the text says nothing of it
+    return with_evidence(score, answer.text, said(answer.text, sample.input).raw, [sample.choices[predicted]])
 
 
 def _letter(index: int) -> str:

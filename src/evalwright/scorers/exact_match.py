@@ -13,6 +13,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.cues import labels
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import check_language, language_of, without_articles
 
 _ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
@@ -79,7 +80,8 @@ def exact_match(
         if found == wanted:
             return Score(1.0, "correct", f"equals the target {_shown(target)}")
         if partial and _holds(found, wanted):
-            return Score(1.0, "correct", f"holds the target {_shown(target)}")
+            score = Score(1.0, "correct", f"holds the target {_shown(target)}")
+            return with_evidence(score, answer.text, named=[target])
     what = "holds" if partial else "equals"
     return Score(0.0, "incorrect", f"{_shown(answer.text)} {what} none of the {len(sample.targets)} targets")
 

@@ -11,6 +11,7 @@ from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
@@ -47,11 +48,12 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if not found.marked and (declined := declines(answer.text)):
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     if kind == "number":
-        return _number(sample, found, language)
+        return with_evidence(_number(sample, found, language), answer.text, found.raw)
     if kind == "math":
-        return _formula(sample, found, language)
+        return with_evidence(_formula(sample, found, language), answer.text, found.raw)
     right = any(_words(found.raw) == _words(target) for target in sample.targets)
-    return Score(float(right), "correct" if right else "incorrect", f"{found.rule}: '{_shown(found.raw)}'")
+    score = Score(float(right), "correct" if right else "incorrect", f"{found.rule}: '{_shown(found.raw)}'")
+    return with_evidence(score, answer.text, found.raw)
 
 
 def _choice(sample: Sample, text: str, language: str) -> Score:
@@ -64,7 +66,8 @@ def _choice(sample: Sample, text: str, language: str) -> Score:
     if predicted == NOT_EXTRACTED:
         return Score(0.0, "not_extracted", how, parts)
     right = predicted in sample.gold
-    return Score(float(right), "correct" if right else "incorrect", how, parts)
+    score = Score(float(right), "correct" if right else "incorrect", how, parts)
+    return with_evidence(score, text, said(text, sample.input).raw, [sample.choices[predicted]])
 
 
 def _number(sample: Sample, found: Said, language: str) -> Score:

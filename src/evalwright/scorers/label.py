@@ -11,6 +11,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.registry import checked
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.marks import SPACELESS
 
@@ -80,7 +81,11 @@ def score_label(
     right = float(place == gold)
     said = labels[place] if place != NOT_EXTRACTED else NULL
     parts = {"gold": float(gold), "predicted": float(place), "read": float(place != NOT_EXTRACTED)}
-    return Score(right, said, how, parts)
+    score = Score(right, said, how, parts)
+    if place == NOT_EXTRACTED:
+        return score
+    own = [labels[place], *([choices[place]] if choices else [])]
+    return with_evidence(score, text, behind_tag(tag, text)[:_NEAR], own)
 
 
 def last_label(

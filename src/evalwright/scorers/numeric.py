@@ -6,6 +6,7 @@ from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import said
 from evalwright.scorers.verdict import not_attempted
@@ -40,4 +41,6 @@ def numeric(
         return not_attempted("the answer is empty").outcome()
     if declined := declines(found.text):
         return not_attempted(f"gives no answer: {declined}").outcome()
-    return Numbers(goals, tolerance, sample.input, language).judge(found).outcome()
+    score = Numbers(goals, tolerance, sample.input, language).judge(found).outcome()
+    right = isinstance(score, Score) and score.value == 1
+    return with_evidence(score, answer.text, found.raw, sample.targets if right else ())

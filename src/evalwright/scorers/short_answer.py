@@ -20,6 +20,7 @@ from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_toler
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
@@ -48,7 +49,9 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     found = said(answer.text, sample.input)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
-    return _verdict(found, sample, judge).outcome()
+    score = _verdict(found, sample, judge).outcome()
+    right = isinstance(score, Score) and score.value == 1
+    return with_evidence(score, answer.text, found.raw, sample.targets if right else ())
 
 
 def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:

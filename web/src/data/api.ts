@@ -74,6 +74,17 @@ export interface RunInfo {
   outputTokens: number;
   /** Facts to show as they are: machine, versions, settings, how it ended. */
   facts: [name: string, value: string][];
+  /** What `evalwright judge sample` drew of this run, and keeps beside it. */
+  labelSets: LabelSet[];
+}
+
+/** Answers drawn for people to label, in the order drawn. The first one's row is called NAME-001 (as many digits as the last). */
+export interface LabelSet {
+  name: string;
+  scorer: string;
+  /** Labels may lie between 0 and 1. */
+  graded: boolean;
+  rows: [task: string, id: string, draw: number][];
 }
 
 export interface BoardRow {
@@ -256,11 +267,49 @@ export interface Comparison {
   pairs: { a: Int32Array; b: Int32Array; scoreA: Float64Array; scoreB: Float64Array };
 }
 
+/** The score of some samples that are alike in a number: from `low` to `high`, `mean` on average. */
+export interface Bin {
+  low: number;
+  high: number;
+  mean: number;
+  score: Estimate;
+}
+
+/** The main score of a task against a number that is known of its samples, in bins of about as many samples each. */
+export interface Curve {
+  task: string;
+  metric: string;
+  bounded: boolean;
+  lowerIsBetter: boolean;
+  /** Characters of the answer, seconds, US dollars, or how sure the model says it is (0 to 1). */
+  against: "length" | "latency" | "cost" | "confidence";
+  bins: Bin[];
+  /** Sentences to stand below it. */
+  notes: string[];
+}
+
+/** Two judges of the same answers. onlyA: answers that A passes and B does not. */
+export interface Agreement {
+  a: string;
+  b: string;
+  raw: Estimate;
+  kappa: Estimate;
+  onlyA: number;
+  onlyB: number;
+}
+
+export interface Plots {
+  curves: Curve[];
+  agreement: Agreement[];
+}
+
 export interface Data {
   catalog: Catalog;
   run(key: string): Promise<RunData>;
   /** null where the file was made without this pair. */
   comparison(a: string, b: string): Promise<Comparison | null>;
+  /** What plots need that counting cannot give; null while the run is going, and where the file was made without. */
+  plots(run: string): Promise<Plots | null>;
   /** Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read again. */
   onChange(listener: (runs: string[]) => void): () => void;
   /** How the commands that the page offers name this run, such as "evalwright". Empty for a page that is not served. */

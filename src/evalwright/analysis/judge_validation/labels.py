@@ -38,13 +38,17 @@ _LONGEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row has no label."""
+    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row has no label.
+
+    answer: task, id and draw where the answer was chosen by hand, so that it is of no set.
+    """
 
     set: str
     number: int
     value: float
     labeller: str
     where: str
+    answer: tuple[str, str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,10 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     that is of no set, a label that is none, and two labels of one person for one row.
     """
     files = [_read(Path(path), several=len(paths) > 1) for path in paths]
-    first: dict[tuple[str, int, str], str] = {}
+    first: dict[tuple[object, ...], str] = {}
     for file in files:
         for label in file.labels:
-            key = (label.set, label.number, label.labeller.casefold())
+            key = (label.set, label.number, label.answer, label.labeller.casefold())
             if key in first:
                 raise ConfigurationError(
                     f"{label.where}: the row was already labelled in {first[key]}"
@@ -145,11 +149,15 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
         where = f"{path}, line {line}"
         name = cells.get("row", "").strip().lstrip("'")
         found = ROW_NAME.fullmatch(name)
+        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'")
+        answer = None if name else _answer(cells)
+        if answer:
+            yield Label("", -1, _value(cells.get("label", ""), where), labeller or own, where, answer)
+            continue
         if not found or int(found[2]) < 1:
             raise ConfigurationError(
                 f"{where}: '{_short(name)}' in the column 'row' is not a row of a labelling set (such as s0a1b2c3d-007)."
             )
-        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'")
         yield Label(
             set=found[1].lower(),
             number=int(found[2]) - 1,
@@ -157,6 +165,13 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
             labeller=labeller or own,
             where=where,
         )
+
+
+def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
+    """The answer that a row without a name is about, None where it says none."""
+    task, name = (re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, "")) for column in ("task", "id"))
+    draw = cells.get("draw", "").strip() or "0"
+    return (task, name, int(draw)) if task and name and re.fullmatch("[0-9]{1,9}", draw) else None
 
 
 def _value(text: str, where: str) -> float:
@@ -215,6 +230,11 @@ class Evidence:
 def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
     """The sets that the labels are of, by name. Raises ConfigurationError, with file and line, for one that is not known."""
     labels = [label for file in files for label in file.labels]
+    if chosen := next((label for label in labels if label.answer), None):
+        raise ConfigurationError(
+            f"{chosen.where}: this answer was chosen by hand. Only labels of answers that were drawn by chance (`evalwright judge sample`) "
+            "can correct a score: hand in those of chosen answers by themselves, for one run."
+        )
     folders = [run.folder for run in runs]
     names = sorted({label.set for label in labels})
     sets = {name: found for name in names if (found := find_set(name, folders)) is not None}

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration, JudgeDifference
+from evalwright.analysis.judge_validation.chosen import ChosenLabels
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.panel import coefficient
 from evalwright.reports.numbers import counted
+from evalwright.reports.text import shorten
 from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapProbe
 
 Cells = tuple[str, ...]
 
+_MOST_APART = 20
+"""Answers shown on which a judge and people differ."""
 _FEW = 30
 """Labels under which an interval is more a warning than a result."""
 
@@ -44,6 +48,28 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
         ],
         facts,
     )
+
+
+def chosen_document(found: ChosenLabels) -> doc.Document:
+    """A judge on answers chosen by hand: how often it said what people said, and where it did not."""
+    judged = found.labelled - found.without_verdict
+    people = ", ".join(f"{name} ({n})" for name, n in found.labellers.items() if name) or "one person"
+    columns = doc.columns("Task*", "Item", "Judge>", "People>")
+    rows = [
+        (one.task, f"{shorten(one.id, 60)}{f', repeat {one.draw + 1}' if one.draw else ''}", f"{one.judge:g}", f"{one.people:.3g}")
+        for one in found.apart[:_MOST_APART]
+    ]  # fmt: skip
+    blocks: list[doc.Block] = [doc.Table(columns, rows, "Where they differ")] if rows else []
+    unjudged = f"; no verdict on {found.without_verdict} more" if found.without_verdict else ""
+    blocks.append(
+        doc.Conclusion(
+            f"The judge said what people said of {found.alike} of {counted(judged, 'answer')}, scored {found.higher} higher and "
+            f"{found.lower} lower than they{unjudged}. These answers were chosen by hand, so this says nothing of the run's score: for that, "
+            f"label answers drawn by chance (evalwright judge sample {found.run})."
+        )
+    )
+    facts = f"{counted(found.labelled, 'answer')} labelled by {people}"
+    return doc.Document(f"The judge '{found.scorer}' beside people, on chosen answers", blocks, facts)
 
 
 def difference_document(found: JudgeDifference) -> doc.Document:

@@ -115,24 +115,48 @@ def _answered(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
 def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
     for name, score in row["scores"].items():
         verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
-        yield doc.Text(verdict, score.get("explanation", ""))
+        rests = [row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())]
+        words = [score.get("explanation", ""), *(f"It rests on: {one}" for one in rests)]
+        yield doc.Text(verdict, "\n".join(filter(None, words)))
     for name, one in row.get("undecided", {}).items():
         yield doc.Text(f"{whose}{name}: undecided", one.get("explanation", ""))
     failures = [("failed", row["failure"])] if row.get("failure") else []
     for name, one in [*failures, *row.get("score_failures", {}).items()]:
         yield doc.Text(f"{whose}{name}: {one['kind']} ({one['party']})", one["message"])
+    for name, exchanges in row.get("exchanges", {}).items():
+        for one in exchanges:
+            yield from _exchanged(f"{whose}{name}: ", one)
+
+
+def _exchanged(whose: str, exchange: Mapping[str, Any]) -> Iterator[doc.Block]:
+    """What a scorer asked a model, such as a judge, and what that replied."""
+    request, response = exchange["request"], exchange.get("response", {})
+    texts = [request[name] for name in _SENT if name in request]
+    for title, text in _turns(texts[0] if texts else "", f"{whose}sent to {exchange['role']}"):
+        yield doc.Text(title, text)
+    reply = response.get("text") or ", ".join(f"{one:.4g}" for one in response.get("values", ()))
+    yield doc.Text(f"{whose}{exchange['role']} replied", reply or "nothing")
+
+
+_SENT = ("generate", "log_likelihood", "rolling", "embed", "classify", "reward")
+"""Under what a request has its text."""
 
 
 def _asked(row: Mapping[str, Any]) -> Iterator[doc.Block]:
-    prompt = row.get("prompt") or row["input"]
+    for title, text in _turns(row.get("prompt") or row["input"], "Prompt"):
+        yield doc.Text(title, text)
+
+
+def _turns(prompt: Any, title: str) -> Iterator[tuple[str, str]]:
+    """What was sent, by turns."""
     if isinstance(prompt, str):
-        yield doc.Text("Prompt", prompt)
+        yield title, prompt
         return
-    for role, content in prompt:
+    for turn in prompt:
+        role, content = turn if isinstance(turn, list) else ("", turn)
         parts = [content] if isinstance(content, str) else content
-        yield doc.Text(
-            f"Prompt, {role}", "\n".join(one if isinstance(one, str) else f"[image {one}]" for one in parts)
-        )
+        shown = "\n".join(one if isinstance(one, str) else f"[image {one}]" for one in parts)
+        yield f"{title}, {role}" if role else title, shown
 
 
 def _verdict(row: Mapping[str, Any]) -> str:

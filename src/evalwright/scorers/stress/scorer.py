@@ -132,12 +132,14 @@ def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) ->
     # What `evalwright judge agreement` reads of several judges.
     parts |= {role: float(one.label in HANDLED) for role, one in opinions.items()}
     parts |= {f"{role} class": float(CLASSES.index(one.label)) for role, one in opinions.items()}
+    span = item.get("span", [-1, -1])
     return Score(
         CREDIT[label],
         label,
         "; ".join(told),
         parts,
         item | {role: one.label for role, one in opinions.items()},
+        [span] if span[0] >= 0 else (),
     )
 
 

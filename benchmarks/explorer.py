@@ -1,0 +1,400 @@
+"""The explorer with many samples in a real browser: first paint, filters, the first hit of a search, scrolling, the file's size.
+
+    python benchmarks/explorer.py [--samples 100000] [--folder DIR]
+
+The corpus is made, not collected, so that anybody has the same: a run of `--samples` answers of 1 to 4 kB of text each (question and
+answer, in UTF-8 bytes, evenly spread), half English, a quarter Chinese, an eighth each Thai and Burmese. Words are drawn one by one,
+independently, by Zipf's law (exponent 0.9) from vocabularies of made-up words: 30,000 of one to four English syllables, 12,000 each
+of one to three Thai or Burmese syllables (consonant, vowel, tone or final), 3,500 Chinese characters of which words of one or two are
+made. No phrase comes twice but by chance, so it compresses less than what people write: the benchmark prints by how much deflate
+shortens a text of each language by itself. Each record is what a run writes: question, prompt (an instruction, then the question),
+answer, the reply once more, a score with its explanation, and metadata; so a text of a sample stands about twice in its line.
+
+The page is opened from `file://` with the network off, in a browser that has just been started, once the file was read once (a cold
+disk is not the page's). Every time is the median of several, measured in the page; the machine and its load are printed beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from evalwright.core.requests import Message
+from evalwright.core.responses import Response, Usage
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.tasks import MetricSpec
+from evalwright.reports.explorer.page import write_page
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from support.browser import Tab, open_tab
+
+LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
+TASK, SCORER = "mixed", "short-answer"
+NEEDLE = "quixotry"
+"""A word of no vocabulary, put into one answer in the middle: a search for it has to read half of everything."""
+
+
+# -- the corpus ----------------------------------------------------------------------------------------------------------
+
+
+def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
+    """Made-up words of a language, the most frequent first."""
+    if language == "en":
+        onsets = [
+            "b",
+            "c",
+            "d",
+            "f",
+            "g",
+            "h",
+            "j",
+            "k",
+            "l",
+            "m",
+            "n",
+            "p",
+            "r",
+            "s",
+            "t",
+            "v",
+            "w",
+            "br",
+            "cl",
+            "dr",
+            "fl",
+            "gr",
+            "pl",
+            "pr",
+            "sh",
+            "st",
+            "th",
+            "tr",
+            "ch",
+        ]
+        ends = [
+            "a",
+            "e",
+            "i",
+            "o",
+            "u",
+            "ai",
+            "ea",
+            "ee",
+            "oo",
+            "ou",
+            "an",
+            "en",
+            "in",
+            "on",
+            "un",
+            "ar",
+            "er",
+            "or",
+            "al",
+            "el",
+            "is",
+            "es",
+            "ed",
+            "ing",
+            "ion",
+            "ant",
+            "ent",
+            "ate",
+            "ous",
+            "ly",
+        ]
+        syllables, sizes, count, mark = [a + b for a in onsets for b in ends], (1, 2, 3, 4), 30_000, " "
+    elif language == "zh":
+        syllables = [chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)]
+        sizes, count, mark = (1, 2), 12_000, ""
+    elif language == "th":
+        consonants = [chr(one) for one in range(0x0E01, 0x0E2F)]
+        vowels = ["ะ", "า", "ิ", "ี", "ึ", "ุ", "ู", "ำ", "ัน", "าง", "อน", "ียน", "ือ"]
+        syllables = [a + b + tone for a in consonants for b in vowels for tone in ("", "", "่", "้")]
+        sizes, count, mark = (1, 2, 3), 12_000, ""
+    else:
+        consonants = [chr(one) for one in range(0x1000, 0x1021)]
+        vowels = ["ာ", "ိ", "ီ", "ု", "ူ", "ေ", "ဲ", "ော", "ို", "န်", "င်", "တ်"]
+        syllables = [a + b + tone for a in consonants for b in vowels for tone in ("", "း", "့")]
+        sizes, count, mark = (1, 2, 3), 12_000, ""
+    words = {}
+    while len(words) < count:
+        picked = rng.integers(len(syllables), size=int(rng.choice(sizes)))
+        words["".join(syllables[one] for one in picked) + mark] = None
+    return list(words)
+
+
+class Texts:
+    """Texts of a language. ends: where the words are drawn, up to which each stands."""
+
+    def __init__(self, language: str, rng: np.random.Generator) -> None:
+        self.words = np.array(vocabulary(language, rng), dtype=object)
+        shares = 1 / np.arange(1, len(self.words) + 1) ** 0.9
+        self.ends: NDArray[np.float64] = np.cumsum(shares / shares.sum())
+        self.stop = {"en": ". ", "zh": "\u3002", "th": " ", "my": "\u104b "}[language]
+        mean = float(
+            sum(
+                len(word.encode()) * share
+                for word, share in zip(self.words, np.diff(self.ends, prepend=0), strict=True)
+            )
+        )
+        self.bytes_a_word = mean + len(self.stop.encode()) / 12
+
+    def draw(self, size: int, rng: np.random.Generator) -> str:
+        """A text of about so many bytes, in sentences of twelve words."""
+        count = max(1, round(size / self.bytes_a_word))
+        picked = self.words[np.searchsorted(self.ends, rng.random(count))]
+        return (
+            "".join(
+                self.stop.join("".join(picked[start : start + 12]).strip() for start in range(0, count, 12))
+            )
+            + self.stop.strip()
+        )
+
+
+def make_run(folder: Path, samples: int) -> Run:
+    """The run of the corpus."""
+    rng = np.random.default_rng(17)
+    texts = {language: Texts(language, rng) for language in dict.fromkeys(LANGUAGES)}
+    for language, own in texts.items():
+        data = own.draw(50_000, rng).encode()
+        print(
+            f"  deflate shortens a text of {language} alone to {len(zlib.compress(data, 6)) / len(data):.0%}",
+            flush=True,
+        )
+    tally = TaskTally([SCORER], ["language", "subject"])
+    with RunWriter(folder) as writer:
+        for index in range(samples):
+            record = make_record(index, samples, texts, rng)
+            writer.add(index, record)
+            tally.add(record)
+        metrics = (MetricSpec("accuracy", "accuracy", SCORER),)
+        task = {
+            **tally.result(TASK, "1", metrics).as_dict(),
+            "description": "Made-up texts in four languages.",
+            "definition": {},
+            "content_hash": "",
+            "scorers": [{"name": SCORER, "kind": SCORER, "options": {}}],
+            "slice_keys": ["language", "subject"],
+            "metric_specs": [{"label": "accuracy", "kind": "accuracy", "scorer": SCORER, "options": {}}],
+        }  # fmt: skip
+        usage = {
+            "asked": samples,
+            "sent": samples,
+            "stored": 0,
+            "answers": {"input_tokens": 1, "output_tokens": 1},
+        }
+        writer.finish(
+            {
+                "schema": SCHEMA_VERSION, "evalwright": "0", "id": folder.name, "identity": folder.name,
+                "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "model": {"name": "made/up"}, "roles": {},
+                "configuration": {}, "environment": {}, "usage": usage, "tasks": [task],
+            }
+        )  # fmt: skip
+    return open_run(folder)
+
+
+def make_record(index: int, samples: int, texts: dict[str, Texts], rng: np.random.Generator) -> SampleRecord:
+    """One answered and scored sample."""
+    language = LANGUAGES[index % len(LANGUAGES)]
+    own = texts[language]
+    size = rng.uniform(1000, 4000)
+    asked = size * rng.uniform(0.1, 0.5)
+    question, answer = own.draw(int(asked), rng), own.draw(int(size - asked), rng)
+    if index == samples // 2:
+        answer += f" {NEEDLE}"
+    right = float(rng.random() < 0.6)
+    name = hashlib.blake2b(str(index).encode(), digest_size=6).hexdigest()
+    metadata = {
+        "language": language,
+        "subject": f"subject {int(rng.integers(57))}",
+        "year": int(rng.integers(1950, 2026)),
+    }
+    sample = Sample(id=f"{language}-{name}", input=question, targets=(own.draw(20, rng),), metadata=metadata)
+    prompt = (
+        Message("system", "Answer the question in a few sentences."),
+        Message("user", f"Question: {question}\nAnswer:"),
+    )
+    usage = Usage(input_tokens=int(asked / 4), output_tokens=int((size - asked) / 4))
+    response = Response(
+        answer,
+        finish_reason="stop",
+        usage=usage,
+        latency=round(float(rng.gamma(3, 0.7)), 3),
+        cost=round(float(rng.gamma(2, 1e-4)), 7),
+    )
+    said = "the answer holds the target" if right else f"'{answer[:40]}' is none of the targets"
+    score = Score(right, "correct" if right else "incorrect", said)
+    return SampleRecord(
+        TASK, index, 0, sample, Answer(text=answer, prompt=prompt, responses=(response,)), {SCORER: score}
+    )
+
+
+# -- the browser ---------------------------------------------------------------------------------------------------------
+
+DATA = """
+(async () => {
+  const data = window.explorerData;
+  const run = await data.run('0');
+  const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
+  const timed = (work) => { const from = performance.now(); work(); return performance.now() - from; };
+  const filters = [
+    {categories: {language: ['th']}, numbers: {}}, {categories: {label: ['incorrect'], subject: ['subject 7']}, numbers: {}},
+    {categories: {}, numbers: {latency: [1, 2]}}, {categories: {language: ['zh']}, numbers: {year: [1980, 1990], score: [0, 0]}},
+  ];
+  const filter = [], count = [], sort = [];
+  for (let i = 0; i < 5; i++) for (const one of filters) {
+    let places;
+    filter.push(timed(() => { places = run.filter(one); }));
+    count.push(timed(() => { for (const column of run.columns) if (column.kind === 'category') run.counts(column.name, places); }));
+    sort.push(timed(() => run.sort(run.filter({categories: {}, numbers: {}}), 'latency', i % 2 > 0)));
+  }
+  const all = run.filter({categories: {}, numbers: {}});
+  const search = async (query) => {
+    const from = performance.now();
+    let first = null, hits = 0;
+    await run.search(query, all, (found) => { hits += found.length; if (found.length && first === null) first = performance.now() - from; }, new AbortController().signal);
+    return {query, first, whole: performance.now() - from, hits};
+  };
+  const words = [(await run.sample(0)).answer.split(' ')[3], (await run.sample(1)).answer.slice(5, 7), (await run.sample(3)).answer.slice(10, 14)];
+  const searches = [];
+  for (const word of [...words, QUERY, words[0]]) searches.push(await search(word));
+  const opened = [];
+  for (const place of [5, 50000, 99999, 70001, 30003]) if (place < run.size) {
+    const from = performance.now(); await run.sample(place); opened.push(performance.now() - from);
+  }
+  return JSON.stringify({size: run.size, filter: median(filter), slowest: Math.max(...filter), count: median(count), sort: median(sort), searches, opened: median(opened)});
+})()
+"""
+
+SCROLL = """
+(async () => {
+  const box = [...document.querySelectorAll('*')].filter((one) => one.scrollHeight > 100 * one.clientHeight && one.clientHeight > 100).pop();
+  if (!box) return JSON.stringify(null);
+  let frames = 0, blank = 0, longest = 0, last = performance.now();
+  const height = box.scrollHeight;
+  for (let step = 0; step < 300; step++) {
+    // Sixty rows a frame, and every fiftieth frame a leap to anywhere.
+    box.scrollTop = step % 50 === 49 ? (height * ((step * 7919) % 1000)) / 1000 : box.scrollTop + 2000;
+    await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
+    const now = performance.now();
+    longest = Math.max(longest, now - last); last = now;
+    frames++;
+    const area = box.getBoundingClientRect();
+    const middle = document.elementFromPoint(area.left + area.width / 2, area.top + area.height / 2);
+    if (!middle || !box.contains(middle) || middle === box || !middle.textContent.trim() || middle.textContent.length > 5000) blank++;
+  }
+  return JSON.stringify({frames, blank, longest});
+})()
+"""
+
+
+async def ask(tab: Tab, expression: str) -> Any:
+    """What a promise of the page comes to."""
+    found = await tab.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+    assert "exceptionDetails" not in found, found
+    return json.loads(found["result"]["value"])
+
+
+async def measure(file: Path) -> dict[str, Any]:
+    """Open the file as a person would, and time what they do."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        async with open_tab(Path(profile)) as tab:
+            for domain in ("Page", "Network", "Runtime", "Log"):
+                await tab.send(f"{domain}.enable")
+            offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+            await tab.send("Network.emulateNetworkConditions", **offline)
+            began = time.monotonic()
+            await tab.send("Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples")
+            paint = None
+            while paint is None:
+                await asyncio.sleep(0.02)
+                paint = await tab.evaluate(
+                    "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+                )
+                assert time.monotonic() - began < 120, "nothing was painted"
+            # The shell is not enough: a row of the table counts.
+            rows = await ask(tab, """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
+              await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""")  # fmt: skip
+            out = {"first paint": paint, "columns there": rows}
+            out |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
+            out["read to the end"] = await tab.evaluate(
+                "performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
+            )
+            out["scroll"] = await ask(tab, SCROLL)
+            out["console"] = [
+                event
+                for event in tab.events
+                if event[0] in ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
+            ]
+            out["heap"] = await tab.evaluate("performance.memory.usedJSHeapSize / 1e6")
+            return out
+
+
+def main() -> None:
+    """Make what is missing, measure, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--samples", type=int, default=100_000)
+    parser.add_argument("--folder", type=Path, help="Keep the run and the page here, and use them again.")
+    parser.add_argument("--times", type=int, default=3, help="How often the page is opened.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        run_folder, page = folder / "explorer", folder / "explorer.html"
+        run = (
+            open_run(run_folder)
+            if (run_folder / "run.json").exists()
+            else make_run(run_folder, options.samples)
+        )
+        began = time.monotonic()
+        write_page([run], page, title="explorer", progress=lambda words: None)
+        raw, size = run.samples_file.stat().st_size, page.stat().st_size
+        print(
+            f"  {options.samples:,} samples, {raw / 1e6:,.1f} MB of JSONL -> {size / 1e6:,.1f} MB of page ({size / raw:.1%}), in {time.monotonic() - began:.1f} s"
+        )
+        page.read_bytes()
+        found = [asyncio.run(measure(page)) for _ in range(options.times)]
+        load = os.getloadavg()[0]
+        print(f"  {os.cpu_count()} cores, load {load:.1f}")
+        for name in (
+            "first paint",
+            "columns there",
+            "read to the end",
+            "filter",
+            "slowest",
+            "count",
+            "sort",
+            "opened",
+        ):
+            print(f"  {name:20} {statistics.median(one[name] for one in found):10,.1f} ms")
+        for number, search in enumerate(found[0]["searches"]):
+            first = [one["searches"][number]["first"] for one in found]
+            whole = [one["searches"][number]["whole"] for one in found]
+            print(
+                f"  search {search['query']!r}: {search['hits']:,} hits, first {statistics.median(first):,.0f} ms, all {statistics.median(whole):,.0f} ms"
+            )
+        print(
+            f"  scrolling {[one['scroll'] for one in found]}, console {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What scorers ask models: the door as they have it, which keeps what was asked and what came back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evalwright.core.asking import Ask, abilities_of, options_of
+from evalwright.core.errors import Party, RequestFailed
+from evalwright.core.outcomes import ANSWERED, failure_of, outcome_of
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Exchange
+
+
+class Judges(Ask):
+    """The door as one scorer has it: a request that fails behind it is the judge's failure, and so is a reply without an answer.
+
+    exchanges: what was asked, in that order, and what came back.
+    """
+
+    __slots__ = ("_ask", "exchanges")
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.exchanges: list[Exchange] = []
+
+    def abilities(self, role: str) -> frozenset[Ability] | None:
+        """As the door's."""
+        return abilities_of(self._ask, role)
+
+    def carries(self, role: str) -> frozenset[str]:
+        """As the door's."""
+        return options_of(self._ask, role)
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        place, payload = len(self.exchanges), request.payload()
+        self.exchanges.append(Exchange(role, payload))
+        try:
+            response = await self._ask(role, request)
+        except RequestFailed as error:
+            failure = error.failure
+            party: Party = "judge" if failure.party in ("provider", "model") else failure.party
+            raise RequestFailed(replace(failure, party=party)) from None
+        self.exchanges[place] = Exchange(role, payload, response)
+        if (outcome := outcome_of(response)) != ANSWERED:
+            raise RequestFailed(failure_of(outcome, role))
+        return response

@@ -1,0 +1,254 @@
+"""What the page reads first: the runs with their numbers, the board of several, and two runs compared. All numbers are made elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import EvalwrightError
+from evalwright.metrics.registry import BOUNDED
+from evalwright.reports.documents.run import usage_facts
+from evalwright.reports.endings import stopping_sentences
+from evalwright.reports.explorer.plots import label_sets_of
+from evalwright.reports.hardware_view import hardware_facts
+from evalwright.runs.results import GroupResult, MetricResult, TaskResult
+
+if TYPE_CHECKING:
+    from evalwright.analysis.comparison import TaskComparison
+    from evalwright.reports.explorer.parts import Samples
+    from evalwright.runs.reader import Run
+    from evalwright.statistics import Estimate, MacroDifference, PairedComparison, UnpairedComparison
+
+MOST_PAIRED = 8
+"""Runs of which a file holds every pair."""
+
+
+def catalog(
+    runs: Sequence[Mapping[str, Any]],
+    board: Mapping[str, Any] | None,
+    *,
+    title: str,
+    live: bool = False,
+    now: datetime | None = None,
+) -> dict[str, Any]:
+    """The part "catalog"."""
+    return {
+        "format": 1,
+        "title": title,
+        "made": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "version": __version__,
+        "live": live,
+        "runs": list(runs),
+        "board": board,
+    }
+
+
+def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
+    """A finished run."""
+    usage = run.data["usage"].get("answers") or run.data["usage"].get("usage") or {}
+    return {
+        "key": key,
+        "name": run.name,
+        "label": run.label,
+        "model": run.model,
+        "started": str(run.data["started"]),
+        "seconds": run.data.get("seconds"),
+        "state": "finished",
+        "records": records,
+        "expected": records,
+        "tasks": [task_info(task, str(run.record(task.name).get("description", ""))) for task in run.tasks],
+        "groups": [_group(group) for group in run.groups],
+        "cost": run.cost,
+        "inputTokens": int(usage.get("input_tokens", 0)),
+        "outputTokens": int(usage.get("output_tokens", 0)),
+        "facts": _facts(run),
+        "labelSets": label_sets_of(run),
+    }
+
+
+def task_info(task: TaskResult, description: str) -> dict[str, Any]:
+    """A task of a run, with its numbers."""
+    return {
+        "name": task.name,
+        "description": description,
+        "samples": task.n_samples,
+        "failed": task.n_failed,
+        "undecided": task.n_undecided,
+        "outcomes": dict(task.outcomes),
+        "failures": dict(task.failures),
+        "metrics": [_metric(metric) for metric in task.metrics],
+        "slices": [
+            {
+                "key": key,
+                "parts": [
+                    {"name": value, "metric": _metric(metrics[0])}
+                    for value, metrics in by_value.items()
+                    if metrics
+                ],
+            }
+            for key, by_value in task.slices.items()
+        ],
+    }
+
+
+def _group(group: GroupResult) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "label": group.label,
+        "parts": list(group.parts or group.tasks),
+        "metric": _metric(group.metrics[0]) if group.metrics else None,
+    }
+
+
+def _metric(metric: MetricResult) -> dict[str, Any]:
+    bounded = metric.kind in BOUNDED
+    return {
+        "name": metric.label,
+        "bounded": bounded,
+        "lowerIsBetter": metric.less_is_better,
+        **_estimate(metric.estimate),
+    }
+
+
+def _estimate(found: Estimate) -> dict[str, Any]:
+    return {
+        "value": _number(found.value),
+        **_interval(found.low, found.high),
+        "n": found.n,
+        "failed": found.n_missing,
+        "method": found.method,
+    }
+
+
+def _interval(low: float, high: float) -> dict[str, float]:
+    return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    """What else there is to know, in words."""
+    data = run.data
+    configuration = data["configuration"]
+    facts = [
+        ("Model", run.model),
+        ("Fingerprint", str(data["model"].get("fingerprint", ""))),
+        *((f"Role {role}", str(model.get("name", ""))) for role, model in data.get("roles", {}).items()),
+        *((key.capitalize(), str(configuration[key])) for key in ("seed", "limit", "where", "format") if configuration.get(key) is not None),
+        ("Evalwright", str(data.get("evalwright", ""))),
+        *usage_facts(data["usage"]),
+        *hardware_facts(data),
+        *((f"Version of {task.name}", task.version) for task in run.tasks),
+        *(("Ended", sentence) for sentence in stopping_sentences(run)),
+        ("Folder", run.name),
+        ("SHA-256 of the samples", str(data["samples"].get("sha256", ""))),
+    ]  # fmt: skip
+    return [(name, text) for name, text in facts if text]
+
+
+def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
+    """The board of some runs, each with its key; None for fewer than two. Where none can be made the notes say why."""
+    if len(runs) < 2:
+        return None
+    from evalwright.analysis.board import make_board
+
+    try:
+        board = make_board([run for _, run in runs])
+    except EvalwrightError as error:
+        return {"columns": [], "rows": [], "notes": [f"There is no board of these runs: {error}"]}
+    boards = [board, *board.more]
+    cells = {id(task): (one, task) for one in boards for task in one.tasks}
+    columns = [
+        {"name": task.name, "note": task.metric + (", less is better" if task.lower_is_better else "")}
+        for _, task in cells.values()
+    ]
+    rows = []
+    for row in board.rows:
+        own = {id(one): next(other for other in one.rows if other.place == row.place) for one in boards}
+        found = [own[id(one)].cells.get(task.name) for one, task in cells.values()]
+        first = board.tasks[0]
+        overall = None
+        if row.overall is not None and board.has_overall:
+            overall = {
+                "name": "Overall",
+                "bounded": first.bounded,
+                "lowerIsBetter": first.lower_is_better,
+                **_estimate(row.overall),
+            }
+        rows.append(
+            {
+                "run": runs[row.place][0],
+                "ranks": row.ranks,
+                "overall": overall,
+                "cells": [_metric(one) if one else None for one in found],
+            }
+        )
+    notes = dict.fromkeys(note for one in boards for note in one.notes)
+    return {"columns": columns, "rows": rows, "notes": list(notes)}
+
+
+# -- two runs ------------------------------------------------------------------------------------------------------------
+
+
+def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
+    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item. Raises EvalwrightError."""
+    from evalwright.analysis.comparison import compare_runs
+    from evalwright.reports.conclusions import worded_comparison
+    from evalwright.reports.explorer.pairs import paired_places
+    from evalwright.reports.explorer.parts import array_part
+
+    found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+    overall = None
+    if found.overall is not None:
+        overall = {"difference": _difference(found.overall), "sentence": found.conclusion}
+    head = {
+        "a": a[0],
+        "b": b[0],
+        "tasks": [_task_difference(task) for task in found.tasks],
+        "overall": overall,
+        "conclusion": found.conclusion,
+        "notes": [found.estimand, *found.differences, *_warnings(found.tasks)],
+    }
+    scorers = {task.task: task.scorer for task in found.tasks}
+    return array_part(head, paired_places((a[1], a[2]), (b[1], b[2]), scorers))
+
+
+def _warnings(tasks: Iterable[TaskComparison]) -> Iterable[str]:
+    for task in tasks:
+        if task.other_questions:
+            yield f"On {task.task}, {task.other_questions}."
+        yield from (f"{task.task}: {warning}" for warning in task.warnings)
+
+
+def _task_difference(task: TaskComparison) -> dict[str, Any]:
+    found = task.result
+    return {
+        "task": task.task,
+        "metric": task.metric,
+        "bounded": task.bounded,
+        "lowerIsBetter": task.lower_is_better,
+        "paired": task.paired is not None,
+        "a": _number(found.mean_a),
+        "b": _number(found.mean_b),
+        "difference": _difference(found),
+        "pValue": _number(found.p_value),
+        "onlyA": task.only_a,
+        "onlyB": task.only_b,
+        "sentence": task.sentence,
+    }
+
+
+def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) -> dict[str, Any]:
+    n = getattr(found, "n", None)
+    return {
+        "value": _number(found.difference),
+        **_interval(found.low, found.high),
+        "n": n if n is not None else found.n_a + found.n_b,  # type: ignore[union-attr]
+        "failed": found.n_missing if hasattr(found, "n_missing") else 0,
+        "method": getattr(found, "test", "") or getattr(found, "interval_method", ""),
+    }

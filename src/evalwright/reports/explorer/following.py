@@ -1,0 +1,401 @@
+"""Runs as they are: finished ones read step by step, and those that are still made followed to their end, a kill, and what comes after.
+
+A run is read again from its first record, as another generation, whenever its records are another file: when it has ended (its records
+stand in another order then) and when it is resumed. Of a file that grows the last line may be half written, and is kept back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from evalwright.core.errors import EvalwrightError, RunError, UsageError
+from evalwright.core.private import ordinary
+from evalwright.core.tasks import MetricSpec
+from evalwright.reports.explorer.catalog import board_of, catalog, comparison_part, run_info, task_info
+from evalwright.reports.explorer.parts import Samples, block_part, json_part, shown_row
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run, open_run, row_of
+from evalwright.runs.records import record_from
+from evalwright.runs.writer import RUN_FILE, Growing, growing
+
+STEP = 0.2
+"""Seconds of reading after which others get a turn."""
+PAUSE = 0.4
+"""Seconds between two looks at files that did not change."""
+SHARE = 20
+"""Numbers of a run that is still made are computed again after this many times what it took."""
+STOPPED = "The process that wrote it ended; run the same command again to resume."
+_BLOCK = 1 << 20
+LONGEST_LINE = 1 << 28
+"""Bytes without a line break after which a growing file is not followed any more."""
+
+Line = tuple[bytes, dict[str, Any]]
+
+
+class Followed:
+    """One run folder. Its public methods are called by several threads; `look` by one alone."""
+
+    def __init__(self, key: str, folder: Path) -> None:
+        self.key, self.folder = key, folder
+        self.lock = threading.RLock()
+        self.generation = 0
+        self.trouble = ""
+        """Why the records cannot be read to their end."""
+        self.run: Run | None = None
+        self._mark: object = None
+        self._about: Growing | None = None
+        self._was: Mapping[str, Any] = {}
+        self._numbers = Numbers({})
+        self._file: IO[bytes] | None = None
+        self._begin(None)
+
+    def _begin(self, file: IO[bytes] | None) -> None:
+        """Read from the first record of another file."""
+        if self._file is not None:
+            self._file.close()
+        self.generation += 1
+        self._file = file
+        self._parts: dict[str, bytes] = {}
+        scorers = {task.name: task.main.scorer for task in self.run.tasks if task.main} if self.run else {}
+        if not scorers and self._about:
+            scorers = _main_scorers(self._about.about)
+        self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
+        self._ends = array("q")
+        self._lines: Iterator[Line] | None = None
+        self.complete = False
+        self.trouble = ""
+
+    # -- the thread that looks -------------------------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """See what is new, and read for a moment. Whether anything changed."""
+        state = self.state
+        changed = self._find()
+        if not self.complete and not self.trouble:
+            changed |= self._read()
+        if self._about is not None and self._numbers.due(self.samples.size, not self._about.running):
+            self._numbers.compute()
+            changed = True
+        return changed or self.state != state
+
+    def _find(self) -> bool:
+        """Find out which file has the records now."""
+        made = growing(self.folder)
+        record = self.folder / RUN_FILE
+        mark: object
+        if made is not None and (made.running or not record.is_file()):
+            with contextlib.suppress(OSError):
+                found = made.records.stat()
+                mark = (made.records, found.st_ino)
+                if mark == self._mark:
+                    self._about = made
+                    return False
+                file = ordinary(made.records).open("rb", buffering=0)
+                with self.lock:
+                    self.run, self._about, self._mark = None, made, mark
+                    self._begin(file)
+                    self._numbers = Numbers(made.about)
+                return True
+            return False
+        with contextlib.suppress(OSError, UsageError):
+            found = record.stat()
+            mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
+            if mark == self._mark:
+                return False
+            run = open_run(self.folder)
+            file = ordinary(run.samples_file).open("rb", buffering=0)
+            with self.lock:
+                self.run, self._about, self._mark = run, None, mark
+                self._begin(file)
+                self._lines = run.lines()
+            return True
+        if (
+            self._about is not None and self._about.running
+        ):  # interrupted: it took its records with it, and we have them open
+            self._about = Growing(self._about.records, self._about.about, running=False)
+        return False
+
+    def _read(self) -> bool:
+        """Read records for a moment. Whether there were any."""
+        until, size = time.monotonic() + STEP, self.samples.size
+        lines = self._lines if self._lines is not None else self._grown()
+        try:
+            while time.monotonic() < until:
+                found = next(lines, None)
+                if found is None:
+                    self.complete = self.run is not None
+                    break
+                line, row = found
+                with self.lock:
+                    self.samples.add(line, row)
+                    self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
+                if self._about is not None:
+                    self._numbers.add(row)
+        except EvalwrightError as error:
+            self.trouble = str(error)
+            return True
+        return self.samples.size > size or self.complete
+
+    def _grown(self) -> Iterator[Line]:
+        """The whole lines that are there and were not read. Raises RunError."""
+        start = self._ends[-1] if self._ends else 0
+        rest = b""
+        while data := self._bytes(start + len(rest), _BLOCK):
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                start += len(line) + 1
+                yield line + b"\n", row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}")
+            if len(rest) > LONGEST_LINE:
+                raise RunError(f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,} bytes.")
+
+    def _bytes(self, start: int, length: int) -> bytes:
+        """Bytes of the records, also of those that were removed since they were opened."""
+        with self.lock:
+            if self._file is None:
+                return b""
+            try:
+                self._file.seek(start)
+                return self._file.read(length)
+            except OSError as error:
+                raise RunError(
+                    f"The records of '{self.folder.name}' cannot be read: {error.strerror}."
+                ) from error
+
+    # -- what requests read ----------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """Running, finished or stopped."""
+        if self._about is None:
+            return "finished"
+        return "running" if self._about.running else "stopped"
+
+    @property
+    def stamp(self) -> str:
+        """Changes whenever the index does."""
+        return f"{self.generation}.{self.samples.size}"
+
+    def info(self) -> dict[str, Any]:
+        """What the catalog says of it."""
+        with self.lock:
+            size, trouble = self.samples.size, self.trouble
+            if self.run is not None:
+                found = run_info(self.key, self.run, size)
+                expected = self.run.data["samples"].get("records")
+                found["expected"] = expected if isinstance(expected, int) else size
+            else:
+                found = self._growing_info(size)
+            if trouble:
+                found["facts"].insert(0, ("Cannot be read", trouble))
+            return found
+
+    def _growing_info(self, size: int) -> dict[str, Any]:
+        about: Mapping[str, Any] = self._about.about if self._about else {}
+        totals = self.samples.totals
+        facts = [("State", STOPPED)] if self.state == "stopped" else []
+        roles = about.get("roles", {})
+        facts += (
+            [(f"Role {role}", str(name)) for role, name in roles.items()] if isinstance(roles, dict) else []
+        )
+        expected = about.get("expected")
+        return {
+            "key": self.key,
+            "name": self.folder.resolve().name,
+            "label": str(about.get("label", "") or self.folder.resolve().name),
+            "model": str(about.get("model", "")),
+            "started": str(about.get("started", "")),
+            "seconds": None,
+            "state": self.state,
+            "records": size,
+            "expected": expected if isinstance(expected, int) else None,
+            "tasks": self._numbers.tasks,
+            "groups": [],
+            "cost": totals.get("cost") if not totals.get("unpriced") else None,
+            "inputTokens": int(totals.get("input_tokens", 0)),
+            "outputTokens": int(totals.get("tokens", 0)),
+            "facts": facts,
+        }
+
+    def part(self, name: str, number: int | None, generation: int | None) -> bytes | None:
+        """A part of the samples; None where there is none, or where it is of another generation."""
+        with self.lock:
+            if name == "index":
+                return json_part(self.samples.index(self.generation))
+            if number is None or generation not in (None, self.generation):
+                return None
+            if name == "block":
+                return self._block(number)
+            full = self._parts.get(f"run/{self.key}/{name}/{number}")
+            if full is not None:
+                return full
+            if number != self.samples.chunks:
+                return None
+            return self.samples.columns_part() if name == "columns" else self.samples.previews_part()
+
+    def _block(self, number: int) -> bytes | None:
+        starts = self.samples.starts
+        if number >= len(starts):
+            return None
+        first = starts[number]
+        end = starts[number + 1] if number + 1 < len(starts) else self.samples.size
+        place = self._ends[first - 1] if first else 0
+        data = self._bytes(place, self._ends[end - 1] - place)
+        rows = []
+        for row in range(first, end):
+            line = data[(self._ends[row - 1] if row else 0) - place : self._ends[row] - place]
+            rows.append(shown_row(line, row_of(line, f"Record {row + 1:,}")))
+        return block_part(rows)
+
+
+class Numbers:
+    """The metrics of a run that is still made: those that it would have if it ended now."""
+
+    def __init__(self, about: Mapping[str, Any]) -> None:
+        self.tasks: list[dict[str, Any]] = []
+        self._tallies: dict[str, TaskTally] = {}
+        self._about: dict[str, Mapping[str, Any]] = {}
+        self._specs: dict[str, list[MetricSpec]] = {}
+        self._done, self._next, self._rows = -1, 0.0, 0
+        try:
+            for task in about.get("tasks", ()):
+                name = str(task["name"])
+                self._specs[name] = [MetricSpec(**spec) for spec in task["metric_specs"]]
+                self._tallies[name] = TaskTally([one["name"] for one in task["scorers"]], task["slice_keys"])
+                self._about[name] = task
+        except (KeyError, TypeError, AttributeError):
+            self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a record in."""
+        self._rows += 1
+        if (tally := self._tallies.get(str(row["task"]))) is not None:
+            try:
+                tally.add(record_from(row))
+            except (KeyError, TypeError, ValueError, AttributeError):
+                del self._tallies[str(row["task"])]
+
+    def due(self, size: int, ended: bool) -> bool:
+        """Whether there are new records, and it is not too soon."""
+        return bool(self._tallies) and size != self._done and (ended or time.monotonic() >= self._next)
+
+    def compute(self) -> None:
+        """Make the numbers of the tasks that have records."""
+        began = time.monotonic()
+        self._done = self._rows
+        self.tasks = [
+            task_info(
+                tally.result(name, str(self._about[name].get("version", "")), self._specs[name]),
+                str(self._about[name].get("description", "")),
+            )
+            for name, tally in self._tallies.items()
+            if len(tally.indices)
+        ]
+        self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - began))
+
+
+def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return {
+            task["name"]: task["metric_specs"][0]["scorer"] for task in about["tasks"] if task["metric_specs"]
+        }
+    except (KeyError, TypeError, IndexError):
+        return {}
+
+
+class Follower:
+    """Some runs together: a thread looks at them until `stop`, and requests read what it found."""
+
+    def __init__(self, folders: Sequence[Path], title: str) -> None:
+        self.title = title
+        self.runs = {str(number): Followed(str(number), folder) for number, folder in enumerate(folders)}
+        self.version = 0
+        self._board: dict[str, Any] | None = None
+        self._board_of: object = ()
+        self._compared: dict[tuple[str, str, str, str], bytes] = {}
+        self._comparing = threading.Lock()
+        self._stopped, self._ranked = threading.Event(), threading.Event()
+        self._ranking = threading.Thread()
+        for one in self.runs.values():
+            one.look()
+        self._thread = threading.Thread(target=self._follow, name="evalwright-view", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stopped.set()
+        self._thread.join(5)
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            changed = False
+            for one in self.runs.values():
+                try:
+                    changed |= one.look()
+                except Exception as error:  # one run's files must not end the following of the others
+                    one.trouble = f"{type(error).__name__}: {error}"
+            finished = [
+                (key, one.run) for key, one in self.runs.items() if one.run is not None and one.complete
+            ]
+            mark = [(key, self.runs[key].generation) for key, _ in finished]
+            if mark != self._board_of and not self._ranking.is_alive():
+                self._board_of = mark
+                self._ranking = threading.Thread(target=self._rank, args=(finished,), daemon=True)
+                self._ranking.start()
+            changed |= self._ranked.is_set()
+            self._ranked.clear()
+            self.version += changed
+            if not changed:
+                self._stopped.wait(PAUSE)
+
+    def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
+        """Make the board, which may take a while."""
+        self._board = board_of(runs)
+        self._ranked.set()
+
+    def part(self, key: str, generation: int | None) -> bytes | None:
+        """A part by its key; None where there is none."""
+        kind, *rest = key.split("/")
+        if key == "state":
+            return json_part(
+                {"version": self.version, "runs": {name: one.stamp for name, one in self.runs.items()}}
+            )
+        if key == "catalog":
+            infos = [one.info() for one in self.runs.values()]
+            return json_part(catalog(infos, self._board, title=self.title, live=True))
+        if kind == "compare" and len(rest) == 2:
+            return self._comparison(*rest)
+        run = self.runs.get(rest[0]) if kind == "run" and len(rest) in (2, 3) else None
+        if run is None or rest[1] not in ("index", "columns", "previews", "block"):
+            return None
+        number = int(rest[2]) if len(rest) == 3 and rest[2].isdecimal() and len(rest[2]) < 10 else None
+        return run.part(rest[1], number, generation)
+
+    def _comparison(self, a: str, b: str) -> bytes | None:
+        """Two finished runs compared, waiting until their records are read; None where they cannot be."""
+        if a not in self.runs or b not in self.runs or a == b:
+            return None
+        one, other = self.runs[a], self.runs[b]
+        while not self._stopped.wait(0.05):
+            if one.run is None or other.run is None or one.trouble or other.trouble:
+                return None
+            if one.complete and other.complete:
+                break
+        with self._comparing:
+            name = (a, b, one.stamp, other.stamp)
+            if name not in self._compared and one.run and other.run:
+                try:
+                    self._compared[name] = comparison_part(
+                        (a, one.run, one.samples), (b, other.run, other.samples)
+                    )
+                except EvalwrightError:
+                    return None
+            return self._compared.get(name)

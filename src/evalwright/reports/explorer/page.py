@@ -1,0 +1,160 @@
+"""The page itself, and the one file that holds it with all its parts.
+
+The script comes before the parts, so it paints while the browser still reads them. Parts stand as base64 in elements that no browser
+runs; nothing in base64 can end an element. A Content-Security-Policy allows the script and the style by their hashes and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import IO, Literal
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError
+from evalwright.core.private import open_private
+from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
+from evalwright.reports.explorer.parts import Put, Samples, json_part
+from evalwright.reports.explorer.plots import plots_of
+from evalwright.reports.text import inert
+from evalwright.runs.reader import Run
+from evalwright.tasks.files import place_of
+
+Source = Literal["embedded", "fetched", "live"]
+Progress = Callable[[str], None]
+"""Told a few words on how far the work is."""
+
+TYPE = "application/x-evalwright"
+_REPORTED = 2000
+_ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5}
+
+
+def head_of(title: str, source: Source, root: str = "") -> str:
+    """The page up to its parts. root: where the parts are, seen from the page."""
+    script, style = _assets()
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
+        '<meta name="generator" content="evalwright">\n<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n'
+        f'<body>\n<div id="app" data-source="{source}" data-root="{escape(root)}">Loading ...</div>\n'
+        "<noscript>This page needs JavaScript; it loads nothing from elsewhere.</noscript>\n"
+        f"<script>{script}</script>\n"
+    )
+
+
+END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
+
+
+def policy_of(source: Source) -> str:
+    """What the page may do."""
+    script, style = map(_hash, _assets())
+    connect = "'none'" if source == "embedded" else "'self'"
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; worker-src blob:; img-src data: blob:; "
+        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _assets() -> tuple[str, str]:
+    """Script and style. No text of them ends the element that it stands in."""
+    folder = files("evalwright.reports.explorer") / "assets"
+    script, style = (
+        file.read_text(encoding="utf-8").strip() if (file := folder / name).is_file() else ""
+        for name in ("explorer.js", "explorer.css")
+    )
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE), style
+
+
+# -- packing -------------------------------------------------------------------------------------------------------------
+
+
+def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
+    """Put all parts of the runs, the catalog last. Raises RunError for records that cannot be read."""
+    found: list[tuple[str, Run, Samples]] = []
+    infos = []
+    for number, run in enumerate(runs):
+        samples = Samples(str(number), put, {task.name: task.main.scorer for task in run.tasks if task.main})
+        for line, row in run.lines():
+            samples.add(line, row)
+            if samples.size % _REPORTED == 0:
+                progress(f"{run.label}: {samples.size:,} samples")
+        samples.finish()
+        found.append((str(number), run, samples))
+        infos.append(run_info(str(number), run, samples.size))
+        put(f"plots/{number}", json_part(plots_of(run)))
+    if len(runs) <= MOST_PAIRED:
+        for a, b in combinations(found, 2):
+            progress(f"{a[1].label} and {b[1].label} compared")
+            with contextlib.suppress(
+                EvalwrightError
+            ):  # they have no task in common: there is nothing to show
+                put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
+    progress("the board")
+    board = board_of([(key, run) for key, run, _ in found])
+    put("catalog", json_part(catalog(infos, board, title=title)))
+
+
+def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progress) -> None:
+    """Write the one file, whole or not at all. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
+    try:
+        target = place_of(file)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            _temporary(target, "parts", private=True) as (parts, _),
+            _temporary(target, "tmp") as (out, made),
+        ):
+            places: dict[str, tuple[int, int]] = {}
+
+            def put(key: str, data: bytes) -> None:
+                places[key] = (parts.tell(), len(data))
+                parts.write(data)
+
+            pack(runs, put, title, progress)
+            progress("writing the file")
+            out.write(head_of(title, "embedded").encode("utf-8", "backslashreplace"))
+            for key in sorted(places, key=_place):
+                start, length = places[key]
+                parts.seek(start)
+                out.write(f'<script type="{TYPE}" id="{key}">'.encode())
+                out.write(base64.b64encode(parts.read(length)))
+                out.write(b"</script>\n")
+            out.write(END.encode())
+            out.flush()
+            os.fsync(out.fileno())
+            made.replace(target)
+    except OSError as error:
+        raise ConfigurationError(f"'{file}' cannot be written: {error.strerror or error}.") from error
+
+
+def _place(key: str) -> tuple[int, list[int]]:
+    """Where a part stands in the file: what is needed first comes first."""
+    words = key.split("/")
+    return max(_ORDER.get(word, 0) for word in words), [int(word) for word in words if word.isdigit()]
+
+
+@contextmanager
+def _temporary(target: Path, kind: str, *, private: bool = False) -> Iterator[tuple[IO[bytes], Path]]:
+    """A file beside the target that is gone in the end, unless it has taken another name."""
+    path = target.with_name(f".{target.name}.{os.getpid()}.{kind}")
+    path.unlink(missing_ok=True)
+    try:
+        with open_private(path, "x+b") if private else path.open("x+b") as file:
+            yield file, path
+    finally:
+        path.unlink(missing_ok=True)

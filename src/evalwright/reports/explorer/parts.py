@@ -1,0 +1,439 @@
+"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the samples of a run become.
+
+A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers, each at a multiple of 8 bytes.
+Rows of samples are taken one by one and only the last few thousand are held, so memory stays flat.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from evalwright.core.errors import RunError
+from evalwright.core.requests import prompt_from
+from evalwright.runs.scores import hashed
+from evalwright.runs.writer import to_json
+
+CHUNK = 4096
+"""Rows of one part of columns or previews."""
+BLOCK_ROWS = 256
+BLOCK_BYTES = 4 << 20
+"""A block of samples has no more rows than that, and ends once it has so many bytes."""
+LONGEST_LINE = 32 << 20
+"""Bytes of a record that are shown; of a longer one its texts are cut."""
+LONGEST_TEXT = 1 << 20
+"""Characters of a text of such a record."""
+WIDEST_PREVIEW = (90, 70)
+"""Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese take two."""
+MOST_NAMES = 200
+"""Values of a category. A metadata key with more is no column."""
+MOST_COLUMNS = 60
+
+Put = Callable[[str, bytes], None]
+"""Takes a part: its key, and its bytes packed."""
+
+NAN = math.nan
+_LEVEL = 6
+
+
+def packed(data: bytes) -> bytes:
+    """A part as it is kept and sent."""
+    made = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
+    return made.compress(data) + made.flush()
+
+
+def json_part(value: Any) -> bytes:
+    """A part of JSON alone, packed."""
+    return packed(json_line(value))
+
+
+def json_line(value: Any) -> bytes:
+    """JSON in one line; half of a surrogate pair is escaped, and no known secret is in it."""
+    return to_json(value, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
+    """A part of JSON and arrays of doubles and 32-bit integers, packed. The head says under "arrays" which: [type, length] of each."""
+    kinds = {"d": "f8", "i": "i4"}
+    line = json_line({**head, "arrays": [[kinds[one.typecode], len(one)] for one in arrays]})
+    pieces = [line, b" " * (-(len(line) + 1) % 8), b"\n"]
+    for one in arrays:
+        if sys.byteorder == "big":
+            one = array(one.typecode, one)
+            one.byteswap()
+        data = one.tobytes()
+        pieces += [data, b"\0" * (-len(data) % 8)]
+    return packed(b"".join(pieces))
+
+
+class Column:
+    """One value for each row of the chunk that is being filled: numbers, or codes of names.
+
+    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most, unless there is no limit.
+    """
+
+    def __init__(self, name: str, title: str, *, category: bool, limited: bool = True) -> None:
+        self.name, self.title, self.limited = name, title, limited
+        self.names: dict[str, int] | None = {} if category else None
+        self.values: array[Any] = array("i" if category else "d")
+        self.used = False
+        """Whether any row has a value."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is worth showing: it has values, and not too many names."""
+        return self.used and not (self.limited and self.names is not None and len(self.names) > MOST_NAMES)
+
+    def set(self, place: int, value: float | str) -> None:
+        """Note the value of a row of the chunk; rows in between have none."""
+        self.fill(place)
+        if self.names is None:
+            self.values.append(float(value))
+            self.used = True
+            return
+        if value == "" or (self.limited and len(self.names) > MOST_NAMES):
+            self.values.append(-1)
+            return
+        self.values.append(self.names.setdefault(str(value), len(self.names)))
+        self.used = True
+
+    def fill(self, place: int) -> None:
+        """Rows up to `place` have a value or none."""
+        if (missing := place - len(self.values)) > 0:
+            self.values.extend([NAN if self.names is None else -1] * missing)
+
+    def head(self) -> dict[str, Any]:
+        """What the index says of it."""
+        kind = "number" if self.names is None else "category"
+        names = {} if self.names is None else {"names": list(self.names)}
+        return {"name": self.name, "title": self.title, "kind": kind, **names}
+
+
+_FIXED = (
+    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("failure", "Failure", True),
+    ("scorer", "Scorer", True), ("finish", "Finish reason", True), ("score", "Score", False),
+    ("repeat", "Repeat", False), ("latency", "Seconds", False), ("tokens", "Output tokens", False),
+    ("input_tokens", "Input tokens", False), ("cost", "US dollars", False), ("length", "Answer characters", False),
+    ("date", "Date", False),
+)  # fmt: skip
+"""Columns that every run may have: name, title, whether it is a category."""
+_DATES = ("created_at", "known_since", "date")
+
+
+class Samples:
+    """The samples of one run, as they are added: its parts go to `put` when they are full, but for the index and what is last.
+
+    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records themselves; without, only where
+    each block begins is noted.
+    """
+
+    def __init__(self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True) -> None:
+        self.key, self._put, self._scorers, self._blocks = key, put, dict(scorers), blocks
+        self.size = 0
+        self.columns = {
+            name: Column(name, title, category=is_category, limited=name not in ("task", "scorer"))
+            for name, title, is_category in _FIXED
+        }
+        self.keys = array("q")
+        """The hashed id of each row, and below the code of its task and its repeat: by them two runs are paired."""
+        self.tasks = array("i")
+        self.draws = array("i")
+        self._ids: list[str] = []
+        self._previews: list[tuple[str, str]] = []
+        self._scorer_names: dict[str, None] = {}
+        self.totals: dict[str, float] = {}
+        """Tokens and dollars of all replies, and how many records have no known price."""
+        self.starts = array("i")
+        """The first row of each block."""
+        self._block: list[Mapping[str, Any]] = []
+        self._block_size = 0
+
+    def add(self, line: bytes, row: Mapping[str, Any]) -> None:
+        """Take a record, and the line that it stands in. Raises RunError for one that is not a sample's."""
+        try:
+            self._add(row)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise RunError(
+                f"Record {self.size + 1:,} is not that of a sample ({type(error).__name__}: {error})."
+            ) from error
+        if not self._block_size:
+            self.starts.append(self.size)
+        if self._blocks:
+            self._block.append(shown_row(line, row))
+        self._block_size += len(line)
+        self.size += 1
+        rows = self.size - self.starts[-1]
+        if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
+            self._end_block()
+        if self.size % CHUNK == 0:
+            self._end_chunk()
+
+    @property
+    def chunks(self) -> int:
+        """Chunks that are full."""
+        return self.size // CHUNK
+
+    def finish(self) -> None:
+        """Put what is left, and the index."""
+        if self._block_size:
+            self._end_block()
+        if self._ids:
+            self._end_chunk()
+        self._put(f"run/{self.key}/index", json_part(self.index()))
+
+    def index(self, generation: int = 0) -> dict[str, Any]:
+        """What the page reads first of the samples."""
+        return {
+            "generation": generation,
+            "size": self.size,
+            "chunk": CHUNK,
+            "columns": [column.head() for column in self._shown()],
+            "blocks": list(self.starts),
+        }
+
+    def columns_part(self) -> bytes:
+        """The columns of the chunk that is being filled."""
+        place = len(self._ids)
+        for column in self.columns.values():
+            column.fill(place)
+        columns = [*self.columns.values()]
+        head = {"ids": self._ids, "columns": [column.name for column in columns]}
+        draws = self.draws[len(self.draws) - place :]
+        return array_part(head, [draws, *(column.values for column in columns)])
+
+    def previews_part(self) -> bytes:
+        """The previews of the chunk that is being filled."""
+        return json_part([[one for one, _ in self._previews], [one for _, one in self._previews]])
+
+    def _shown(self) -> list[Column]:
+        several = len(self._scorer_names) > 1
+        single = {f"{kind}.{name}" for name in self._scorer_names for kind in ("score", "label")}
+        return [
+            column
+            for column in self.columns.values()
+            if column.shown and (several or column.name not in single)
+        ]
+
+    def _end_block(self) -> None:
+        if self._blocks:
+            self._put(f"run/{self.key}/block/{len(self.starts) - 1}", block_part(self._block))
+            self._block = []
+        self._block_size = 0
+
+    def _end_chunk(self) -> None:
+        number = (self.size - 1) // CHUNK
+        self._put(f"run/{self.key}/columns/{number}", self.columns_part())
+        self._put(f"run/{self.key}/previews/{number}", self.previews_part())
+        self._ids, self._previews = [], []
+        for column in self.columns.values():
+            column.values = array(column.values.typecode)
+
+    # -- one record ------------------------------------------------------------------------------------------------------
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        place, task, name, draw = len(self._ids), str(row["task"]), str(row["id"]), int(row["draw"])
+        found: dict[str, float | str] = {"task": task, "outcome": str(row.get("outcome", "")), "repeat": draw}
+        scores: Mapping[str, Any] = row["scores"]
+        undecided: Mapping[str, Any] = row.get("undecided", {})
+        failures: Mapping[str, Any] = row.get("score_failures", {})
+        named = [*scores, *undecided, *failures]
+        main = self._scorers.get(task) or (self._scorers.setdefault(task, named[0]) if named else "")
+        found["scorer"] = main
+        for scorer in named:
+            self._scorer_names.setdefault(scorer)
+            found |= self._score(scorer, scores.get(scorer), "undecided" if scorer in undecided else "")
+        found["score"] = found.get(f"score.{main}", NAN)
+        found["label"] = found.get(f"label.{main}", "")
+        failed = row.get("failure") or next(iter(failures.values()), None)
+        if failed:
+            found["failure"] = ("judge: " if failed.get("party") == "judge" else "") + str(failed.get("kind"))
+        found |= _numbers_of(row)
+        for column_name in ("tokens", "input_tokens", "cost"):
+            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(found.get(column_name, 0.0))
+        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in found)
+        for key, value in row.get("metadata", {}).items():
+            self._metadata(found, str(key), value)
+        for column_name, value in found.items():
+            if value != "" and value == value:
+                self.columns[column_name].set(place, value)
+        self.keys.append(hashed(name))
+        self.tasks.append((self.columns["task"].names or {}).get(task, -1))
+        self.draws.append(draw)
+        self._ids.append(name)
+        texts = _question(row), str(row.get("answer", ""))
+        self._previews.append(
+            (_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1]))
+        )
+
+    def _score(self, scorer: str, score: Mapping[str, Any] | None, label: str) -> dict[str, float | str]:
+        """Value, label and parts by the name of their column."""
+        found: dict[str, float | str] = {}
+        if score is not None:
+            value, label = score.get("value"), str(score.get("label", ""))
+            if self._has(f"score.{scorer}", f"{scorer}: score", category=False) and value is not None:
+                found[f"score.{scorer}"] = float(value)
+            for name, part in score.get("parts", {}).items():
+                if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
+                    found[f"{scorer}.{name}"] = float(part)
+        if label and self._has(f"label.{scorer}", f"{scorer}: label", category=True):
+            found[f"label.{scorer}"] = label
+        return found
+
+    def _metadata(self, found: dict[str, float | str], key: str, value: Any) -> None:
+        if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+            value = ", ".join(map(str, value))
+        if key in _DATES and "date" not in found and isinstance(value, str):
+            found["date"] = _milliseconds(value)
+        name = f"metadata.{key}" if key in self.columns and key in _FIXED_NAMES else key
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number and not isinstance(value, (str, bool)):
+            return
+        if self._has(name, key, category=not is_number):
+            column = self.columns[name]
+            if column.names is not None:
+                found[name] = str(value)
+            elif is_number:
+                found[name] = float(value)
+
+    def _has(self, name: str, title: str, *, category: bool) -> bool:
+        """Whether there is a column of that name; it is made where there is room for one."""
+        if name not in self.columns and len(self.columns) < MOST_COLUMNS:
+            self.columns[name] = Column(name, title, category=category)
+        return name in self.columns
+
+
+_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
+
+
+def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
+    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the answer is."""
+    found: dict[str, float | str] = {}
+    responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
+    if "answer" in row:
+        found["length"] = len(row["answer"])
+    if latencies := [one for one in row.get("timing", {}).get("latency", ()) if one]:
+        found["latency"] = math.fsum(latencies)
+    for name, field in (("tokens", "output_tokens"), ("input_tokens", "input_tokens")):
+        counts = [one["usage"].get(field, 0) for one in responses if "usage" in one]
+        if any(counts):
+            found[name] = float(sum(counts))
+    costs = [one["cost"] for one in responses if one.get("cost") is not None]
+    if costs and len(costs) == len(responses):
+        found["cost"] = math.fsum(costs)
+    if responses:
+        found["finish"] = str(responses[-1].get("finish_reason", ""))
+    return found
+
+
+def _milliseconds(text: str) -> float:
+    """A date in milliseconds since 1970, as JavaScript has them."""
+    try:
+        found = datetime.fromisoformat(text)
+        return (
+            found.timestamp() * 1000
+            if found.tzinfo
+            else (found - datetime(1970, 1, 1)).total_seconds() * 1000
+        )
+    except (ValueError, OverflowError):
+        return NAN
+
+
+def _question(row: Mapping[str, Any]) -> str:
+    """What is asked: the input, else the last turn of what was sent."""
+    if row["input"]:
+        return str(row["input"])
+    prompt = prompt_from(row.get("prompt", ""))
+    return prompt if isinstance(prompt, str) else prompt[-1].text if prompt else ""
+
+
+def _beginning(text: str, width: int) -> str:
+    words = " ".join(text[: 4 * width].split())[:width]
+    wide = sum(sign >= "\u2e80" for sign in words)
+    return words[: width - wide * width // (2 * len(words))] if wide else words
+
+
+# -- records -------------------------------------------------------------------------------------------------------------
+
+_MARK = "\x01"
+_SHORTEST = 32
+"""Characters of a text from which on it is worth naming instead of repeating."""
+_BASES = "0123456789"
+
+
+def block_part(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Records as a part, packed: lines of JSON after a first one that says which row each is.
+
+    Rows of one script stand together: one after another they take a sixth less than mixed.
+    """
+    order = sorted(range(len(rows)), key=lambda place: _script(rows[place]))
+    lines = [json_line(order), *(json_line(compact(rows[place])) for place in order)]
+    return packed(b"\n".join(lines))
+
+
+def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record in which texts that it has several times (the question in the prompt, the answer in the reply) stand once.
+
+    The others begin with a mark and name it, by its number among the long ones of `texts_of`: mark, "t", text, mark, number, text.
+    A text of a stranger that begins with the mark has another and "e" before it.
+    """
+    bases = sorted(
+        ((text, _BASES[number]) for number, text in enumerate(texts_of(row)) if len(text) >= _SHORTEST),
+        key=lambda pair: -len(pair[0]),
+    )
+    own = {name: row[name] for name in ("input", "answer", "passages") if name in row}
+    kept = {name: value if _is_plain(value) else _named(value, []) for name, value in own.items()}
+    return {name: kept[name] if name in kept else _named(value, bases) for name, value in row.items()}
+
+
+def texts_of(row: Mapping[str, Any]) -> list[str]:
+    """The texts that others may name: the question, the answer, the first passages."""
+    passages = row.get("passages", ())
+    texts = [row.get("input"), row.get("answer"), *(one.get("text") for one in passages[: len(_BASES) - 2])]
+    return [text if isinstance(text, str) else "" for text in texts]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and not value.startswith(_MARK)
+
+
+def _named(value: Any, bases: Sequence[tuple[str, str]]) -> Any:
+    if isinstance(value, str):
+        if _MARK in value:
+            return f"{_MARK}e{value}" if value.startswith(_MARK) else value
+        found = value
+        for text, number in bases:
+            if len(found) >= len(text) and _MARK not in text and text in found:
+                found = found.replace(text, f"{_MARK}{number}", 1)
+        if found is value:
+            return value
+        return found if found.startswith(_MARK) else f"{_MARK}t{found}"
+    if isinstance(value, Mapping):
+        return {key: _named(part, bases) for key, part in value.items()}
+    return [_named(part, bases) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _script(row: Mapping[str, Any]) -> int:
+    """A number that is the same for texts of one script: the block that most letters in their middle are from."""
+    text = str(row.get("answer") or row.get("input") or "")
+    middle = len(text) // 2
+    blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]
+    return max(set(blocks), key=lambda one: (blocks.count(one), one)) if blocks else 0
+
+
+def shown_row(line: bytes, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record, of one that is too long to be shown whole with its texts cut."""
+    cut: Mapping[str, Any] = _cut(row) if len(line) > LONGEST_LINE else row
+    return cut
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]} ... [{len(value) - LONGEST_TEXT:,} more characters in samples.jsonl]"
+    if isinstance(value, Mapping):
+        return {key: _cut(part) for key, part in value.items()}
+    return [_cut(part) for part in value] if isinstance(value, list) else value

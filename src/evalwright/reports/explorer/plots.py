@@ -1,0 +1,195 @@
+"""What the explorer's plots need beyond counting: the score by length, time, cost and confidence of the answer, how far judges
+agree, and which answers people are to label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.analysis.confidence import ConfidenceRows
+from evalwright.analysis.judge_validation.drawing import find_set
+from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.judge_validation.verdicts import shown_answer
+from evalwright.core.errors import EvalwrightError
+from evalwright.runs.reader import Run
+from evalwright.runs.results import TaskResult
+from evalwright.runs.scores import NAN, read_rows
+from evalwright.statistics import Estimate, calibration_error, mean_interval
+
+MOST_BINS = 10
+LEAST_IN_BIN = 10
+"""Samples; fewer bins are made rather than smaller ones."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class _Rows(ConfidenceRows):
+    """One task's records: what its scores are set against, a number per record, nan where it has none."""
+
+    length: list[float] = field(default_factory=list)
+    latency: list[float] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        ConfidenceRows.add(self, row)
+        answer, times = shown_answer(row), row.get("timing", {}).get("latency", ())
+        costs = [response.get("cost") for response in row.get("responses", ())]
+        self.length.append(NAN if answer is None else len(answer))
+        self.latency.append(float(sum(times)) if times else NAN)
+        self.cost.append(NAN if not costs or None in costs else float(sum(costs)))
+
+
+def plots_of(run: Run) -> dict[str, Any]:
+    """Curves of the main score of each task, and the agreement of each two judges, as JSON (`Plots` of web/src/data/api.ts).
+
+    Raises RunError for records that cannot be read.
+    """
+    tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
+    read_rows(run, tasks)
+    curves = [curve for task in run.tasks if task.main for curve in _curves(task, tasks[task.name])]
+    try:
+        pairs = judges_agreement([run]).pairs
+    except EvalwrightError:  # fewer than two judges, or scores that are no verdicts
+        pairs = ()
+    agreement = [
+        {
+            "a": pair.a,
+            "b": pair.b,
+            "raw": _estimate(pair.raw),
+            "kappa": _estimate(pair.kappa),
+            "onlyA": pair.only_a,
+            "onlyB": pair.only_b,
+        }
+        for pair in pairs
+    ]
+    return {"curves": curves, "agreement": agreement}
+
+
+def label_sets_of(run: Run) -> list[dict[str, Any]]:
+    """The labelling sets beside a run, newest first, as JSON (`LabelSet` of web/src/data/api.ts). One that cannot be read, or is
+    not of the run's records, is left out."""
+    files = sorted(run.folder.glob("labelling-*.json"), key=lambda path: -path.stat().st_mtime)
+    sets = []
+    for path in files:
+        try:
+            drawn = find_set(path.stem.removeprefix("labelling-"), [run.folder])
+        except EvalwrightError:
+            continue
+        if drawn is not None and drawn.samples_sha256 == run.data["samples"]["sha256"]:
+            sets.append(drawn)
+    if not sets:
+        return []
+    of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {one.tasks: [] for one in sets}
+    for row in run.rows():
+        for tasks, rows in of_task.items():
+            if row["task"] in tasks:
+                rows.append((str(row["task"]), str(row["id"]), int(row["draw"])))
+    return [
+        {
+            "name": one.name,
+            "scorer": one.scorer,
+            "graded": one.graded,
+            "rows": [of_task[one.tasks][place] for place in one.rows],
+        }
+        for one in sets
+        if max(one.rows) < len(of_task[one.tasks])
+    ]
+
+
+def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
+    assert task.main is not None
+    scores = np.array(rows.right, dtype=np.float64)
+    there = scores[~np.isnan(scores)]
+    bounded = bool(len(there)) and bool(((there >= 0) & (there <= 1)).all())
+    clusters = np.array(rows.keys, np.int64) if rows.shared else None
+    source, confidence = rows.confidence()
+    against = {
+        "length": np.array(rows.length),
+        "latency": np.array(rows.latency),
+        "cost": np.array(rows.cost),
+        "confidence": confidence,
+    }
+    out = []
+    for name, numbers in against.items():
+        bins = _bins(numbers, scores, clusters, bounded)
+        if len(bins) < 2:
+            continue
+        notes = []
+        if name == "confidence":
+            if not np.isin(there, (0.0, 1.0)).all():
+                continue
+            notes = [f"Confidence: {source}.", *_calibration(numbers, scores, clusters)]
+        without = int((np.isnan(numbers) & ~np.isnan(scores)).sum())
+        if without:
+            notes.append(f"{without:,} scored samples have no such number and are left out.")
+        out.append(
+            {
+                "task": task.name,
+                "metric": f"mean score of {task.main.scorer}",
+                "bounded": bounded,
+                "lowerIsBetter": False,
+                "against": name,
+                "bins": bins,
+                "notes": notes,
+            }
+        )
+    return out
+
+
+def _bins(
+    numbers: Array, scores: Array, clusters: NDArray[np.int64] | None, bounded: bool
+) -> list[dict[str, Any]]:
+    """The samples with a number and a score in bins of about one size; samples with the same number share a bin."""
+    both = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
+    x, y = numbers[both], scores[both]
+    groups = None if clusters is None else clusters[both]
+    n = min(MOST_BINS, len(x) // LEAST_IN_BIN)
+    if n < 2 or x.min() == x.max():
+        return []
+    edges = np.unique(np.quantile(x, np.arange(1, n) / n, method="inverted_cdf"))
+    codes = np.searchsorted(edges, x, side="left")
+    out = []
+    for code in range(len(edges) + 1):
+        own = codes == code
+        if not own.any():
+            continue
+        found = mean_interval(
+            y[own],
+            clusters=None if groups is None else groups[own],
+            value_range=(0.0, 1.0) if bounded else None,
+        )
+        low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
+        out.append({"low": low, "high": high, "mean": mean, "score": _estimate(found)})
+    return out
+
+
+def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64] | None) -> Sequence[str]:
+    """What calibration says in a sentence, where it says something."""
+    try:
+        found = calibration_error(confidence, right, clusters=clusters)
+    except ValueError:
+        return ()
+    if math.isnan(found.value):
+        return ()
+    points = [f"{100 * x:.1f}" for x in (found.value, found.low, found.high)]
+    interval = "" if math.isnan(found.low) else f" [{points[1]}, {points[2]}]"
+    return (f"Expected calibration error {points[0]}{interval} points of 100, over {found.bins} bins.",)
+
+
+def _estimate(found: Estimate) -> dict[str, Any]:
+    """As JSON (`Estimate` of web/src/data/api.ts)."""
+    out: dict[str, Any] = {
+        "value": None if math.isnan(found.value) else found.value,
+        "n": found.n,
+        "failed": found.n_failed,
+        "method": found.method,
+    }
+    if not math.isnan(found.low) and not math.isnan(found.high):
+        out |= {"low": found.low, "high": found.high}
+    return out

@@ -1,0 +1,102 @@
+"""The server of `evalwright view`: for this machine alone, and for who knows its address, which holds a token.
+
+It answers GET for the page and its parts, by keys that it knows, and reads no file that a request names. A page of elsewhere that
+got its name to stand for this machine (DNS rebinding) is refused by the Host header.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import secrets
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.reports.explorer.following import Follower
+from evalwright.reports.explorer.page import END, head_of, policy_of
+
+ADDRESS = "127.0.0.1"
+
+
+class Server(ThreadingHTTPServer):
+    """Serves until it is shut down. port: 0 for any that is free. Raises ConfigurationError where it is in use."""
+
+    daemon_threads = True
+    allow_reuse_address = False
+
+    def __init__(self, follower: Follower, port: int = 0) -> None:
+        self.follower = follower
+        self.token = secrets.token_urlsafe(16)
+        self.page = (head_of(follower.title, "live", "part/") + END).encode("utf-8", "backslashreplace")
+        self.policy = policy_of("live") + "; frame-ancestors 'none'"
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except (OSError, OverflowError) as error:
+            why = (
+                "is in use" if getattr(error, "errno", 0) == errno.EADDRINUSE else f"cannot be used ({error})"
+            )
+            raise ConfigurationError(
+                f"The port {port} {why}: name another one with --port, or leave it out."
+            ) from error
+        self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
+
+    @property
+    def url(self) -> str:
+        """The page's address."""
+        return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that went away is no matter."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "evalwright", ""
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """The page, or a part of it."""
+        server = self.server
+        found = urlsplit(self.path)
+        place = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", found.path)
+        if self.headers.get("Host", "").lower() not in server.hosts:
+            self._reply(
+                403, "text/plain", b"This server answers only on this machine, under its own address."
+            )
+        elif not place or not secrets.compare_digest(place[1].encode(), server.token.encode()):
+            self._reply(
+                404,
+                "text/plain",
+                b"Nothing here. The address that `evalwright view` printed has a token in it.",
+            )
+        elif place[2] is None:
+            self._reply(200, "text/html; charset=utf-8", server.page)
+        else:
+            said = parse_qs(found.query).get("generation", [""])[0]
+            part = server.follower.part(place[2], int(said) if said.isdecimal() and len(said) < 10 else None)
+            if part is None:
+                self._reply(404, "text/plain", b"There is no such part.")
+            else:
+                self._reply(200, "application/octet-stream", part)
+
+    def _reply(self, status: int, kind: str, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", self.server.policy)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: a terminal is for people."""

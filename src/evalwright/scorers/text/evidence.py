@@ -1,0 +1,51 @@
+"""Which words of an answer a score rests on, for those who look at it: nothing is scored by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from evalwright.core.samples import Score, Undecided
+
+_LONGEST = 20_000
+"""Characters, of the end of an answer, in which they are looked for."""
+
+Made = TypeVar("Made", Score, Score | Undecided)
+
+
+def with_evidence(score: Made, text: str, claim: str = "", named: Sequence[str] = ()) -> Made:
+    """The score with the span of the answer that says it. None is told where it is not plain, or where it would be all of the answer.
+
+    claim: what was read as the answer, as it is written. named: what may stand there word for word, the longest first; of several places
+    the last counts.
+    """
+    if isinstance(score, Undecided):
+        return score
+    span = _span(text, claim.strip(), named)
+    return replace(score, evidence=(span,)) if span is not None else score
+
+
+def _span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None:
+    first = max(0, len(text) - _LONGEST)
+    start = text.rfind(claim, first) if claim else first
+    if start < 0:
+        start, claim = first, ""
+    end = start + len(claim) if claim else len(text)
+    folded = text[start:end].lower()
+    if len(folded) == end - start:  # a sign that becomes two moves all behind it
+        for one in sorted(filter(None, named), key=len, reverse=True):
+            if (place := _whole_word(folded, one.strip().lower())) >= 0:
+                return start + place, start + place + len(one.strip())
+    return (start, end) if claim and len(claim) < len(text.strip()) else None
+
+
+def _whole_word(text: str, word: str) -> int:
+    """The last place where a word stands by itself; -1 where there is none."""
+    end = len(text)
+    while word and (place := text.rfind(word, 0, end)) >= 0:
+        around = text[place - 1 : place] + text[place + len(word) : place + len(word) + 1]
+        if not any(sign.isascii() and sign.isalnum() for sign in around):
+            return place
+        end = place + len(word) - 1
+    return -1

@@ -1,0 +1,149 @@
+"""The explorer's pages of runs in a real browser: two runs item by item, words that differ, and labels that become a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.analysis.judge_validation.drawing import draw_set, keep_set
+from evalwright.analysis.judge_validation.labels import read_label_files
+from evalwright.analysis.judge_validation.verdicts import read_verdicts
+from evalwright.core.samples import Score
+from evalwright.reports.explorer.page import write_page
+from evalwright.runs.reader import Run
+from support.browser import Tab, chromium, open_tab
+from support.runs import make_run, rewrite
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
+]
+
+TEXT = "document.querySelector('main').innerText"
+MARKED = "[...document.querySelectorAll('.answer')].map(e => [...e.querySelectorAll('mark')].map(m => m.textContent))"
+TABLE = "document.querySelector('main textarea').value"
+
+
+def in_browser(
+    folder: Path, runs: tuple[Run, ...], address: str, steps: Callable[[Tab], Coroutine[Any, Any, None]]
+) -> None:
+    file = folder / "page.html"
+    write_page(runs, file, title="Runs", progress=lambda _: None)
+
+    async def run() -> None:
+        async with open_tab(folder / "profile") as tab:
+            await tab.open(f"{file.as_uri()}{address}")
+            await steps(tab)
+            kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+            assert not [event for event in tab.events if event[0] in kinds]
+
+    asyncio.run(run())
+
+
+async def until(tab: Tab, expression: str) -> Any:
+    for _ in range(1200):
+        if found := await tab.evaluate(expression):
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{expression} never held; the page says: {await tab.evaluate(TEXT)}")
+
+
+def two_runs(folder: Path) -> tuple[Run, Run]:
+    """Six items: on item-2 B alone is right, on item-4 A alone; item-0 both wrong."""
+    right, wrong = Score(1.0, "correct"), Score(0.0, "incorrect", "It names another city.")
+    a = make_run(folder, scores=[wrong, right, wrong, right, right, right], name="a", model="demo/a")
+    b = make_run(folder, scores=[wrong, right, right, right, wrong, right], name="b", model="demo/b")
+    words = "It is the city of Lyon in France.", "It is the old city of Paris in France."
+    return (
+        rewrite(a, lambda row, place: row.update(answer=words[0])),
+        rewrite(b, lambda row, place: row.update(answer=words[1])),
+    )
+
+
+def test_items_that_one_run_lost_come_first_with_the_words_that_differ(tmp_path: Path) -> None:
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('1 of 2: A lost')")
+        await until(tab, f"{MARKED}.length === 2")
+        assert await tab.evaluate(MARKED) == [["Lyon"], ["old ", "Paris"]]
+        assert "It names another city." in await tab.evaluate(TEXT)
+        await tab.press("j", 74, "j")
+        await until(tab, f"{TEXT}.includes('2 of 2: B lost') && {TEXT}.includes('item-4')")
+        await tab.press("j", 74, "j")  # the last one
+        assert "2 of 2" in await tab.evaluate(TEXT)
+        # The place is in the address: a reload shows it again.
+        place = await tab.evaluate("location.hash")
+        await tab.evaluate("location.reload()")
+        await until(
+            tab,
+            f"document.readyState === 'complete' && location.hash === {place!r} && {TEXT}?.includes('2 of 2: B lost')",
+        )
+        await tab.evaluate(
+            "[...document.querySelectorAll('.kinds a')].find(a => a.innerText.startsWith('Both wrong')).click()"
+        )
+        await until(tab, f"{TEXT}.includes('1 of 1: both wrong') && {TEXT}.includes('item-0')")
+        await tab.press("s", 83, "s")
+        await until(tab, "location.hash.startsWith('#/compare/b/a')")
+
+    in_browser(tmp_path, two_runs(tmp_path), "#/compare/a/b", steps)
+
+
+def test_an_item_that_both_got_right_opens_by_its_address(tmp_path: Path) -> None:
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('both right') && {TEXT}.includes('factual · item-3')")
+
+    in_browser(tmp_path, two_runs(tmp_path), "#/compare/a/b?task=factual&id=item-3", steps)
+
+
+def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> None:
+    run, _ = two_runs(tmp_path)
+    drawn = draw_set(read_verdicts(run), 3, "random", 0)
+    keep_set(run.folder, drawn)
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('0 of 3 labelled') && {TEXT}.includes('city of Lyon')")
+        assert "correct" not in await tab.evaluate(TEXT)  # nothing of the verdict
+        await tab.evaluate("document.querySelector('main input').focus()")
+        await tab.send("Input.insertText", text="=1+Ada")
+        await tab.evaluate("document.activeElement.blur()")
+        await tab.press("1", 49, "1")
+        await until(tab, f"{TEXT}.includes('2 of 3\\n')")
+        await tab.press("0", 48, "0")
+        await until(tab, f"{TEXT}.includes('2 of 3 labelled')")
+        table = tmp_path / "labels.csv"
+        table.write_text("\ufeff" + await tab.evaluate(TABLE), encoding="utf-8", newline="")
+        (file,) = read_label_files([table])
+        assert [(one.set, one.number, one.labeller) for one in file.labels] == [
+            (drawn.name, n, "=1+Ada") for n in range(3)
+        ]
+        assert [one.value for one in file.labels][:2] == [1.0, 0.0]
+        # They are there again after a reload.
+        await tab.evaluate("location.reload()")
+        await until(tab, f"document.readyState === 'complete' && {TEXT}?.includes('2 of 3 labelled')")
+
+    in_browser(tmp_path, (run,), "#/labels", steps)
+
+
+def test_every_plot_of_two_runs_is_drawn_or_says_why_not(tmp_path: Path) -> None:
+    runs = tuple(
+        rewrite(
+            make_run(tmp_path, scores=[1.0, 0.0, 1.0] * 20, name=name),
+            lambda row, place: row.update(answer="x" * (1 + place)),
+        )
+        for name in ("a", "b")
+    )
+
+    async def steps(tab: Tab) -> None:
+        for plot, words in (
+            ("scores", "66.7"), ("differences", "0.0"), ("length", "run by run"), ("latency", "enough scored answers"), ("cost", "enough answers with a cost"),
+            ("date", "2026-11-20"), ("confidence", "No answer says how sure"), ("agreement", "No run has the verdicts of two judges"),
+        ):  # fmt: skip
+            await tab.evaluate(f"location.hash = '#/plots?plot={plot}'")
+            await until(tab, f"{TEXT}.includes({words!r})")
+        await tab.evaluate("location.hash = '#/plots?plot=length'")
+        assert await until(tab, "document.querySelectorAll('.chart circle').length") >= 6
+
+    in_browser(tmp_path, runs, "#/plots", steps)

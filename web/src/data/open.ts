@@ -1,0 +1,105 @@
+/** Opens what the page is about: parts in the page itself, files beside it, or a server that follows runs. */
+import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
+import { fromBase64, inflate, json, withArrays } from "./parts";
+import { RunTable } from "./run";
+import { Embedded, Fetched, Missing, type Source } from "./source";
+
+/** Milliseconds between two looks at runs that may grow. */
+const EVERY = 700;
+/** Looks in a row without an answer after which the server counts as gone. */
+const GONE = 3;
+
+interface State {
+  version: number;
+  /** By run: changes whenever its index does. */
+  runs: Record<string, string>;
+}
+
+export async function openData(): Promise<Data> {
+  const place = document.getElementById("app")!;
+  const kind = place.dataset.source;
+  const root = place.dataset.root ?? "";
+  const source: Source = kind === "embedded" ? new Embedded(fromBase64) : new Fetched(root, kind === "fetched" ? ".bin" : "");
+  const part = async <T>(key: string): Promise<T> => json<T>(await inflate(await source.part(key)));
+  const runs = new Map<string, Promise<RunTable>>();
+  const before = new Map<string, RunTable>();
+  const listeners = new Set<(runs: string[]) => void>();
+
+  const state = kind === "live" ? await part<State>("state") : null;
+  const data: Data = {
+    catalog: await part<Catalog>("catalog"),
+    served: kind === "live",
+    run(key: string): Promise<RunData> {
+      const had = runs.get(key);
+      if (had) return had;
+      const info = data.catalog.runs.find((one) => one.key === key);
+      if (!info) return Promise.reject(new Missing(`There is no run ${key} here.`));
+      const found = RunTable.read(source, info, before.get(key));
+      runs.set(key, found);
+      found.then(
+        (table) => {
+          before.set(key, table);
+          if (kind === "embedded") void table.readAhead();
+        },
+        () => runs.delete(key),
+      );
+      return found;
+    },
+    async comparison(a: string, b: string): Promise<Comparison | null> {
+      for (const [one, other] of kind === "live" ? [[a, b]] : [[a, b], [b, a]]) {
+        try {
+          return comparisonOf(await inflate(await source.part(`compare/${one}/${other}`)));
+        } catch (error) {
+          if (!(error instanceof Missing)) throw error;
+        }
+      }
+      return null;
+    },
+    async plots(run: string): Promise<Plots | null> {
+      try {
+        return await part<Plots>(`plots/${run}`);
+      } catch (error) {
+        if (error instanceof Missing) return null;
+        throw error;
+      }
+    },
+    onChange(listener: (runs: string[]) => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+
+  if (state) {
+    let seen: State = state;
+    const tell = (changed: string[]): void => listeners.forEach((listener) => listener(changed));
+    let silent = 0;
+    const look = async (): Promise<void> => {
+      try {
+        const now = await part<State>("state");
+        if (now.version !== seen.version || silent >= GONE) {
+          const changed = Object.keys(now.runs).filter((key) => now.runs[key] !== seen.runs[key]);
+          data.catalog = await part<Catalog>("catalog");
+          for (const key of changed) runs.delete(key);
+          seen = now;
+          tell(changed);
+        }
+        silent = 0;
+      } catch {
+        if (++silent === GONE) {
+          data.catalog = { ...data.catalog, live: false };
+          tell([]);
+        }
+      }
+      setTimeout(() => void look(), silent >= GONE ? 3 * EVERY : EVERY);
+    };
+    setTimeout(() => void look(), EVERY);
+  }
+  return data;
+}
+
+function comparisonOf(bytes: Uint8Array): Comparison {
+  const { head, arrays } = withArrays<Omit<Comparison, "pairs">>(bytes);
+  const [a, b, scoreA, scoreB] = arrays as [Int32Array, Int32Array, Float64Array, Float64Array];
+  for (const places of [a, b]) for (let i = 1; i < places.length; i++) places[i]! += places[i - 1]!;
+  return { ...head, pairs: { a, b, scoreA, scoreB } };
+}

@@ -1,0 +1,34 @@
+/** A part as it is packed: raw deflate of JSON in one line, or of such a line and arrays of numbers. */
+
+export async function inflate(packed: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([packed as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+export function fromBase64(text: string): Uint8Array {
+  const fast = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;
+  if (fast) return fast.call(Uint8Array, text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export function json<T>(bytes: Uint8Array): T {
+  return JSON.parse(new TextDecoder().decode(bytes)) as T;
+}
+
+export type Numbers = Float64Array | Int32Array;
+
+/** The JSON of a part with arrays, and the arrays. */
+export function withArrays<T>(bytes: Uint8Array): { head: T; arrays: Numbers[] } {
+  const end = bytes.indexOf(10);
+  const head = json<T & { arrays: [string, number][] }>(bytes.subarray(0, end));
+  let at = bytes.byteOffset + end + 1;
+  const arrays = head.arrays.map(([kind, length]) => {
+    const made = kind === "f8" ? new Float64Array(bytes.buffer, at, length) : new Int32Array(bytes.buffer, at, length);
+    at += Math.ceil(made.byteLength / 8) * 8;
+    return made;
+  });
+  return { head, arrays };
+}

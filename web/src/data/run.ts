@@ -1,0 +1,238 @@
+/** The samples of one run: columns that are held, previews and records that are read when they are wanted. */
+import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
+import { inflate, json, withArrays } from "./parts";
+import { linesOf, sampleOf } from "./sample";
+import { Embedded, type Source } from "./source";
+import { countRows, filterRows, sortRows } from "./table";
+import { searchBlocks, type Wanted } from "./workers";
+
+interface Index {
+  generation: number;
+  size: number;
+  chunk: number;
+  columns: { name: string; title: string; kind: "number" | "category"; names?: string[] }[];
+  /** The first row of each block. */
+  blocks: number[];
+}
+
+interface Chunk {
+  ids: string[];
+  draws: Int32Array;
+  columns: Map<string, Float64Array | Int32Array>;
+}
+
+type Previews = [questions: string[], answers: string[]];
+
+const BLOCKS_KEPT = 8;
+/** Previews that are read before anybody scrolls to them, where that costs no network. */
+const READ_AHEAD = 100;
+
+/** What a run that grew need not read again: parts that were full. */
+class Kept {
+  chunks = new Map<number, Chunk>();
+  previews = new Map<number, Previews>();
+  constructor(readonly generation: number) {}
+}
+
+export class RunTable implements RunData {
+  readonly size: number;
+  readonly columns: Column[];
+  private listeners = new Set<() => void>();
+  private reading = new Set<number>();
+  private blocks = new Map<number, Promise<string[]>>();
+  private places: Map<string, number> | null = null;
+
+  private constructor(
+    readonly info: RunInfo,
+    private source: Source,
+    private index: Index,
+    private chunks: Chunk[],
+    private kept: Kept,
+  ) {
+    this.size = index.size;
+    this.columns = index.columns.map(({ name, title, kind, names }) => {
+      const values = joined(chunks.map((one) => one.columns.get(name)), chunks, kind, index.size);
+      return kind === "number"
+        ? { name, title, kind, values: values as Float64Array }
+        : { name, title, kind, names: names ?? [], codes: values as Int32Array };
+    });
+  }
+
+  /** Reads what the table needs; again where a growing run became another while it was read. */
+  static async read(source: Source, info: RunInfo, before?: RunTable, tries = 3): Promise<RunTable> {
+    try {
+      return await RunTable.readOnce(source, info, before);
+    } catch (error) {
+      if (tries <= 1 || source instanceof Embedded) throw error;
+      await new Promise((go) => setTimeout(go, 300));
+      return RunTable.read(source, info, before, tries - 1);
+    }
+  }
+
+  private static async readOnce(source: Source, info: RunInfo, before?: RunTable): Promise<RunTable> {
+    const index = json<Index>(await inflate(await source.part(`run/${info.key}/index`)));
+    const kept = before?.kept.generation === index.generation ? before.kept : new Kept(index.generation);
+    const count = Math.ceil(index.size / index.chunk);
+    const chunks = await Promise.all(
+      Array.from({ length: count }, async (_, number) => {
+        const had = kept.chunks.get(number);
+        if (had) return had;
+        const { head, arrays } = withArrays<{ ids: string[]; columns: string[] }>(
+          await inflate(await source.part(`run/${info.key}/columns/${number}`, index.generation)),
+        );
+        const columns = new Map(head.columns.map((name, i) => [name, arrays[i + 1]!]));
+        const made = { ids: head.ids, draws: arrays[0] as Int32Array, columns };
+        if (head.ids.length === index.chunk) kept.chunks.set(number, made);
+        return made;
+      }),
+    );
+    return new RunTable(info, source, index, chunks, kept);
+  }
+
+  id(place: number): string {
+    return this.chunks[Math.floor(place / this.index.chunk)]?.ids[place % this.index.chunk] ?? "";
+  }
+
+  draw(place: number): number {
+    return this.chunks[Math.floor(place / this.index.chunk)]?.draws[place % this.index.chunk] ?? 0;
+  }
+
+  find(task: string, id: string, draw: number): number {
+    if (!this.places) {
+      this.places = new Map();
+      const tasks = this.columns.find((column) => column.name === "task");
+      for (let place = this.size - 1; place >= 0; place--) {
+        const name = tasks?.kind === "category" ? tasks.names[tasks.codes[place]!] : "";
+        this.places.set(`${name}\0${this.id(place)}\0${this.draw(place)}`, place);
+      }
+    }
+    return this.places.get(`${task}\0${id}\0${draw}`) ?? -1;
+  }
+
+  filter(filter: Filter): Int32Array {
+    return filterRows(this.columns, this.size, filter);
+  }
+
+  counts(column: string, places: Int32Array): Int32Array {
+    return countRows(this.column(column), places);
+  }
+
+  sort(places: Int32Array, column: string, descending: boolean): Int32Array {
+    return sortRows(places, this.column(column), descending);
+  }
+
+  preview(place: number): Preview | null {
+    const number = Math.floor(place / this.index.chunk);
+    const found = this.kept.previews.get(number);
+    const at = place % this.index.chunk;
+    if (!found || at >= found[0].length) {
+      void this.readPreviews(number);
+      return null;
+    }
+    return { question: found[0][at]!, answer: found[1][at]! };
+  }
+
+  onPreviews(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  async sample(place: number): Promise<Sample> {
+    const number = this.blockOf(place);
+    const lines = await this.lines(number);
+    const line = lines[place - this.index.blocks[number]!];
+    if (line === undefined) throw new Error("This sample is not where the index says: the file is damaged. Make it again.");
+    return sampleOf(line);
+  }
+
+  search(query: string, places: Int32Array, found: (hits: Int32Array, done: number, of: number) => void, stop: AbortSignal): Promise<void> {
+    // Hits come in the order of the run, whatever order the places have.
+    const sorted = places.every((place, i) => i === 0 || places[i - 1]! < place) ? places : places.slice().sort();
+    const wanted: Wanted[] = [];
+    let at = 0;
+    this.index.blocks.forEach((start, number) => {
+      const end = this.index.blocks[number + 1] ?? this.size;
+      const from = at;
+      while (at < sorted.length && sorted[at]! < end) at++;
+      if (at === from) return;
+      const lines = at - from === end - start ? null : sorted.slice(from, at).map((place) => place - start);
+      const block = `${this.info.key}/${this.index.generation}/${number}/${end}`;
+      wanted.push({ block, packed: () => this.source.part(this.blockKey(number), this.index.generation), start, lines, rows: at - from });
+    });
+    return searchBlocks(query, wanted, found, stop);
+  }
+
+  /** Reads the previews that are not there yet, one part after another. */
+  async readAhead(): Promise<void> {
+    for (let number = 0; number < Math.min(this.chunks.length, READ_AHEAD); number++) {
+      await this.readPreviews(number);
+      await new Promise((go) => setTimeout(go, 20));
+    }
+  }
+
+  private column(name: string): Column | undefined {
+    return this.columns.find((one) => one.name === name);
+  }
+
+  private async readPreviews(number: number): Promise<void> {
+    const rows = Math.min(this.index.chunk, this.size - number * this.index.chunk);
+    if (this.reading.has(number) || (this.kept.previews.get(number)?.[0].length ?? 0) >= rows) return;
+    this.reading.add(number);
+    try {
+      const packed = await this.source.part(`run/${this.info.key}/previews/${number}`, this.index.generation);
+      this.kept.previews.set(number, json<Previews>(await inflate(packed)));
+      for (const listener of this.listeners) listener();
+      this.reading.delete(number);
+    } catch {
+      // Asked again with the next reading of the run: a preview that cannot be read stays empty.
+    }
+  }
+
+  private blockOf(place: number): number {
+    const starts = this.index.blocks;
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (starts[middle]! <= place) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  private blockKey(number: number): string {
+    return `run/${this.info.key}/block/${number}`;
+  }
+
+  private lines(number: number): Promise<string[]> {
+    const had = this.blocks.get(number);
+    const found =
+      had ??
+      (async () => {
+        const packed = await this.source.part(this.blockKey(number), this.index.generation);
+        const { lines, order } = linesOf(new TextDecoder().decode(await inflate(packed)));
+        const rows: string[] = [];
+        lines.forEach((line, i) => (rows[order[i]!] = line));
+        return rows;
+      })();
+    this.blocks.delete(number);
+    this.blocks.set(number, found);
+    found.catch(() => this.blocks.delete(number));
+    for (const oldest of this.blocks.keys()) {
+      if (this.blocks.size <= BLOCKS_KEPT) break;
+      this.blocks.delete(oldest);
+    }
+    return found;
+  }
+}
+
+function joined(parts: (Float64Array | Int32Array | undefined)[], chunks: Chunk[], kind: "number" | "category", size: number): Float64Array | Int32Array {
+  const out = kind === "number" ? new Float64Array(size).fill(NaN) : new Int32Array(size).fill(-1);
+  let at = 0;
+  parts.forEach((part, i) => {
+    const rows = Math.min(chunks[i]!.ids.length, size - at);
+    if (part) out.set(part.length > rows ? part.subarray(0, rows) : part, at);
+    at += rows;
+  });
+  return out;
+}

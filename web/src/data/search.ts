@@ -1,0 +1,62 @@
+/** What a query is, and whether a record's texts have all of it. */
+import { linesOf, recordOf } from "./sample";
+
+/** The word groups of a query: words, and what stands in quotes. */
+export function wordsOf(query: string): string[] {
+  return [...query.matchAll(/"([^"]+)"?|[^\s"]+/g)].map((found) => found[1] ?? found[0]);
+}
+
+type Test = (text: string) => boolean;
+
+/** Whether a text contains a word, whatever the case. */
+function containing(word: string): Test {
+  if (word.toLowerCase() === word.toUpperCase()) return (text) => text.includes(word);
+  const pattern = new RegExp(word.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"), "i");
+  return (text) => pattern.test(text);
+}
+
+/**
+ * A function from a block to the rows, among those wanted, whose texts have every word.
+ *
+ * Most lines are passed over unread: a line holds the letters of a word as they are, unless it escapes more than it must, or the word
+ * goes from one of its pieces into the next, between letters and signs.
+ */
+export function searcher(words: string[]): (block: string, wanted: Int32Array | null) => number[] {
+  const inTexts = words.map(containing);
+  const inLine = words.flatMap((word) => word.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).map(containing);
+  const maybe = (text: string): boolean => inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
+  return (block, wanted) => {
+    if (!maybe(block)) return [];
+    const asked = wanted && new Set(wanted);
+    const { lines, order } = linesOf(block);
+    const hits = lines.flatMap((line, i) => {
+      const place = order[i]!;
+      if ((asked && !asked.has(place)) || !maybe(line)) return [];
+      const texts = textsOf(line);
+      return inTexts.every((test) => texts.some(test)) ? [place] : [];
+    });
+    return hits.sort((a, b) => a - b);
+  };
+}
+
+const FIELDS = ["id", "input", "targets", "choices", "passages", "metadata", "answer", "reasoning", "prompt", "responses", "scores", "undecided", "score_failures", "failure", "exchanges", "strategy"];
+/** Within those, texts that are words of the record and none of the model's or the task's. */
+const APART = new Set(["image", "media_type", "finish_reason", "role", "party", "model"]);
+
+function textsOf(line: string): string[] {
+  const texts: string[] = [];
+  const collect = (value: unknown): void => {
+    if (typeof value === "string") texts.push(value);
+    else if (Array.isArray(value)) value.forEach(collect);
+    else if (typeof value === "object" && value !== null) {
+      for (const [name, part] of Object.entries(value)) if (!APART.has(name)) collect(part);
+    }
+  };
+  try {
+    const row = recordOf(line);
+    for (const name of FIELDS) collect(row[name]);
+  } catch {
+    // A line that is no JSON has no texts.
+  }
+  return texts;
+}

@@ -1,0 +1,91 @@
+/** Full-text search over the blocks of a run by a few workers, with hits in the order of the run. */
+import { wordsOf } from "./search";
+import type { Ask, Told } from "./search.worker";
+import SearchWorker from "./search.worker?worker&inline";
+
+/** A block to search: its name, how it is had, where it begins and which of its lines are wanted (null: all). */
+export interface Wanted {
+  block: string;
+  packed: () => Promise<Uint8Array | string>;
+  start: number;
+  lines: Int32Array | null;
+  rows: number;
+}
+
+interface Pooled {
+  worker: Worker;
+  sent: Set<string>;
+  busy: number;
+}
+
+const AHEAD = 2;
+let pool: Pooled[] = [];
+let query = 0;
+const waiting = new Map<string, (told: Told) => void>();
+
+function workers(): Pooled[] {
+  if (!pool.length) {
+    const count = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
+    pool = Array.from({ length: count }, () => {
+      const worker = new SearchWorker();
+      worker.onmessage = ({ data }: MessageEvent<Told>) => waiting.get(`${data.query} ${data.block}`)?.(data);
+      return { worker, sent: new Set<string>(), busy: 0 };
+    });
+  }
+  return pool;
+}
+
+export async function searchBlocks(
+  text: string,
+  blocks: Wanted[],
+  found: (hits: Int32Array, done: number, of: number) => void,
+  stop: AbortSignal,
+): Promise<void> {
+  const words = wordsOf(text);
+  const of = blocks.reduce((sum, one) => sum + one.rows, 0);
+  const number = ++query;
+  const results = new Map<number, number[]>();
+  let told = 0;
+  let done = 0;
+  const tell = (): void => {
+    const hits: number[] = [];
+    for (let block = results.get(told); block; block = results.get(told)) {
+      const { start, rows } = blocks[told]!;
+      for (const line of block) hits.push(start + line);
+      done += rows;
+      results.delete(told++);
+    }
+    if (!stop.aborted) found(Int32Array.from(hits), done, of);
+  };
+  const one = async (own: Pooled, at: number): Promise<void> => {
+    const { block, packed, lines } = blocks[at]!;
+    const ask: Ask = { query: number, words, block, wanted: lines };
+    if (!own.sent.has(block)) {
+      ask.packed = await packed();
+      own.sent.add(block);
+    }
+    const answer = await new Promise<Told>((go) => {
+      waiting.set(`${number} ${block}`, go);
+      own.worker.postMessage(ask);
+    });
+    waiting.delete(`${number} ${block}`);
+    if (answer.error) throw new Error(answer.error);
+    results.set(at, answer.hits);
+    if (at === told) tell();
+  };
+  // A block always goes to the same worker, which keeps it.
+  const all = workers();
+  await Promise.all(
+    all.flatMap((own, which) => {
+      let next = which;
+      return Array.from({ length: AHEAD }, async () => {
+        while (next < blocks.length && !stop.aborted) {
+          const at = next;
+          next += all.length;
+          await one(own, at);
+        }
+      });
+    }),
+  );
+  if (!blocks.length) found(new Int32Array(0), 0, 0);
+}

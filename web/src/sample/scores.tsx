@@ -1,0 +1,65 @@
+/** What the answer is worth, and why: each scorer's word, and what a judge was sent and replied. */
+import type { Failure, Sample, ScoreOf } from "../data/api";
+import { number } from "../samples/values";
+import { hits, Line, Text } from "../text/text";
+import { Fold } from "./fold";
+import { Messages, Part, ReplyBox } from "./story";
+import { failureInWords, tone } from "./words";
+
+export function FailureBox({ failure }: { failure: Failure }) {
+  return (
+    <div class="failure">
+      <p class="warn strong"><Line value={failureInWords(failure)} /></p>
+      {failure.message && <Text value={failure.message} label="the failure" />}
+    </div>
+  );
+}
+
+export function Expected({ sample, words }: { sample: Sample; words: string }) {
+  if (!sample.targets.length || sample.choices.length > 0) return null;
+  const short = sample.targets.length > 1 && sample.targets.every((target) => target.length <= 80 && !target.includes("\n"));
+  return (
+    <Part title="Expected" note={sample.targets.length > 1 ? "any of these" : ""}>
+      {short ? (
+        <ul class="targets">{sample.targets.slice(0, 50).map((target) => <li><Line value={target} marks={hits(target, words)} /></li>)}</ul>
+      ) : sample.targets.slice(0, 50).map((target) => <Text value={target} marks={hits(target, words)} label="the expected answer" />)}
+      {sample.targets.length > 50 && <p class="note quiet">and {sample.targets.length - 50} more, in the raw record</p>}
+    </Part>
+  );
+}
+
+export function Scores({ sample, words }: { sample: Sample; words: string }) {
+  if (!sample.scores.length) return <Part title="Scores"><p class="note quiet">{sample.failure ? "A sample that failed has no score." : "Nothing was scored."}</p></Part>;
+  return <Part title="Scores">{sample.scores.map((score) => <ScoreBox score={score} words={words} />)}</Part>;
+}
+
+function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
+  const parts = Object.entries(score.parts);
+  return (
+    <article class="score">
+      <h3>
+        <span class="score-name"><Line value={score.scorer} /></span>
+        <span class={`verdict ${tone(null, score.value, score.failure ? "failed" : null)}`}>
+          {score.label && <Line value={score.label} />}{score.undecided && !score.label && "undecided"} <span class="score-value">{score.value === null ? "" : number(score.value)}</span>
+        </span>
+      </h3>
+      {score.undecided && <p class="note quiet">The rules could not decide this answer; it counts as neither right nor wrong.</p>}
+      {score.failure && <FailureBox failure={score.failure} />}
+      {score.explanation && <Text value={score.explanation} marks={hits(score.explanation, words)} label={`the reason of ${score.scorer}`} />}
+      {parts.length > 0 && (
+        <dl class="pairs">{parts.slice(0, 100).map(([name, value]) => <div><dt><Line value={name} /></dt><dd>{number(value)}</dd></div>)}</dl>
+      )}
+      {score.exchange.map((one) => (
+        <Fold summary={<>What <Line value={one.role} /> was sent and replied</>}>
+          {() => (
+            <>
+              <Messages messages={one.messages} words={words} />
+              <h3 class="role">Its reply</h3>
+              <ReplyBox reply={one.reply} words={words} />
+            </>
+          )}
+        </Fold>
+      ))}
+    </article>
+  );
+}

@@ -1,0 +1,158 @@
+/** What was asked and what came back. */
+import type { ComponentChildren } from "preact";
+import type { Message, Reply, Sample } from "../data/api";
+import { dollars, number, seconds } from "../samples/values";
+import { hits, Line, type Mark, Text } from "../text/text";
+import { Fold } from "./fold";
+
+/** A picture that the record holds; anything else is named and not loaded. */
+const PICTURE = /^data:image\/[a-z0-9.+-]+;base64,(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export function Part({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <section class="part">
+      <h2>{title}{note !== undefined && note !== "" && <span class="quiet"> {note}</span>}</h2>
+      {children}
+    </section>
+  );
+}
+
+export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
+  return (
+    <ol class="messages">
+      {messages.map((message) => (
+        <li>
+          <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
+          {message.parts.map((part) =>
+            typeof part === "string" ? (
+              <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />
+            ) : part.data !== undefined && PICTURE.test(part.data) ? (
+              <img class="picture" src={part.data} alt={`Image of the ${message.role} message`} />
+            ) : (
+              <p class="note quiet">Image <Line value={part.source ?? part.image} /> ({<Line value={part.mediaType} />}), which this page does not hold.</p>
+            ),
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function Question({ sample, words }: { sample: Sample; words: string }) {
+  return (
+    <Part title="Question" note={sample.messages.length ? "as sent" : ""}>
+      {sample.messages.length ? <Messages messages={sample.messages} words={words} /> : <Text value={sample.input} marks={hits(sample.input, words)} label="the question" />}
+      {sample.choices.length > 0 && <Choices sample={sample} />}
+      {sample.passages.length > 0 && (
+        <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
+          {() => sample.passages.map((passage) => (
+            <>
+              <h3 class="role"><Line value={passage.id} /></h3>
+              <Text value={passage.text} marks={hits(passage.text, words)} label={`passage ${passage.id}`} />
+            </>
+          ))}
+        </Fold>
+      )}
+    </Part>
+  );
+}
+
+function Choices({ sample }: { sample: Sample }) {
+  const scored = sample.logLikelihoods.length > 0;
+  return (
+    <div class="sideways" tabIndex={0} role="region" aria-label="Choices">
+      <table class="plain">
+        <thead><tr><th scope="col">Choice</th>{scored && <th scope="col" class="number">Log-likelihood</th>}<th scope="col"><span class="unseen">What it is</span></th></tr></thead>
+        <tbody>
+          {sample.choices.map((choice, place) => (
+            <tr>
+              <td><Line value={choice} /></td>
+              {scored && <td class="number">{number(sample.logLikelihoods[place])}</td>}
+              <td>{sample.gold.includes(place) && <span class="good">right</span>}{sample.gold.includes(place) && sample.choice === place ? ", " : ""}{sample.choice === place && <span>chosen</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The answer with what each score rests on marked in it, then every reply that it was formed of. */
+export function Answer({ sample, words }: { sample: Sample; words: string }) {
+  const evidence: Mark[] = sample.scores.flatMap((score) => score.evidence.map(([begin, end]) => ({ begin, end, kind: "evidence" as const, label: `What ${score.scorer} rests on` })));
+  const resting = sample.scores.filter((score) => score.evidence.length).map((score) => score.scorer);
+  const only = sample.replies.length === 1 ? sample.replies[0] : undefined;
+  const same = only !== undefined && (only.text ?? "") === sample.answer;
+  return (
+    <Part title="Answer" note={same ? endings(only) : sample.replies.length ? "as scored" : ""}>
+      {sample.reasoning !== "" && (
+        <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>{() => <Text value={sample.reasoning} marks={hits(sample.reasoning, words)} label="the reasoning" />}</Fold>
+      )}
+      {sample.answer === "" && sample.outcome !== "answered" ? <p class="note quiet">There is no answer.</p> : <Text value={sample.answer} marks={[...evidence, ...hits(sample.answer, words)]} label="the answer" />}
+      {resting.length > 0 && <p class="note quiet"><mark class="evidence">Marked</mark>: what {resting.map((name, place) => <>{place ? ", " : ""}<Line value={name} /></>)} {resting.length > 1 ? "rest" : "rests"} on.</p>}
+      {sample.strategy && sample.strategy.votes.length > 0 && <Votes votes={sample.strategy.votes} name={sample.strategy.name} />}
+      {!same && sample.replies.length > 0 && (
+        <Fold summary={sample.replies.length === 1 ? "Reply as it came" : `Replies as they came (${sample.replies.length})`} open={sample.replies.length === 1}>
+          {() => sample.replies.map((reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />)}
+        </Fold>
+      )}
+      {same && <Tokens reply={only} />}
+    </Part>
+  );
+}
+
+function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
+  return (
+    <table class="plain">
+      <caption>Votes of <Line value={name} /></caption>
+      <tbody>{votes.slice(0, 50).map(([answer, number]) => <tr><td><Line value={answer} /></td><td class="number">{number.toLocaleString("en")}</td></tr>)}</tbody>
+    </table>
+  );
+}
+
+/** How a reply ended, where that is worth saying. */
+const endings = (reply: Reply): ComponentChildren => (reply.finish && reply.finish !== "stop" ? <>ended by <Line value={reply.finish} /></> : "");
+
+export function ReplyBox({ reply, title = "", words = "" }: { reply: Reply; title?: string; words?: string }) {
+  const facts = factsOf(reply);
+  return (
+    <div class="reply">
+      {(title || endings(reply)) && <h3 class="role">{title} <span class="quiet">{endings(reply)}</span></h3>}
+      {reply.reasoning && <Fold summary={`Reasoning (${reply.reasoning.length.toLocaleString("en")} characters)`}>{() => <Text value={reply.reasoning ?? ""} marks={hits(reply.reasoning ?? "", words)} label="the reasoning" />}</Fold>}
+      {reply.text !== undefined && <Text value={reply.text} marks={hits(reply.text, words)} label={title || "the reply"} />}
+      {facts.length > 0 && <p class="note quiet">{facts.join(" · ")}</p>}
+      <Tokens reply={reply} />
+    </div>
+  );
+}
+
+export function factsOf(reply: Reply): string[] {
+  const facts: string[] = [];
+  if (reply.latency) facts.push(seconds(reply.latency));
+  if (reply.inputTokens !== undefined) facts.push(`${number(reply.inputTokens)} tokens in${reply.cachedTokens ? ` (${number(reply.cachedTokens)} from the provider's cache)` : ""}`);
+  if (reply.outputTokens !== undefined) facts.push(`${number(reply.outputTokens)} out${reply.reasoningTokens ? ` (${number(reply.reasoningTokens)} of reasoning)` : ""}`);
+  if (reply.cost !== undefined) facts.push(dollars(reply.cost));
+  if (reply.logLikelihood !== undefined) facts.push(`log-likelihood ${number(reply.logLikelihood)}`);
+  return facts;
+}
+
+const MOST_TOKENS = 2_000;
+
+/** Each token, darker where the model was less sure of it. */
+function Tokens({ reply }: { reply: Reply }) {
+  const { tokens } = reply;
+  if (!tokens?.length) return null;
+  return (
+    <Fold summary={`Tokens with their probabilities (${tokens.length.toLocaleString("en")})`}>
+      {() => (
+        <p class="tokens" dir="auto">
+          {tokens.slice(0, MOST_TOKENS).map(([text, logProbability]) => {
+            const probability = Math.exp(logProbability);
+            return <span class={`sure-${Math.min(4, Math.floor(probability * 5))}`} title={`${(100 * probability).toFixed(1)}%`}><Line value={text} /></span>;
+          })}
+          {tokens.length > MOST_TOKENS && ` … and ${(tokens.length - MOST_TOKENS).toLocaleString("en")} more`}
+        </p>
+      )}
+    </Fold>
+  );
+}

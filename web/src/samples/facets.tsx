@@ -1,0 +1,146 @@
+/** Conditions on columns, with how many samples each would leave. */
+import { useMemo, useState } from "preact/hooks";
+import type { Column, Filter, RunData } from "../data/api";
+import { plain } from "../text/special";
+import { Line } from "../text/text";
+import { withNames, withRange } from "./state";
+import { count, number } from "./values";
+
+/** Names that a facet shows before one asks for all, and then at most. */
+const FEW = 8;
+const MOST = 300;
+const BINS = 32;
+/** Open at first; the others are opened as they are wanted. */
+const OPEN = new Set(["task", "outcome", "label", "failure", "score"]);
+
+interface Props {
+  run: RunData;
+  filter: Filter;
+  query: URLSearchParams;
+  /** Of places that a search found; null: all. */
+  within(places: Int32Array): Int32Array;
+  /** Changes when `within` does. */
+  part: unknown;
+  change(query: URLSearchParams): void;
+}
+
+/** Whether a column can tell samples apart. */
+function tells(column: Column): boolean {
+  if (column.kind === "category") return column.names.length > 1 || (column.names.length === 1 && column.codes.some((code) => code < 0));
+  let first = NaN;
+  for (const value of column.values) {
+    if (Number.isNaN(value)) continue;
+    if (Number.isNaN(first)) first = value;
+    else if (value !== first) return true;
+  }
+  return false;
+}
+
+export function Facets(props: Props) {
+  const { run } = props;
+  const columns = useMemo(() => run.columns.filter(tells), [run]);
+  if (!columns.length) return <p class="quiet">All samples are alike in what could be filtered.</p>;
+  return <>{columns.map((column) => <Facet key={column.name} column={column} {...props} />)}</>;
+}
+
+function Facet({ column, ...props }: Props & { column: Column }) {
+  const active = column.name in props.filter.categories || column.name in props.filter.numbers;
+  const [open, setOpen] = useState(active || OPEN.has(column.name));
+  return (
+    <details class="facet" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary><Line value={column.title} />{active && <span class="chip">filtered</span>}</summary>
+      {open && (column.kind === "category" ? <Names column={column} {...props} /> : <Range column={column} {...props} />)}
+    </details>
+  );
+}
+
+/** Places that all conditions leave but those on this column. */
+const others = (run: RunData, filter: Filter, column: string): Int32Array => {
+  const { [column]: _one, ...categories } = filter.categories;
+  const { [column]: _other, ...numbers } = filter.numbers;
+  return run.filter({ categories, numbers });
+};
+
+function Names({ run, column, filter, query, within, part, change }: Props & { column: Column & { kind: "category" } }) {
+  const [all, setAll] = useState(false);
+  const [words, setWords] = useState("");
+  const total = useMemo(() => run.counts(column.name, Int32Array.from({ length: run.size }, (_, place) => place)), [run]);
+  const counts = useMemo(() => run.counts(column.name, within(others(run, filter, column.name))), [run, filter, part]);
+  const chosen = new Set(filter.categories[column.name] ?? []);
+  const names = useMemo(() => {
+    const codes = column.names.map((_, code) => code).sort((one, other) => (total[other] ?? 0) - (total[one] ?? 0) || one - other);
+    const listed = codes.map((code) => ({ name: column.names[code] ?? "", code }));
+    return total[column.names.length] ? [...listed, { name: "", code: column.names.length }] : listed;
+  }, [run, column]);
+  const fits = names.filter(({ name }) => !words || name.toLowerCase().includes(words.toLowerCase()));
+  const shown = all ? fits.slice(0, MOST) : names.filter(({ name }, place) => place < FEW || chosen.has(name));
+  const toggle = (name: string) => {
+    const next = new Set(chosen);
+    if (!next.delete(name)) next.add(name);
+    change(withNames(query, column.name, [...next]));
+  };
+  return (
+    <div class="facet-names">
+      {all && names.length > 20 && <input type="search" aria-label={`Names of ${column.title}`} placeholder="Part of a name" value={words} onInput={(event) => setWords(event.currentTarget.value)} />}
+      {shown.map(({ name, code }) => (
+        <label class={counts[code] ? "" : "quiet"}>
+          <input type="checkbox" checked={chosen.has(name)} onChange={() => toggle(name)} />
+          <span class="clip">{name === "" ? <i>none</i> : <Line value={name} />}</span>
+          <span class="facet-count">{count(counts[code] ?? 0)}</span>
+        </label>
+      ))}
+      {all && fits.length > MOST && <p class="quiet">{count(fits.length - MOST)} more; type a part of a name.</p>}
+      {names.length > FEW && <button type="button" onClick={() => (setAll(!all), setWords(""))}>{all ? "Show fewer" : `Show all ${count(names.length)}`}</button>}
+    </div>
+  );
+}
+
+function Range({ run, column, filter, query, within, part, change }: Props & { column: Column & { kind: "number" } }) {
+  const [low, high] = useMemo(() => extent(column.values), [run, column]);
+  const bins = useMemo(() => histogram(column.values, within(others(run, filter, column.name)), low, high), [run, filter, part]);
+  const most = Math.max(1, ...bins);
+  const [from, to] = filter.numbers[column.name] ?? [-Infinity, Infinity];
+  const text = (value: number) => (Number.isFinite(value) ? String(value) : "");
+  const set = (lowText: string, highText: string) => {
+    const fits = [lowText, highText].every((one) => one === "" || Number.isFinite(Number(one)));
+    if (fits) change(withRange(query, column.name, lowText, highText));
+  };
+  return (
+    <div class="facet-range">
+      <svg viewBox={`0 0 ${BINS} 20`} preserveAspectRatio="none" aria-hidden="true">
+        {bins.map((bin, place) => {
+          const begin = low + ((high - low) * place) / BINS;
+          const end = low + ((high - low) * (place + 1)) / BINS;
+          // Square roots, so that a few samples are still seen beside many.
+          const size = bin ? Math.max(1, 20 * Math.sqrt(bin / most)) : 0;
+          return <rect class={end < from || begin > to ? "out" : "in"} x={place + 0.08} width={0.84} y={20 - size} height={size} />;
+        })}
+      </svg>
+      <div class="facet-ends">
+        <label><span class="unseen">{plain(column.title)} </span>from <input type="number" step="any" placeholder={number(low)} value={text(from)} onChange={(event) => set(event.currentTarget.value, text(to))} /></label>
+        <label>to <span class="unseen">{plain(column.title)} </span><input type="number" step="any" placeholder={number(high)} value={text(to)} onChange={(event) => set(text(from), event.currentTarget.value)} /></label>
+      </div>
+    </div>
+  );
+}
+
+function extent(values: Float64Array): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? [low, high] : [0, 0];
+}
+
+function histogram(values: Float64Array, places: Int32Array, low: number, high: number): number[] {
+  const bins = new Array<number>(BINS).fill(0);
+  const scale = high > low ? BINS / (high - low) : 0;
+  for (const place of places) {
+    const value = values[place] ?? NaN;
+    if (Number.isNaN(value)) continue;
+    const bin = Math.min(BINS - 1, Math.floor((value - low) * scale));
+    bins[bin] = (bins[bin] ?? 0) + 1;
+  }
+  return bins;
+}

@@ -1,0 +1,147 @@
+/** All samples of a run: search, conditions, order, and the list itself. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { findRun, links, type PageProps, useRun } from "../pages";
+import { useKeys } from "../shell/keys";
+import { Facets } from "./facets";
+import { plain } from "../text/special";
+import { placeIn, remember, rememberPlace } from "./list";
+import { useSearch } from "./search";
+import { conditions, filterOf, known, orderOf, withOrder, withoutConditions, withSearch } from "./state";
+import { MOST_ROWS, Table, type TableHandle, useMedia } from "./table";
+import { count, counted } from "./values";
+
+const NONE = new Int32Array(0);
+
+export function SamplesPage({ data, parameters, query, go }: PageProps) {
+  const name = parameters.RUN ?? "";
+  const info = findRun(data.catalog, name);
+  const key = info?.key ?? "";
+  const { value: run, error } = useRun(data, key);
+  const text = query.toString();
+  const words = query.get("q") ?? "";
+  const order = orderOf(query);
+  const [typed, setTyped] = useState(words);
+  const box = useRef<HTMLInputElement>(null);
+  const table = useRef<TableHandle>(null);
+  const narrow = useMedia("(max-width: 62rem)");
+  const [opened, setOpened] = useState(false);
+
+  const { filter, unknown } = useMemo(() => (run ? known(filterOf(query), run) : { filter: filterOf(query), unknown: [] }), [run, text]);
+  const filtered = useMemo(() => (run ? run.filter(filter) : null), [run, filter]);
+  const search = useSearch(run, words, filtered);
+  const within = (all: Int32Array): Int32Array => {
+    const { mask } = search;
+    return mask ? all.filter((place) => mask[place]) : all;
+  };
+  const found = useMemo(() => (filtered ? within(filtered) : NONE), [filtered, search.mask, search.part]);
+  const sortable = run && order && run.columns.some((column) => column.name === order.column);
+  const places = useMemo(() => (run && order && sortable ? run.sort(found, order.column, order.descending) : found), [run, found, order?.column, order?.descending]);
+
+  // The row that is marked belongs to a sample, and stays with it when the list changes.
+  const [place, setPlace] = useState(() => placeIn(key));
+  const active = useMemo(() => (place < 0 ? -1 : places.indexOf(place)), [places, place]);
+  const activate = (row: number) => {
+    const next = places[row];
+    if (next === undefined) return;
+    setPlace(next);
+    rememberPlace(key, next);
+  };
+  const move = (row: number) => {
+    const next = Math.max(0, Math.min(places.length - 1, row));
+    activate(next);
+    table.current?.show(next);
+    table.current?.focus();
+  };
+  const address = (at: number) => (run ? links.sample(name, taskAt(at), run.id(at), run.draw(at)) : "#/");
+  const tasks = run?.columns.find((column) => column.name === "task");
+  const taskAt = (at: number) => (tasks?.kind === "category" ? (tasks.names[tasks.codes[at] ?? -1] ?? "") : (info?.tasks[0]?.name ?? ""));
+  const change = (next: URLSearchParams) => go(links.samples(name, next), true);
+
+  useEffect(() => remember({ key, query, places, words }), [places, text]);
+  // Coming back from a sample, one is where one was.
+  const shown = useRef(false);
+  useEffect(() => {
+    if (!run || shown.current) return;
+    shown.current = true;
+    if (active >= 0) table.current?.show(active);
+    if (active >= 0) table.current?.focus();
+  }, [run]);
+  useEffect(() => setTyped(words), [words]);
+  useEffect(() => {
+    if (typed === words) return;
+    const timer = setTimeout(() => change(withSearch(query, typed)), 150);
+    return () => clearTimeout(timer);
+  }, [typed]);
+
+  const page = () => table.current?.page() ?? 10;
+  useKeys([
+    { keys: ["/"], does: "Search", run: () => box.current?.focus() },
+    { keys: ["j", "ArrowDown"], does: "Next row", run: () => move(active + 1) },
+    { keys: ["k", "ArrowUp"], does: "Row before", run: () => move(active < 0 ? 0 : active - 1) },
+    { keys: ["PageDown"], does: "A screen down", run: () => move(Math.max(active, 0) + page()) },
+    { keys: ["PageUp"], does: "A screen up", run: () => move(active - page()) },
+    { keys: ["Home"], does: "First row", run: () => move(0) },
+    { keys: ["End"], does: "Last row", run: () => move(places.length - 1) },
+    { keys: ["Enter", "o"], does: "Open the marked sample", run: () => active >= 0 && go(address(place)) },
+    { keys: ["x"], does: "Take all conditions away", run: () => change(withoutConditions(query)) },
+  ]);
+
+  if (!info) return null;
+  const active_conditions = conditions(query) + (words ? 1 : 0);
+  const searching = words !== "" && search.done < search.of;
+  const status = !run
+    ? error ?? "Reading the samples…"
+    : `${places.length === run.size ? counted(run.size, "sample") : `${count(places.length)} of ${counted(run.size, "sample")}`}` +
+      (searching ? `; searched ${Math.floor((100 * search.done) / Math.max(1, search.of))}%` : "") +
+      (search.error ? `; the search stopped: ${search.error}` : "") +
+      (places.length > MOST_ROWS ? `; the first ${count(MOST_ROWS)} are listed` : "");
+  const empty = !run
+    ? ""
+    : run.size === 0
+      ? info.state === "running" ? "No sample is finished yet. The list grows by itself." : "This run recorded no sample."
+      : searching ? "Searching…" : "No sample fulfils all conditions.";
+  const facets = run && <Facets run={run} filter={filter} query={query} within={within} part={search.part + (search.mask ? 1 : 0)} change={change} />;
+  return (
+    <div class="samples">
+      <h1 class="unseen">Samples of {plain(info.label || info.name)}</h1>
+      <div class="toolbar">
+        <input
+          ref={box} class="search" type="search" value={typed} placeholder="Search all texts" aria-label="Search all texts" autocomplete="off" spellcheck={false}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" || event.key === "ArrowDown") (event.preventDefault(), move(Math.max(active, 0)));
+            if (event.key === "Escape" && typed === "") table.current?.focus();
+          }}
+        />
+        {run && (
+          <label class="order">
+            <span>Order</span>
+            <select value={order && sortable ? (order.descending ? "-" : "") + order.column : ""} onChange={(event) => change(withOrder(query, orderOf(new URLSearchParams({ sort: event.currentTarget.value }))))}>
+              <option value="">as recorded</option>
+              {run.columns.flatMap((column) => [<option value={column.name}>{plain(column.title)} ↑</option>, <option value={`-${column.name}`}>{plain(column.title)} ↓</option>])}
+            </select>
+          </label>
+        )}
+        <p class="status" role="status">{status}</p>
+        {active_conditions > 0 && <button type="button" onClick={() => change(withoutConditions(query))}>Take all conditions away</button>}
+      </div>
+      {unknown.length > 0 && <p class="note warn">This run has no column {unknown.join(", ")}; those conditions are left out.</p>}
+      <div class="samples-body">
+        {narrow ? (
+          <details class="facets" open={opened} onToggle={(event) => setOpened(event.currentTarget.open)}>
+            <summary>Conditions{conditions(query) ? ` (${conditions(query)})` : ""}</summary>
+            {opened && <div class="facets-inside">{facets}</div>}
+          </details>
+        ) : (
+          <aside class="facets" aria-label="Conditions" tabIndex={0}>{facets}</aside>
+        )}
+        {run && (
+          <Table
+            run={run} places={places} active={active} order={order} handle={table} address={address} setActive={activate} empty={empty}
+            setOrder={(next) => change(withOrder(query, next))}
+          />
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RunData } from "../data/api";
+
+export interface Search {
+  /** 1 for places whose texts hold the words; null where nothing is searched. */
+  mask: Uint8Array | null;
+  hits: number;
+  done: number;
+  of: number;
+  error: string | null;
+  /** Rises with every part that came. */
+  part: number;
+}
+
+const NONE: Search = { mask: null, hits: 0, done: 0, of: 0, error: null, part: 0 };
+
+/**
+ * Searches all samples of the run, first those that the filter leaves: a changed filter then needs no second search, and what is
+ * shown comes first.
+ */
+export function useSearch(run: RunData | null, words: string, shown: Int32Array | null): Search {
+  const [state, set] = useState<Search>(NONE);
+  const first = useRef(shown);
+  first.current = shown;
+  useEffect(() => {
+    if (!run || !words.trim()) return set(NONE);
+    const stop = new AbortController();
+    const mask = new Uint8Array(run.size);
+    let now: Search = { mask, hits: 0, done: 0, of: run.size, error: null, part: 0 };
+    let frame = 0;
+    const show = () => {
+      frame = 0;
+      if (!stop.signal.aborted) set(now);
+    };
+    set(now);
+    const begin = first.current ?? new Int32Array(0);
+    const all = begin.length === run.size;
+    const seen = new Uint8Array(run.size);
+    for (const place of begin) seen[place] = 1;
+    const rest = all ? new Int32Array(0) : Int32Array.from({ length: run.size - begin.length });
+    for (let place = 0, next = 0; !all && place < run.size; place++) if (!seen[place]) rest[next++] = place;
+    const look = (places: Int32Array, before: number) =>
+      run.search(
+        words,
+        places,
+        (hits, done) => {
+          for (const place of hits) mask[place] = 1;
+          now = { ...now, hits: now.hits + hits.length, done: before + done, part: now.part + 1 };
+          frame ||= requestAnimationFrame(show);
+        },
+        stop.signal,
+      );
+    const timer = window.setTimeout(async () => {
+      try {
+        if (begin.length) await look(begin, 0);
+        if (rest.length && !stop.signal.aborted) await look(rest, begin.length);
+        now = { ...now, done: run.size, part: now.part + 1 };
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        now = { ...now, done: run.size, error: error instanceof Error ? error.message : String(error), part: now.part + 1 };
+      }
+      show();
+    }, 0);
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+    };
+  }, [run, words]);
+  return words.trim() ? state : NONE;
+}

@@ -1,0 +1,151 @@
+/** The frame of every page: where one is, the pages beside it, keys, and the line that says what happened. */
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Data, RunInfo } from "../data/api";
+import { findRun, links, type Page, route, runAddress } from "../pages";
+import { plain } from "../text/special";
+import { Line } from "../text/text";
+import { copy, onMessage } from "./copy";
+import { Help } from "./help";
+import { listenToKeys, useKeys } from "./keys";
+
+/** The address of what is shown, for other people: without the key that `evalwright view` asks of this browser alone. */
+const copyLink = () => copy(location.href, "Link");
+
+export function App({ data, pages }: { data: Data; pages: Page[] }) {
+  const [hash, setHash] = useState(location.hash);
+  const [, changed] = useState(0);
+  const [message, setMessage] = useState("");
+  const [help, setHelp] = useState(false);
+  const main = useRef<HTMLElement>(null);
+
+  const go = useCallback((to: string, replace = false) => {
+    if (to === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", to);
+      setHash(to);
+    } else {
+      location.hash = to;
+    }
+  }, []);
+
+  useEffect(() => {
+    const moved = () => setHash(location.hash);
+    window.addEventListener("hashchange", moved);
+    const quiet = listenToKeys();
+    const still = data.onChange(() => changed((old) => old + 1));
+    let timer = 0;
+    onMessage((text) => {
+      setMessage(text);
+      clearTimeout(timer);
+      timer = window.setTimeout(() => setMessage(""), 4000);
+    });
+    return () => {
+      window.removeEventListener("hashchange", moved);
+      quiet();
+      still();
+    };
+  }, []);
+
+  useKeys([
+    { keys: ["c"], does: "Copy the link to what is shown", run: () => void copyLink() },
+    { keys: ["b"], does: "First page", run: () => go(links.first()) },
+    { keys: ["?"], does: "These keys", run: () => setHelp(true) },
+  ]);
+
+  const found = useMemo(() => route(pages, hash), [pages, hash]);
+  // A page is made anew when its address names something else; a changed query is the page's own matter.
+  const place = found ? JSON.stringify([found.page.pattern, { ...found.parameters }]) : hash;
+  const before = useRef(place);
+  useEffect(() => {
+    document.title = plain([found?.page.title(found.parameters, data), data.catalog.title].filter(Boolean).join(" · "));
+    if (before.current === place) return;
+    before.current = place;
+    window.scrollTo(0, 0);
+    // Those who hear the page are told that it is another one; the page itself may already have put the focus where it belongs.
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
+  });
+
+  const name = found?.parameters.RUN;
+  const run = name === undefined ? undefined : findRun(data.catalog, name);
+  const Shown = found?.page.component;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>Skip to the content</a>
+      <header class="shell">
+        <a class="shell-title" href={links.first()}><Line value={data.catalog.title} /></a>
+        <nav aria-label="Pages">
+          <a href={links.first()} aria-current={found?.page.pattern === "" ? "page" : undefined}>{data.catalog.runs.length > 1 ? "Board" : "Overview"}</a>
+          {["plots", "labels"].filter((path) => pages.some((page) => page.pattern === path)).map((path) => (
+            <a href={`#/${path}`} aria-current={found?.page.pattern === path ? "page" : undefined}>{path === "plots" ? "Plots" : "Labels"}</a>
+          ))}
+        </nav>
+        <div class="shell-does">
+          <button type="button" onClick={copyLink}>Copy link</button>
+          <button type="button" onClick={() => setHelp(true)} aria-haspopup="dialog">Keys</button>
+        </div>
+      </header>
+      {run && <RunBar data={data} run={run} pattern={found?.page.pattern ?? ""} />}
+      <main id="main" ref={main} tabIndex={-1}>
+        {name !== undefined && !run ? (
+          <Missing>
+            This page holds no run called <Line value={name} />. It holds: <RunList data={data} />
+          </Missing>
+        ) : found && Shown ? (
+          <Shown key={place} data={data} parameters={found.parameters} query={found.query} go={go} />
+        ) : (
+          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>first page</a>.</Missing>
+        )}
+      </main>
+      <p class="message" role="status" aria-live="polite">{message}</p>
+      {help && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+function Missing({ children }: { children: preact.ComponentChildren }) {
+  return (
+    <div class="page">
+      <h1>Not found</h1>
+      <p class="note">{children}</p>
+    </div>
+  );
+}
+
+const RunList = ({ data }: { data: Data }) => (
+  <>
+    {data.catalog.runs.slice(0, 50).map((run, place) => (
+      <>{place ? ", " : ""}<a href={links.run(runAddress(data.catalog, run))}><Line value={run.name} /></a></>
+    ))}
+  </>
+);
+
+/** What there is about one run. */
+function RunBar({ data, run, pattern }: { data: Data; run: RunInfo; pattern: string }) {
+  const own = runAddress(data.catalog, run);
+  const others = data.catalog.runs.filter((other) => other.key !== run.key);
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      if (menu.current && !menu.current.contains(event.target as Node)) menu.current.open = false;
+    };
+    document.addEventListener("pointerdown", close);
+    return () => document.removeEventListener("pointerdown", close);
+  }, []);
+  return (
+    <nav class="runbar" aria-label="This run">
+      <span class="runbar-name"><Line value={run.label || run.name} /></span>
+      <a href={links.run(own)} aria-current={pattern === "run/RUN" ? "page" : undefined}>Summary</a>
+      <a href={links.samples(own)} aria-current={pattern === "run/RUN/samples" ? "page" : undefined}>Samples</a>
+      {others.length > 0 && (
+        <details class="menu" ref={menu}>
+          <summary>Compare with</summary>
+          <ul onClick={() => menu.current && (menu.current.open = false)}>
+            {others.slice(0, 60).map((other) => (
+              <li><a href={links.compare(own, runAddress(data.catalog, other))}><Line value={other.label || other.name} /></a></li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </nav>
+  );
+}

@@ -1,0 +1,95 @@
+/** Where a number stands on a drawn axis: round ends, a few round ticks. */
+
+export interface Tick {
+  at: number;
+  label: string;
+}
+
+export interface Axis {
+  low: number;
+  high: number;
+  ticks: Tick[];
+  /** 0 at the low end, 1 at the high end; what lies outside stands at the end. */
+  place(x: number): number;
+}
+
+type Words = (x: number, decimals: number) => string;
+
+const plain: Words = (x, decimals) =>
+  x.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+/** An axis that holds all numbers. limits: beyond which nothing can be. */
+export function axisOf(numbers: Iterable<number>, limits: [number, number] | null, words: Words = plain, steps = 4): Axis {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const x of numbers) {
+    if (!Number.isFinite(x)) continue;
+    low = Math.min(low, x);
+    high = Math.max(high, x);
+  }
+  if (low > high) [low, high] = limits ?? [0, 1];
+  if (limits) [low, high] = [Math.max(limits[0], low), Math.min(limits[1], high)];
+  if (high - low <= 1e-9 * Math.max(1e-6, Math.abs(low), Math.abs(high))) {
+    const about = Math.abs(low) / 2 || 0.5;
+    [low, high] = limits ?? [low - about, high + about];
+  }
+  const rough = (high - low) / steps;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = size * ([1, 2, 5].find((k) => size * k >= rough * (1 - 1e-9)) ?? 10);
+  const first = Math.floor(low / step + 1e-9);
+  const last = Math.ceil(high / step - 1e-9);
+  const decimals = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const ends: [number, number] = [first * step, last * step];
+  const place = (x: number) => Math.min(1, Math.max(0, (x - ends[0]) / (ends[1] - ends[0])));
+  const ticks: Tick[] = [];
+  for (let i = first; i <= last; i++) ticks.push({ at: place(i * step), label: words(i * step, decimals) });
+  return { low: ends[0], high: ends[1], ticks, place };
+}
+
+/** An axis of shares, shown in points of 100. */
+export function pointsAxis(numbers: Iterable<number>, limits: [number, number] = [0, 1], steps = 4): Axis {
+  const scaled: number[] = [];
+  for (const x of numbers) scaled.push(100 * x);
+  const axis = axisOf(scaled, [100 * limits[0], 100 * limits[1]], plain, steps);
+  return { ...axis, low: axis.low / 100, high: axis.high / 100, place: (x) => axis.place(100 * x) };
+}
+
+/** An axis of powers of ten, for numbers above 0 that span much; the ticks are 1, 2 and 5 where there is room. */
+export function logAxis(numbers: Iterable<number>, words: (x: number) => string): Axis {
+  const logs: number[] = [];
+  for (const x of numbers) if (x > 0 && Number.isFinite(x)) logs.push(Math.log10(x));
+  const low = logs.length ? Math.min(...logs) : 0;
+  const high = logs.length ? Math.max(...logs) : 1;
+  const room = Math.max(0.05, (high - low) * 0.04);
+  const ends: [number, number] = [low - room, high + room];
+  const place = (x: number) => Math.min(1, Math.max(0, (Math.log10(x) - ends[0]) / (ends[1] - ends[0])));
+  const marks = ends[1] - ends[0] > 3 ? [1] : ends[1] - ends[0] > 1 ? [1, 3] : ends[1] - ends[0] > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
+  const ticks: Tick[] = [];
+  for (let power = Math.floor(ends[0]); power <= ends[1]; power++) {
+    for (const mark of marks) {
+      const x = mark * 10 ** power;
+      const at = (Math.log10(x) - ends[0]) / (ends[1] - ends[0]);
+      if (at >= 0 && at <= 1) ticks.push({ at, label: words(x) });
+    }
+  }
+  return { low: 10 ** ends[0], high: 10 ** ends[1], ticks, place };
+}
+
+/** An axis of moments (milliseconds), with the days or hours that suit it. */
+export function timeAxis(times: number[]): Axis {
+  const found = times.filter(Number.isFinite);
+  const begin = found.length ? Math.min(...found) : 0;
+  const end = found.length ? Math.max(...found) : 1;
+  const span = Math.max(end - begin, 60_000);
+  const low = begin - span * 0.05;
+  const high = end + span * 0.05;
+  const minute = 60_000;
+  const sizes = [1, 5, 15, 30, 60, 180, 360, 720, 1440, 2880, 7200, 10080, 43200, 129600, 525600].map((n) => n * minute);
+  const step = sizes.find((size) => (high - low) / size <= 5) ?? (high - low) / 5;
+  const ticks: Tick[] = [];
+  for (let at = Math.ceil(low / step) * step; at <= high; at += step) {
+    const text = new Date(at).toISOString();
+    ticks.push({ at: (at - low) / (high - low), label: step >= 1440 * minute ? text.slice(0, 10) : text.slice(5, 16).replace("T", " ") });
+  }
+  return { low, high, ticks, place: (x) => Math.min(1, Math.max(0, (x - low) / (high - low))) };
+}

@@ -1,0 +1,177 @@
+/** Several runs as a table: ranks that the data leave open, scores with intervals, and what to compare. */
+import { useState } from "preact/hooks";
+import type { BoardRow, Catalog, Metric, RunInfo } from "../data/api";
+import type { PageProps } from "../pages";
+import { links, runAddress } from "../pages";
+import { Line } from "../text/text";
+import * as numbers from "./numbers";
+import { AxisWords, Bar, Choice, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { RunView } from "./run";
+
+/** The first page: the only run, or the board of all. */
+export function FirstPage({ data, query, go }: PageProps) {
+  const catalog = useCatalog(data);
+  const only = catalog.runs[0];
+  if (only === undefined) return <div class="page views"><h1>No runs</h1><Nothing>{catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}</Nothing></div>;
+  if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
+  return <BoardView catalog={catalog} query={query} go={go} />;
+}
+
+/** Pixels that columns of tasks, and what stands before them, take. */
+const COLUMN = 116;
+const BEFORE = { wide: 570, middle: 400, narrow: 190 };
+const FAILED = 88;
+
+interface Shown {
+  row: BoardRow;
+  run: RunInfo;
+}
+
+function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchParams; go: PageProps["go"] }) {
+  const [watch, width] = useWidth();
+  const [from, setFrom] = useState(0);
+  const board = catalog.board ?? boardOf(catalog);
+  const failures = catalog.runs.some((run) => lost(run) > 0);
+  const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
+  const narrow = size === "narrow";
+  const fit = Math.max(1, Math.floor((width - BEFORE[size] - (failures && !narrow ? FAILED : 0)) / COLUMN));
+  const begin = Math.min(from, Math.max(0, board.columns.length - fit));
+  const columns = board.columns.map((column, place) => ({ ...column, place })).slice(begin, begin + fit);
+
+  const sort = query.get("sort") ?? "";
+  const rows = sorted(board.rows.flatMap((row) => {
+    const run = catalog.runs.find((one) => one.key === row.run);
+    return run ? [{ row, run }] : [];
+  }), sort, board.columns.map((column) => column.name));
+  const overall = rows.map(({ row }) => row.overall);
+  const hasOverall = overall.some((one) => one !== null && one.value !== null);
+  const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
+  const order = (column: string) => {
+    const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
+    go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
+  };
+  const head = (column: string, words: preact.ComponentChildren, kind = "number") => (
+    <th scope="col" class={kind} aria-sort={column === "" ? (sort === "" ? "ascending" : undefined) : sort === column ? "descending" : sort === `-${column}` ? "ascending" : undefined}>
+      <button type="button" onClick={() => order(column)}>{words}</button>
+    </th>
+  );
+  const running = catalog.runs.filter((run) => run.state === "running").length;
+  const ranked = rows.some(({ row }) => row.ranks !== null);
+  return (
+    <div class="page views board-page">
+      <header>
+        <h1><Line value={catalog.title} /></h1>
+        <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="how running" role="status">{running} running</span></>}</p>
+      </header>
+      <div ref={watch}>
+        {columns.length > 0 && board.columns.length > fit && (
+          <p class="paging">
+            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Before</button>
+            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {board.columns.length}</span>
+            <button type="button" disabled={begin + fit >= board.columns.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
+          </p>
+        )}
+        {narrow && (
+          <Choice
+            label="Order by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
+            options={[["", "rank"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+          />
+        )}
+        <table class={`grid ${size}`}>
+          <caption class="unseen">Runs, best first</caption>
+          <thead>
+            <tr>
+              {ranked && head("", "Rank", "rank")}
+              <th scope="col" class="who">Run</th>
+              {!narrow && hasOverall && (
+                <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
+                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={3} />}
+                </th>
+              )}
+              {columns.map((column) => (
+                <th key={column.place} scope="col" class="number" aria-sort={sort === `=${column.name}` ? "descending" : sort === `-=${column.name}` ? "ascending" : undefined}>
+                  <button type="button" onClick={() => order(`=${column.name}`)}><Line value={column.name} /></button>
+                  {column.note && <span class="small"><Line value={column.note} /></span>}
+                </th>
+              ))}
+              {!narrow && failures && head("failed", "Failed")}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ row, run }) => (
+              <tr key={run.key}>
+                {ranked && <td class="rank">{numbers.ranks(row.ranks)}</td>}
+                <th scope="row" class="who">
+                  <RunLink catalog={catalog} run={run} />
+                  <span class="small"><Line value={run.name} /></span>
+                  <span class="small"><StateLine run={run} brief /></span>
+                  {narrow && lost(run) > 0 && <span class="small warn">{numbers.count(lost(run))} failed</span>}
+                </th>
+                {!narrow && hasOverall && (
+                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} />}</div></td>
+                )}
+                {columns.map((column) => <td key={column.place} class="number"><Score metric={row.cells[column.place] ?? null} below /></td>)}
+                {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Line value={note} most={4000} /></li>)}</ul>}
+      <PickPair catalog={catalog} rows={rows} go={go} />
+    </div>
+  );
+}
+
+const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.failed, 0);
+
+/** Without a board: the runs as they are, with the main metric of every task. */
+function boardOf(catalog: Catalog): { columns: { name: string; note: string }[]; rows: BoardRow[]; notes: string[] } {
+  const names = [...new Set(catalog.runs.flatMap((run) => run.tasks.map((task) => task.name)))];
+  const main = (run: RunInfo, name: string): Metric | null => run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;
+  return {
+    columns: names.map((name) => {
+      const metrics = catalog.runs.map((run) => main(run, name)).filter((one) => one !== null);
+      const called = [...new Set(metrics.map((one) => one.name))];
+      return { name, note: `${called.join(", ")}${metrics.some((one) => one.lowerIsBetter) ? ", lower is better" : ""}` };
+    }),
+    rows: catalog.runs.map((run) => ({ run: run.key, ranks: null, overall: null, cells: names.map((name) => main(run, name)) })),
+    notes: [],
+  };
+}
+
+/** By a column, best or highest first; runs without a value come last. */
+function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
+  const up = sort.startsWith("-");
+  const column = up ? sort.slice(1) : sort;
+  if (!column) return rows;
+  const key = ({ row, run }: Shown): [number, boolean] => {
+    if (column === "failed") return [lost(run), false];
+    const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
+    return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];
+  };
+  return [...rows].sort((one, other) => {
+    const [[x, less], [y]] = [key(one), key(other)];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+    return (less ? x - y : y - x) * (up ? -1 : 1);
+  });
+}
+
+/** Two runs to set side by side. */
+function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: PageProps["go"] }) {
+  const [a, setA] = useState(rows[0]?.run.key ?? "");
+  const [b, setB] = useState(rows[1]?.run.key ?? "");
+  const address = (key: string) => {
+    const run = catalog.runs.find((one) => one.key === key);
+    return run ? runAddress(catalog, run) : "";
+  };
+  return (
+    <form class="pick" onSubmit={(event) => { event.preventDefault(); if (a !== b) go(links.compare(address(a), address(b))); }}>
+      <h2>Two runs side by side</h2>
+      <RunChoice catalog={catalog} label="A" chosen={a} choose={setA} />
+      <RunChoice catalog={catalog} label="B" chosen={b} choose={setB} />
+      <button type="submit" disabled={a === b}>Compare</button>
+    </form>
+  );
+}

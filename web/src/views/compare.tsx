@@ -1,0 +1,354 @@
+/** Two runs side by side: the differences with intervals, then item by item, those that one run alone got right first. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Catalog, Comparison, Data, Estimate, RunData, RunInfo, Sample, TaskDifference } from "../data/api";
+import type { PageProps } from "../pages";
+import { findRun, links, runAddress, useRead, useRun } from "../pages";
+import { useKeys } from "../shell/keys";
+import { Line, Text } from "../text/text";
+import type { Axis } from "./axis";
+import { axisOf, pointsAxis } from "./axis";
+import { LabelThis } from "./label_this";
+import * as numbers from "./numbers";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames } from "./pairs";
+import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog } from "./parts";
+import { differences } from "./words";
+
+export function ComparePage({ data, parameters, query, go }: PageProps) {
+  const catalog = useCatalog(data);
+  const a = findRun(catalog, parameters["A"] ?? "");
+  const b = findRun(catalog, parameters["B"] ?? "");
+  if (a === undefined || b === undefined || a.key === b.key) {
+    return (
+      <div class="page views">
+        <h1>Compare</h1>
+        <Nothing>
+          {a === undefined || b === undefined
+            ? <>This page holds no run called <Line value={(a === undefined ? parameters["A"] : parameters["B"]) ?? ""} />. <a href={links.first()}>All runs</a></>
+            : <>A run is compared with another one, not with itself. <a href={links.first()}>All runs</a></>}
+        </Nothing>
+      </div>
+    );
+  }
+  const open = (one: RunInfo, other: RunInfo) => go(links.compare(runAddress(catalog, one), runAddress(catalog, other), query));
+  const by = (key: string) => catalog.runs.find((run) => run.key === key);
+  return (
+    <div class="page views compare-page">
+      <header>
+        <h1>Two runs side by side</h1>
+        <div class="sides">
+          <Side catalog={catalog} name="A" run={a} without={b.key} choose={(key) => { const run = by(key); if (run) open(run, b); }} />
+          <Side catalog={catalog} name="B" run={b} without={a.key} choose={(key) => { const run = by(key); if (run) open(a, run); }} />
+          <button type="button" onClick={() => open(b, a)}>Swap A and B</button>
+        </div>
+      </header>
+      <Both key={`${a.key}\n${b.key}`} data={data} catalog={catalog} a={a} b={b} query={query} go={go} />
+    </div>
+  );
+}
+
+function Side(props: { catalog: Catalog; name: string; run: RunInfo; without: string; choose(key: string): void }) {
+  return (
+    <div class={`side side-${props.name.toLowerCase()}`}>
+      <p class="side-name"><b>{props.name}</b> <RunLink catalog={props.catalog} run={props.run} /></p>
+      <p class="small"><Line value={props.run.name} /> <StateLine run={props.run} brief /></p>
+      {props.catalog.runs.length > 2 && <RunChoice catalog={props.catalog} label="Another" chosen={props.run.key} choose={props.choose} without={props.without} />}
+    </div>
+  );
+}
+
+interface BothProps {
+  data: Data;
+  catalog: Catalog;
+  a: RunInfo;
+  b: RunInfo;
+  query: URLSearchParams;
+  go: PageProps["go"];
+}
+
+function Both({ data, catalog, a, b, query, go }: BothProps) {
+  const runA = useRun(data, a.key);
+  const runB = useRun(data, b.key);
+  const compared = useRead(() => data.comparison(a.key, b.key).then((found) => (found && found.a !== a.key ? flipped(found) : found)), [data, a.key, b.key, runA.value, runB.value]);
+  const error = runA.error ?? runB.error;
+  if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} what="the samples of both runs" />;
+  return (
+    <>
+      {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
+        : compared.value !== null ? <Summary comparison={compared.value} taskOf={taskNames(runA.value)} />
+        : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " in this file"}: <code>evalwright compare</code> gives it.</p>}
+      <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={compared.value} />
+    </>
+  );
+}
+
+/** An axis for differences, with 0 on it. */
+export function differenceAxis(found: Estimate[], bounded: boolean): Axis {
+  const ends = [0, ...found.flatMap((one) => [one.value, one.low, one.high])].filter((x): x is number => typeof x === "number");
+  return bounded ? pointsAxis(ends, [-1, 1]) : axisOf(ends, null);
+}
+
+function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place: number): string }) {
+  const won = useMemo(() => new Map(comparison.tasks.map(({ task }) => [task, counts(comparison.pairs, taskOf, task)])), [comparison]);
+  const bounded = comparison.tasks.filter((task) => task.bounded).map((task) => task.difference);
+  if (comparison.overall) bounded.push(comparison.overall.difference);
+  const axis = differenceAxis(bounded, true);
+  return (
+    <section>
+      <p class="conclusion strong"><Line value={comparison.conclusion} most={4000} /></p>
+      {comparison.tasks.length > 0 && (
+        <table class="plain scores differences">
+          <caption>A − B, with its interval; in points of 100 where the metric is a share.</caption>
+          <thead>
+            <tr>
+              <th scope="col">Task</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">A − B</th>
+              <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>
+              <th scope="col" class="number">p</th><th scope="col" class="number">A better : B better</th><th scope="col" class="number">Items</th>
+            </tr>
+          </thead>
+          <tbody>
+            {comparison.tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} won={won.get(task.task)} />)}
+            {comparison.overall && (
+              <tr class="group">
+                <th scope="row">Mean over tasks</th><td class="number" /><td class="number" />
+                <Gap difference={comparison.overall.difference} bounded axis={axis} />
+                <td /><td /><td class="number" data-title="Items">{numbers.rests(comparison.overall.difference)}</td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      )}
+      <details class="more">
+        <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
+        <ul class="notes">
+          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} most={4000} /></li>)}
+          {comparison.overall && <li><Line value={comparison.overall.sentence} most={4000} /></li>}
+          {comparison.tasks.filter((task) => task.onlyA || task.onlyB).map((task) => (
+            <li key={`o${task.task}`}><Line value={task.task} />: left out of the comparison, {numbers.counted(task.onlyA, "item")} that only A has and {numbers.counted(task.onlyB, "item")} that only B has.</li>
+          ))}
+          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} most={4000} /></li>)}
+        </ul>
+      </details>
+    </section>
+  );
+}
+
+function Gap({ difference, bounded, axis }: { difference: Estimate; bounded: boolean; axis: Axis }) {
+  const clear = numbers.hasInterval(difference) && (difference.low > 0 || difference.high < 0);
+  return (
+    <>
+      <td class="number" data-title="A − B">
+        <span class={clear ? "measure strong" : "measure"} title={difference.method || undefined}>
+          <span class="value">{numbers.signed(difference, bounded)}</span> <span class="interval">{numbers.interval(difference, bounded)}</span>
+        </span>
+      </td>
+      <td class="drawn" aria-hidden="true">{bounded && <Bar estimate={difference} axis={axis} zero={0} />}</td>
+    </>
+  );
+}
+
+function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won: Map<Kind, number> | undefined }) {
+  return (
+    <tr>
+      <th scope="row"><Line value={task.task} /> <span class="small"><Line value={task.metric} />{task.lowerIsBetter && " (lower is better)"}{!task.paired && ", not paired"}</span></th>
+      <td class="number" data-title="A">{numbers.number(task.a, task.bounded)}</td>
+      <td class="number" data-title="B">{numbers.number(task.b, task.bounded)}</td>
+      <Gap difference={task.difference} bounded={task.bounded} axis={axis} />
+      <td class="number" data-title="p">{numbers.pValue(task.pValue)}</td>
+      <td class="number" data-title="A better : B better">{task.paired && won ? `${numbers.count(won.get("b-lost") ?? 0)} : ${numbers.count(won.get("a-lost") ?? 0)}` : ""}</td>
+      <td class="number" data-title="Items">{numbers.rests(task.difference)}</td>
+    </tr>
+  );
+}
+
+const PAGE = 50;
+
+function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Comparison | null }) {
+  const { runA, runB, comparison, query, go, catalog, a, b } = props;
+  const list = useRef<HTMLOListElement>(null);
+  const pairs: Pairs = useMemo(() => comparison?.pairs ?? pairUp(runA, runB), [comparison, runA, runB]);
+  const taskOf = useMemo(() => taskNames(runA), [runA]);
+  const task = query.get("task") ?? "";
+  const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
+  const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
+  const [inTask, id] = [query.get("of") ?? task, query.get("id")];
+  const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
+  // A link to an item that both runs scored alike shows it among all.
+  const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
+  const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
+  const kind: Kind = asked ?? (flip ? "flips" : "all");
+  const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
+  const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
+
+  const address = (change: Record<string, string>) => {
+    const next = new URLSearchParams(query);
+    for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
+    return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
+  };
+  const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
+  const step = (by: number) => {
+    const next = at + by;
+    if (next < 0 || next >= places.length) return;
+    go(to(places[next]!), true);
+  };
+  useKeys([
+    { keys: ["j", "n", "ArrowDown"], does: "Next item", run: (event) => { event.preventDefault(); step(1); } },
+    { keys: ["k", "p", "ArrowUp"], does: "Item before", run: (event) => { event.preventDefault(); step(-1); } },
+    { keys: ["s"], does: "Swap A and B", run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)) },
+  ]);
+  useEffect(() => {
+    list.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  }, [at, places]);
+
+  const page = Math.floor(at / PAGE) * PAGE;
+  const shown = Array.from(places.subarray(page, page + PAGE));
+  const current = places[at];
+  return (
+    <section class="items">
+      <h2>Item by item</h2>
+      {pairs.a.length === 0 ? <Nothing>The two runs have no item in common: no task and id is in both.</Nothing> : (
+        <>
+          <div class="kinds" role="group" aria-label="Which items">
+            {KINDS.filter(([name]) => many.get(name)! > 0 || name === kind).map(([name, words]) => (
+              <a key={name} href={address({ show: name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
+                {words} <span class="quiet">{numbers.count(many.get(name)!)}</span>
+              </a>
+            ))}
+          </div>
+          {tasks.length > 1 && (
+            <Choice label="Task" chosen={task} options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
+              choose={(name) => go(address({ task: name, of: "", id: "" }), true)} />
+          )}
+          {current === undefined ? <Nothing>No item is of this kind.</Nothing> : (
+            <div class="beside">
+              <nav class="list" aria-label="Items">
+                <ol ref={list}>
+                  {shown.map((place, nth) => (
+                    <Item key={place} pairs={pairs} place={place} run={runA} task={tasks.length > 1 ? taskOf(pairs.a[place]!) : ""} href={to(place)} current={page + nth === at} />
+                  ))}
+                </ol>
+                {places.length > PAGE && (
+                  <p class="paging">
+                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Before</button>
+                    <span>{numbers.count(page + 1)} to {numbers.count(Math.min(page + PAGE, places.length))} of {numbers.count(places.length)}</span>
+                    <button type="button" disabled={page + PAGE >= places.length} onClick={() => go(to(places[page + PAGE]!), true)}>Next ›</button>
+                  </p>
+                )}
+              </nav>
+              <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+            </div>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Item(props: { pairs: Pairs; place: number; run: RunData; task: string; href: string; current: boolean }) {
+  const { pairs, place, run } = props;
+  const [, again] = useState(0);
+  useEffect(() => run.onPreviews(() => again((n) => n + 1)), [run]);
+  const own = pairs.a[place]!;
+  const words = said(pairs.scoreA[place]!, pairs.scoreB[place]!);
+  return (
+    <li>
+      <a href={props.href} aria-current={props.current ? "true" : undefined}>
+        <span class="question"><Line value={run.preview(own)?.question || run.id(own)} /></span>
+        <span class="small">{words}{props.task && <> · <Line value={props.task} /></>} · <Line value={run.id(own)} /></span>
+      </a>
+    </li>
+  );
+}
+
+interface PairProps extends BothProps {
+  runA: RunData;
+  runB: RunData;
+  pairs: Pairs;
+  place: number;
+  at: number;
+  of: number;
+  step(by: number): void;
+}
+
+const sameTexts = (a: Sample, b: Sample) => a.input === b.input && JSON.stringify(a.choices) === JSON.stringify(b.choices);
+
+function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairProps) {
+  const samples = useRead(() => Promise.all([runA.sample(pairs.a[place]!), runB.sample(pairs.b[place]!)]), [runA, runB, pairs, place]);
+  return (
+    <article class="pair-of-samples" aria-label="Both answers">
+      <p class="paging">
+        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Before <kbd>k</kbd></button>
+        <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
+        <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>Next <kbd>j</kbd> ›</button>
+      </p>
+      {samples.value === null ? <Reading error={samples.error} what="both samples" /> : (
+        <TwoSamples catalog={catalog} a={a} b={b} one={samples.value[0]} other={samples.value[1]} scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]} />
+      )}
+    </article>
+  );
+}
+
+function answerOf(sample: Sample): string {
+  return sample.answer || (sample.choice === null ? "" : (sample.choices[sample.choice] ?? ""));
+}
+
+function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a: RunInfo; b: RunInfo; one: Sample; other: Sample; scores: [number, number] }) {
+  const [texts, reasons] = useMemo(
+    () => [differences(answerOf(one), answerOf(other)), differences(one.reasoning, other.reasoning)],
+    [one, other],
+  );
+  const same = sameTexts(one, other);
+  const targets = one.targets.length ? one.targets : one.gold.map((place) => one.choices[place] ?? "");
+  return (
+    <>
+      <p class="small"><Line value={one.task} /> · <Line value={one.id} />{one.draw > 0 && `, repeat ${one.draw + 1}`}</p>
+      {same ? <Question sample={one} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
+      {targets.length > 0 && <><h3>Expected</h3>{targets.map((target, nth) => <Text key={nth} value={target} />)}</>}
+      <div class="answers">
+        {([[a, one, texts.a, reasons.a, "A"], [b, other, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
+          <div key={name} class={`answer answer-${name.toLowerCase()}`}>
+            <h3>{name} <RunLink catalog={catalog} run={run} /></h3>
+            <p class="judged">
+              <Verdict sample={sample} score={scores[nth]!} />
+            </p>
+            {!same && <Question sample={sample} />}
+            {sample.failure ? <p class="bad"><Line value={`${sample.failure.party || "The model"}: ${sample.failure.kind}. ${sample.failure.message}`} /></p> : (
+              <Text value={answerOf(sample)} marks={marks} />
+            )}
+            {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
+            {sample.scores.filter((score) => score.explanation).map((score) => (
+              <div key={score.scorer} class="why"><h4><Line value={score.scorer} /> says</h4><Text value={score.explanation} /></div>
+            ))}
+            <p class="doors">
+              <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>The whole sample</a>
+              <LabelThis run={run} task={sample.task} id={sample.id} draw={sample.draw} />
+            </p>
+          </div>
+        ))}
+      </div>
+      <p class="note quiet">Words that the other answer does not have are marked.</p>
+    </>
+  );
+}
+
+function Question({ sample }: { sample: Sample }) {
+  return (
+    <>
+      <h3>Question</h3>
+      <Text value={sample.input} />
+      {sample.choices.length > 0 && (
+        <ol class="choices" type="A">{sample.choices.map((choice, place) => <li key={place} class={sample.gold.includes(place) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
+      )}
+    </>
+  );
+}
+
+function Verdict({ sample, score }: { sample: Sample; score: number }) {
+  const words = score === 1 ? "right" : score === 0 ? "wrong" : `score ${numbers.number(score, false)}`;
+  return (
+    <>
+      {Number.isNaN(score) ? <span class="warn">no score</span> : <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>}
+      {sample.outcome && <span class="quiet"> · <Line value={sample.outcome} /></span>}
+      {sample.scores.map((one) => one.label && <span key={one.scorer} class="quiet"> · <Line value={one.scorer} />: <Line value={one.label} /></span>)}
+    </>
+  );
+}

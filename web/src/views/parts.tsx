@@ -1,0 +1,159 @@
+/** Small parts that the pages of runs share. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Catalog, Data, Estimate, Metric, RunInfo } from "../data/api";
+import { links, runAddress } from "../pages";
+import { Line } from "../text/text";
+import type { Axis } from "./axis";
+import { axisOf, pointsAxis } from "./axis";
+import * as numbers from "./numbers";
+
+/** The catalog, drawn again whenever a run grew. */
+export function useCatalog(data: Data): Catalog {
+  const [, again] = useState(0);
+  useEffect(() => data.onChange(() => again((n) => n + 1)), [data]);
+  return data.catalog;
+}
+
+/** The width of an element in CSS pixels, 0 before it is known. */
+export function useWidth(): [(element: HTMLElement | null) => void, number] {
+  const [width, set] = useState(0);
+  const watcher = useRef<ResizeObserver | null>(null);
+  const watch = useRef((element: HTMLElement | null) => {
+    watcher.current?.disconnect();
+    if (element === null) return;
+    watcher.current = new ResizeObserver(() => set(element.clientWidth));
+    watcher.current.observe(element);
+    set(element.clientWidth);
+  });
+  return [watch.current, width];
+}
+
+/** A run's label with a link to its page. */
+export function RunLink({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
+  return <a href={links.run(runAddress(catalog, run))}><Line value={run.label || run.name} /></a>;
+}
+
+/** Labels of runs, with the run's name where two have one label. */
+export function runLabels(catalog: Catalog): Map<string, string> {
+  const labels = catalog.runs.map((run) => run.label || run.model || run.name);
+  return new Map(
+    catalog.runs.map((run, place) => {
+      const label = labels[place]!;
+      return [run.key, labels.filter((other) => other === label).length > 1 ? `${label} (${runAddress(catalog, run)})` : label];
+    }),
+  );
+}
+
+/** A choice among runs. */
+export function RunChoice(props: { catalog: Catalog; label: string; chosen: string; choose(key: string): void; without?: string }) {
+  const labels = runLabels(props.catalog);
+  return (
+    <label class="choice">
+      <span>{props.label}</span>
+      <select value={props.chosen} onChange={(event) => props.choose(event.currentTarget.value)}>
+        {props.catalog.runs.filter((run) => run.key !== props.without).map((run) => (
+          <option key={run.key} value={run.key}>{numbers.plainName(labels.get(run.key) ?? "")}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A choice among words; nothing where there is no choice. */
+export function Choice(props: { label: string; options: [value: string, words: string][]; chosen: string; choose(value: string): void }) {
+  return (
+    <label class="choice">
+      <span>{props.label}</span>
+      <select value={props.chosen} onChange={(event) => props.choose(event.currentTarget.value)}>
+        {props.options.map(([value, words]) => <option key={value} value={value}>{numbers.plainName(words)}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** How far a run is: n of m samples, running, finished or stopped. */
+export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolean }) {
+  const known = run.expected !== null && run.expected > 0;
+  const many = known && run.records < run.expected! ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}` : numbers.counted(run.records, "sample");
+  const took = run.seconds === null ? "" : ` in ${numbers.duration(run.seconds)}`;
+  const words = run.state === "running" ? `Running: ${many}` : run.state === "finished" ? `Finished: ${many}${took}` : `Stopped: ${many}${took}`;
+  if (brief && run.state === "finished") return null;
+  return (
+    <span class={`how ${run.state}`}>
+      {words}
+      {run.state === "running" && known && (
+        <progress value={Math.min(run.records, run.expected!)} max={run.expected!} aria-label="Samples recorded" />
+      )}
+    </span>
+  );
+}
+
+/** The axis that several estimates of one unit share. */
+export function axisFor(estimates: (Estimate | null)[], bounded: boolean, also: number[] = []): Axis {
+  const ends = [...also, ...estimates.flatMap((one) => (one ? [one.value, one.low, one.high] : []))];
+  const found = ends.filter((x): x is number => typeof x === "number");
+  return bounded ? pointsAxis(found, also.some((x) => x <= 0) && found.some((x) => x < 0) ? [-1, 1] : [0, 1]) : axisOf(found, null);
+}
+
+const share = (x: number) => `${(100 * x).toFixed(2)}%`;
+
+/** An estimate on an axis: its interval as a line, its value as a point; a line across where `zero` is. */
+export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis: Axis; zero?: number }) {
+  return (
+    <svg class="bar" width="100%" height="20" aria-hidden="true" focusable="false">
+      {axis.ticks.map((tick) => <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />)}
+      {zero !== undefined && <line class="zero" x1={share(axis.place(zero))} x2={share(axis.place(zero))} y1="0" y2="100%" />}
+      {estimate !== null && numbers.hasInterval(estimate) && (
+        <line class="range" x1={share(axis.place(estimate.low))} x2={share(axis.place(estimate.high))} y1="50%" y2="50%" />
+      )}
+      {estimate !== null && estimate.value !== null && <circle class="point" cx={share(axis.place(estimate.value))} cy="50%" r="4" />}
+    </svg>
+  );
+}
+
+/** The words of an axis, above the bars of a table. */
+export function AxisWords({ axis, most = 5 }: { axis: Axis; most?: number }) {
+  // Every second word where there are many, with that of 0.
+  const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
+  const ticks = axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
+  return (
+    <svg class="axis" aria-hidden="true" focusable="false">
+      {ticks.map((tick) => (
+        <text key={tick.at} x={share(tick.at)} y="10" text-anchor={tick.at < 0.02 ? "start" : tick.at > 0.98 ? "end" : "middle"}>{tick.label}</text>
+      ))}
+    </svg>
+  );
+}
+
+/** A value with its interval behind it, or below it. */
+export function Score({ metric, below = false }: { metric: (Estimate & { bounded: boolean }) | null; below?: boolean }) {
+  if (metric === null || metric.value === null) return <span class="quiet">{numbers.NOTHING}</span>;
+  const ends = numbers.interval(metric, metric.bounded);
+  return (
+    <span class={below ? "measure below" : "measure"} title={metric.method || undefined}>
+      <span class="value">{numbers.value(metric, metric.bounded)}</span>
+      {ends && <> <span class="interval">{ends}</span></>}
+    </span>
+  );
+}
+
+/** What a metric is called, and whether less is better. */
+export function MetricName({ metric }: { metric: Metric }) {
+  return <><Line value={metric.name} />{metric.lowerIsBetter && <span class="quiet"> (lower is better)</span>}</>;
+}
+
+/** A table that may be wider than the page: it scrolls in a box that the keyboard reaches. */
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return <div class="scroll" role="region" aria-label={label} tabIndex={0}>{children}</div>;
+}
+
+/** What is said where there is nothing to show. */
+export function Nothing({ children }: { children: ComponentChildren }) {
+  return <p class="nothing">{children}</p>;
+}
+
+/** Something that could not be read, or is being read. */
+export function Reading({ error, what }: { error: string | null; what: string }) {
+  return error === null ? <p class="nothing" role="status">Reading {what}…</p> : <p class="nothing bad" role="alert">{what} cannot be read: <Line value={error} /></p>;
+}
