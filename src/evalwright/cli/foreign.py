@@ -24,6 +24,7 @@ IMPORTERS = {
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
     "hret": ("evalwright.compat.hret.command:IMPORTER", "Saved results of the HaeRae Evaluation Toolkit."),
+    "inspect": ("evalwright.compat.inspect.command:IMPORTER", "Logs of inspect_ai."),
 }
 EXPORTERS = {
     "lm-eval": (
@@ -31,6 +32,7 @@ EXPORTERS = {
         "Results as lm-evaluation-harness writes them.",
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:EXPORTER", "Result folders as SEA-HELM writes them."),
+    "inspect": ("evalwright.compat.inspect.command:EXPORTER", "Logs as inspect_ai writes them."),
     "hf-results": (
         "evalwright.compat.huggingface.command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",

@@ -27,13 +27,14 @@ from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
 
-_UNKNOWN: dict[str, Any] = {
+UNKNOWN: dict[str, Any] = {
     "python": "unknown",
     "platform": "unknown",
     "processors": None,
     "libraries": {},
     "git_commit": None,
 }
+"""An environment of which nothing is known."""
 
 
 # -- files --------------------------------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def run_record(
         "model": {"name": model, "abilities": [], "fingerprint": fingerprint, **(facts or {})},
         "roles": {},
         "configuration": {"tasks": names, "limit": None, "seed": None, "name": folder.name, **configuration},
-        "environment": dict(environment or _UNKNOWN),
+        "environment": dict(environment or UNKNOWN),
         "usage": Counts().as_dict(),
         "tasks": list(tasks),
     }
