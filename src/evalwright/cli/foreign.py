@@ -29,6 +29,7 @@ IMPORTERS = {
         "evalwright.compat.every_eval_ever.command:IMPORTER",
         "Records in the schema of Every Eval Ever.",
     ),
+    "parquet": ("evalwright.compat.parquet.command:IMPORTER", "Runs that were exported as Parquet."),
 }
 EXPORTERS = {
     "lm-eval": (
@@ -41,6 +42,7 @@ EXPORTERS = {
         "evalwright.compat.every_eval_ever.command:EXPORTER",
         "Records in the schema of Every Eval Ever.",
     ),
+    "parquet": ("evalwright.compat.parquet.command:EXPORTER", "Samples and scores as Parquet."),
     "hf-results": (
         "evalwright.compat.huggingface.command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",
