@@ -17,7 +17,9 @@ def _import(path: Path, out: Path, name: str) -> Imports:
     runs = import_eee(path, out, name)
     lines = []
     for run in runs:
-        lines.append(f"Imported: {run.folder} ({run.model}: {', '.join(task.name for task in run.tasks[:10])})")
+        lines.append(
+            f"Imported: {run.folder} ({run.model}: {', '.join(task.name for task in run.tasks[:10])})"
+        )
         lines += [f"  Note: {note}" for note in run.data["configuration"]["imported"]["notes"]]
     return Imports(lines, {"runs": [record_of(run, ("format", "file", "notes")) for run in runs]})
 

@@ -67,9 +67,13 @@ def export_eee(
                 raise RunError(f"'{out / folder}' cannot be written: {error.strerror or error}.") from error
             files.append(out / folder / f"{stem}.json")
             if lost:
-                notes.append(f"{run.id}, {name}: {lost} answers without a score have no row: one must have a score there.")
+                notes.append(
+                    f"{run.id}, {name}: {lost} answers without a score have no row: one must have a score there."
+                )
             if without := [one["label"] for one in run.record(name)["metrics"] if one["value"] is None]:
-                notes.append(f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}.")
+                notes.append(
+                    f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}."
+                )
     return files, notes
 
 
@@ -107,16 +111,31 @@ def _aggregate(run: Run, task: Mapping[str, Any], source: Mapping[str, Any]) -> 
 
 def _result(task: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
     spec = next((spec for spec in task["metric_specs"] if spec["label"] == one["label"]), {"options": {}})
-    low, high = metric_range(one["kind"], spec["options"]) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
+    low, high = (
+        metric_range(one["kind"], spec["options"]) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
+    )
     uncertainty: dict[str, Any] = {"num_samples": one["n"]}
     if one.get("standard_error") is not None:
         uncertainty["standard_error"] = {"value": one["standard_error"], "method": one["method"]}
     if one["low"] is not None and one["high"] is not None:
-        interval = {"lower": one["low"], "upper": one["high"], "confidence_level": one["level"], "method": one["method"]}
+        interval = {
+            "lower": one["low"],
+            "upper": one["high"],
+            "confidence_level": one["level"],
+            "method": one["method"],
+        }
         uncertainty["confidence_interval"] = interval
-    details = {key: json.dumps(one[key]) for key in ("n", "n_failed", "n_undecided", "n_clusters", "bounds") if one.get(key) is not None}
+    details = {
+        key: json.dumps(one[key])
+        for key in ("n", "n_failed", "n_undecided", "n_clusters", "bounds")
+        if one.get(key) is not None
+    }
     answer = task["definition"].get("answer") or {}
-    sampling = {key: answer[key] for key in ("temperature", "top_p", "top_k", "max_tokens") if answer.get(key) is not None}
+    sampling = {
+        key: answer[key]
+        for key in ("temperature", "top_p", "top_k", "max_tokens")
+        if answer.get(key) is not None
+    }
     return {
         "evaluation_result_id": f"{task['name']}:{one['label']}",
         "evaluation_name": task["name"],
@@ -143,7 +162,9 @@ def _rows(made: Mapping[str, Any], records: Iterable[SampleRecord]) -> tuple[lis
         first.setdefault(one["metric_config"]["additional_details"]["scorer"], one["evaluation_result_id"])
     rows, lost = [], 0
     for record in records:
-        found = [_row(made, record, scorer, score, first.get(scorer)) for scorer, score in record.scores.items()]
+        found = [
+            _row(made, record, scorer, score, first.get(scorer)) for scorer, score in record.scores.items()
+        ]
         rows += found
         lost += not found
     return rows, lost
@@ -157,8 +178,16 @@ def _row(
     several = any(turn.role == "assistant" for turn in turns)
     replies = [one.text for one in answer.responses] if answer else []
     text = answer.text if answer else ""
-    metadata = {f"{KEPT}{key}": value if isinstance(value, str) else to_json(value) for key, value in sample.metadata.items()}
-    own = {LABEL: score.label, EXPLANATION: score.explanation, CLUSTER: sample.cluster, PARTS: score.parts and to_json(dict(score.parts))}
+    metadata = {
+        f"{KEPT}{key}": value if isinstance(value, str) else to_json(value)
+        for key, value in sample.metadata.items()
+    }
+    own = {
+        LABEL: score.label,
+        EXPLANATION: score.explanation,
+        CLUSTER: sample.cluster,
+        PARTS: score.parts and to_json(dict(score.parts)),
+    }
     usage = answer.usage if answer else None
     out: dict[str, Any] = {
         "schema_version": SCHEMA,
@@ -205,4 +234,7 @@ def _messages(turns: Sequence[Message], text: str, reasoning: str) -> Iterator[d
 
 
 def _slug(text: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text).strip(".")[:100] or "unknown"
+    return (
+        "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text).strip(".")[:100]
+        or "unknown"
+    )

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ class _Result(Recorded):
     @property
     def scorer(self) -> str:
         """The scorer's name, where the record has it."""
-        return str(_object(self.metric.get("additional_details")).get("scorer") or self.label)
+        before = self.result_id.rpartition(":")[0]
+        return str(_object(self.metric.get("additional_details")).get("scorer") or before or self.label)
 
 
 class _Row(Recorded):
@@ -105,14 +107,16 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
     model = _object(_object(data).get("model_info"))
     results = _object(data).get("evaluation_results")
     if not isinstance(results, list) or not results or not (model.get("name") or model.get("id")):
-        raise RunError(f"{path} is no aggregate of Every Eval Ever: it has no model_info or no evaluation_results. {_WANTED}")
+        raise RunError(
+            f"{path} is no aggregate of Every Eval Ever: it has no model_info or no evaluation_results. {_WANTED}"
+        )
     return _object(data)
 
 
-def _import(
-    path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]
-) -> Run:
-    results = [_Result.of(one, f"{path}, result {place + 1}") for place, one in enumerate(data["evaluation_results"])]
+def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+    results = [
+        _Result.of(one, f"{path}, result {place + 1}") for place, one in enumerate(data["evaluation_results"])
+    ]
     beside = path.with_name(f"{path.stem}_samples.jsonl")
     files = [path, *([beside] if beside.exists() else [])]
     info = data["model_info"]
@@ -126,16 +130,20 @@ def _import(
     rows = [_Row.of(row, where) for where, _, row in read_rows(beside)] if beside.exists() else []
     for task in tasks:
         own = [one for one in results if one.name == task]
-        made = _records(task, [row for row in rows if row.name == task], {one.result_id: one.scorer for one in own})
+        made = _records(
+            task, [row for row in rows if row.name == task], {one.result_id: one.scorer for one in own}
+        )
         records += made
         parts.append(_task(task, own, made, notes))
     if not rows:
-        notes.append("It has no samples beside it: its numbers are kept as published, and cannot be compared item by item.")
+        notes.append(
+            "It has no samples beside it: its numbers are kept as published, and cannot be compared item by item."
+        )
     library = _object(data.get("eval_library"))
     record = run_record(
         folder,
         identity,
-        started=started([str(data.get("evaluation_timestamp") or "")], [path]),
+        started=started([_time(data.get("evaluation_timestamp"))], [path]),
         model=model,
         code={"imported": FORMAT, "model": info},
         tasks=parts,
@@ -154,22 +162,33 @@ def _records(task: str, rows: Sequence[_Row], scorers: Mapping[str, str]) -> lis
     """Rows of one sample and draw are one record, with a score for each scorer."""
     found: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
     for row in rows:
-        told = row.metadata.get(DRAW, "0")
-        draw = int(told) if told.isdecimal() and len(told) < 7 else 0
+        draw = _repeat(row.metadata)
         worth = number(row.evaluation.get("score"))
         if worth is None:
-            raise RunError(f"The sample '{printable(row.id)}' of '{printable(task)}' has no number as its score.")
+            raise RunError(
+                f"The sample '{printable(row.id)}' of '{printable(task)}' has no number as its score."
+            )
         correct = "correct" if row.evaluation.get("is_correct") is True and worth >= 1 else ""
         ours = DRAW in row.metadata
         label = row.metadata.get(LABEL, "") if ours else correct
         score = Score(worth, label, row.metadata.get(EXPLANATION, ""), _numbers(row.metadata.get(PARTS)))
         scorer = scorers.get(row.result_id) or row.result_id.removeprefix(f"{task}:") or "score"
-        found.setdefault((row.id, draw), (row, {}))[1][scorer] = score
+        while scorer in found.setdefault((row.id, draw), (row, {}))[1]:
+            draw += 1  # records of others do not number them
+        found[row.id, draw][1][scorer] = score
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in found))}
     return [
         SampleRecord(task, places[name], draw, _sample(row), _answer(row), scores)
-        for (name, draw), (row, scores) in sorted(found.items(), key=lambda one: (places[one[0][0]], one[0][1]))
+        for (name, draw), (row, scores) in sorted(
+            found.items(), key=lambda one: (places[one[0][0]], one[0][1])
+        )
     ]
+
+
+def _repeat(metadata: Mapping[str, str]) -> int:
+    """Which draw a row is of; records made of logs of inspect_ai count epochs from 1."""
+    told, first = (metadata[DRAW], 0) if DRAW in metadata else (metadata.get("epoch", "1"), 1)
+    return max(int(told) - first, 0) if told.isdecimal() and len(told) < 7 else 0
 
 
 def _sample(row: _Row) -> Sample:
@@ -182,7 +201,13 @@ def _sample(row: _Row) -> Sample:
     }
     gold = tuple(choices.index(one) for one in targets if one in choices)
     return Sample(
-        row.id, str(row.input.get("raw") or ""), targets, choices, gold, metadata=metadata, cluster=row.metadata.get(CLUSTER, "")
+        row.id,
+        str(row.input.get("raw") or ""),
+        targets,
+        choices,
+        gold,
+        metadata=metadata,
+        cluster=row.metadata.get(CLUSTER, ""),
     )
 
 
@@ -195,22 +220,31 @@ def _answer(row: _Row) -> Answer:
         *before, last = row.messages
         replies, thoughts = [str(last.get("content") or "")], str(last.get("reasoning_trace") or "")
         prompt = tuple(Message(_role(one.get("role")), str(one.get("content") or "")) for one in before)
-    counts = [_count(row.usage.get(key)) for key in ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")]
+    counts = [
+        _count(row.usage.get(key))
+        for key in ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
+    ]
     latency = (number(row.performance.get("latency_ms")) or 0.0) / 1000
     replied = tuple(Response(text) for text in replies[:-1])
     whole = Response(replies[-1] if replies else "", thoughts, usage=Usage(*counts), latency=latency)
     return Answer(whole.text, thoughts, prompt=prompt, responses=(*replied, whole))
 
 
-def _task(task: str, results: Sequence[_Result], records: Sequence[SampleRecord], notes: list[str]) -> dict[str, Any]:
+def _task(
+    task: str, results: Sequence[_Result], records: Sequence[SampleRecord], notes: list[str]
+) -> dict[str, Any]:
     scorers = list(dict.fromkeys(name for record in records for name in record.scores))
     specs, kept = [], []
+    named = [one.label for one in results]
     for one in results:
+        label = one.label if named.count(one.label) == 1 else one.result_id or f"{one.label} {len(specs) + 1}"
         details = _object(one.metric.get("additional_details"))
         kind = str(one.metric.get("metric_id") or "")
-        spec = MetricSpec(one.label, kind, one.scorer, _object(_value(details.get("options", "{}"))))
-        spec = spec if is_known(spec) else MetricSpec(one.label, _MEANS.get(kind, "mean"), one.scorer)
-        spec = MetricSpec(spec.label, spec.kind, spec.scorer, spec.options, one.metric.get("lower_is_better") is True)
+        spec = MetricSpec(label, kind, one.scorer, _object(_value(details.get("options", "{}"))))
+        spec = spec if is_known(spec) else MetricSpec(label, _MEANS.get(kind, "mean"), one.scorer)
+        spec = MetricSpec(
+            spec.label, spec.kind, spec.scorer, spec.options, one.metric.get("lower_is_better") is True
+        )
         specs.append(spec)
         kept.append(MetricResult(spec.label, spec.kind, spec.scorer, _published(one), spec.lower_is_better))
     tally = TaskTally(scorers, [])
@@ -227,7 +261,9 @@ def _task(task: str, results: Sequence[_Result], records: Sequence[SampleRecord]
             metrics.append(metric)
             if again is not None:
                 value = again.estimate.value
-                notes.append(f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published.")
+                notes.append(
+                    f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published."
+                )
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
     source = _object(results[0].source.get("additional_details"))
     rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
@@ -248,15 +284,28 @@ def _task(task: str, results: Sequence[_Result], records: Sequence[SampleRecord]
 def _published(one: _Result) -> Estimate:
     """The number as published, with its interval where it has one."""
     doubt = _object(one.details.get("uncertainty"))
-    interval, error = _object(doubt.get("confidence_interval")), number(_object(doubt.get("standard_error")).get("value"))
-    value, low, high = (number(given) for given in (one.details.get("score"), interval.get("lower"), interval.get("upper")))
+    interval, error = (
+        _object(doubt.get("confidence_interval")),
+        number(_object(doubt.get("standard_error")).get("value")),
+    )
+    value, low, high = (
+        number(given) for given in (one.details.get("score"), interval.get("lower"), interval.get("upper"))
+    )
     if value is None:
         raise RunError(f"The result '{printable(one.name)}' has no number as its score.")
     method = "as published" if low is not None and high is not None else "as published: no interval"
     level = number(interval.get("confidence_level")) or 0.95
     n = _count(doubt.get("num_samples"))
     return Estimate(
-        value, math.nan if low is None else low, math.nan if high is None else high, level, n, 0, None, error or None, method
+        value,
+        math.nan if low is None else low,
+        math.nan if high is None else high,
+        level,
+        n,
+        0,
+        None,
+        error or None,
+        method,
     )
 
 
@@ -265,6 +314,13 @@ def _value(text: Any) -> Any:
         found = json.loads(text) if isinstance(text, str) else text
         return found if not isinstance(found, str) else text
     return text
+
+
+def _time(stamp: Any) -> str:
+    """A time, which may be one of Unix."""
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(float(stamp), UTC).isoformat() if isinstance(stamp, str) else ""
+    return str(stamp)
 
 
 def _numbers(text: str | None) -> dict[str, float]:

@@ -20,10 +20,11 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, messages_from
 from evalwright.compat.inspect.files import mapping
-from evalwright.compat.inspect.importing import FORMAT, KEY, OURS, WORDS
+from evalwright.compat.inspect.importing import FORMAT, KEY
+from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
-from evalwright.core.samples import SampleRecord, Score
+from evalwright.core.samples import UNDECIDED, SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import place_of
@@ -136,9 +137,7 @@ class _Export:
             "model_args": {},
             "packages": {},
             "scorers": scorers,
-            "metadata": {
-                OURS: {"version": __version__, "run": run.id, "description": task.get("description", "")}
-            },
+            "metadata": {OURS: {"version": __version__, "run": run.id, "metrics": task["metric_specs"]}},
             **own,
             **self.ids,
             "task_version": version,
@@ -295,7 +294,7 @@ def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collectio
             extra["metadata"] = {**mapping(extra.get("metadata")), OURS: own}
         out[name] = {"value": value, "explanation": score.explanation or None, **extra}
     lost = {name: (one.kind, one.message) for name, one in record.score_failures.items()}
-    lost |= {name: ("undecided", one.explanation) for name, one in record.undecided.items()}
+    lost |= {name: (UNDECIDED, one.explanation) for name, one in record.undecided.items()}
     for name, (reason, told) in lost.items():
         if not any(name.startswith(f"{one}.") for one in values):
             out[name] = {

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from evalwright.compat.inspect.conversations import STOPS, content_of, prompt_of, slim, text_of
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs, mapping
+from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     UNKNOWN,
@@ -30,6 +31,7 @@ from evalwright.core.secrets import masked_arguments
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
+from evalwright.metrics.registry import is_known
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
@@ -37,10 +39,6 @@ from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RunWriter
 
 FORMAT = KEY = "inspect_ai"
-OURS = "evalwright"
-"""Under it stands, in their metadata, what only our records have."""
-WORDS = {"C": (1.0, "correct"), "P": (0.5, "partial"), "I": (0.0, "incorrect"), "N": (0.0, "not_attempted")}
-"""Their letters for what an answer is worth."""
 _MOST_COLUMNS, _MOST_SLICES = 1000, 8
 _PASS = {r"pass_at_(\d+)": "pass@k", r"pass_k_(\d+)": "pass^k"}
 _OWN_INTERVALS = ("stderr", "bootstrap_stderr", "bootstrap_std", "std", "var", "ci", "ci_wilson")
@@ -84,8 +82,7 @@ class _Import:
         self.epochs = 1
         self.columns: dict[str, tuple[float, float]] = {}
         self.slices: list[str] = []
-        self.odd: dict[str, str] = {}
-        self.empty: set[str] = set()
+        self.worths = Worths()
         self.reduced: dict[tuple[str, str], dict[str, float]] = {}
         self.seen = {"limit": 0, "retried": 0, "error": 0}
         self._scan()
@@ -111,8 +108,8 @@ class _Import:
             self.seen["limit"] += sample.limit is not None
             self.seen["retried"] += bool(sample.error_retries)
             self.seen["error"] += sample.error is not None
-            for name, value in self._values(sample):
-                worth = self._worth(name, value)
+            for name, value in self.worths.values(sample):
+                worth = self.worths.worth(name, value)
                 low, high = self.columns.get(name, (math.inf, -math.inf))
                 self.columns[name] = (low, high) if worth is None else (min(low, worth), max(high, worth))
             if len(self.columns) > _MOST_COLUMNS:
@@ -122,34 +119,10 @@ class _Import:
         ids = sorted(self.places, key=lambda one: (order.get(one, len(order)), self.places[one]))
         self.places = {one: place for place, one in enumerate(ids)}
 
-    def _values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
-        for name, score in _scores(sample).items():
-            value = mapping(score).get("value")
-            if isinstance(value, dict):
-                yield from ((f"{name}.{key}", part) for key, part in value.items())
-            elif isinstance(value, list):
-                yield from ((f"{name}.{place + 1}", part) for place, part in enumerate(value))
-            else:
-                yield name, value
-
-    def _worth(self, column: str, value: Any) -> float | None:
-        """A value as inspect_ai's `value_to_float` has it; None for none."""
-        if isinstance(value, str):
-            if value in WORDS:
-                return WORDS[value][0]
-            if value.lower() in ("yes", "true", "no", "false"):
-                return float(value.lower() in ("yes", "true"))
-            try:
-                return number(float(value))
-            except ValueError:
-                self.odd.setdefault(column, value)
-                return 0.0
-        if value is None:
-            self.empty.add(column)
-        return float(value) if isinstance(value, bool) else number(value)
-
     def _metrics(self) -> tuple[list[MetricSpec], dict[str, dict[str, Any]], list[str]]:
         """(our metrics, theirs by label, what is in the record only)."""
+        if own := self._own_metrics():
+            return own, {}, []
         specs, theirs, left = [], {}, []
         found = [
             (score, key, one)
@@ -192,13 +165,22 @@ class _Import:
                 )
         return specs, theirs, left
 
+    def _own_metrics(self) -> list[MetricSpec]:
+        """Those of a run of ours that was exported."""
+        found = []
+        for one in map(mapping, _list(mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics"))):
+            label, kind, scorer = (str(one.get(key)) for key in ("label", "kind", "scorer"))
+            less = one.get("lower_is_better") is True
+            found.append(MetricSpec(label, kind, scorer, mapping(one.get("options")), less))
+        return [one for one in found if is_known(one) and one.scorer in self.columns]
+
     def _reduce(self, column: str, reducer: str) -> bool:
         """Whether the log has the scores of a reducer that we lack; then they are a column of their own."""
         for one in map(mapping, self.log.reductions()):
             if one.get("scorer") == column and one.get("reducer") == reducer:
                 rows = one.get("samples")
                 values = {
-                    str(mapping(row).get("sample_id")): self._worth(column, mapping(row).get("value"))
+                    str(mapping(row).get("sample_id")): self.worths.worth(column, mapping(row).get("value"))
                     for row in (rows if isinstance(rows, list) else [])
                 }
                 self.reduced[column, reducer] = {
@@ -242,7 +224,7 @@ class _Import:
             imported = {
                 "format": FORMAT,
                 "file": log.path.name,
-                "status": str(header.get("status") or "unknown"),
+                "status": str(header.get("status") or "started"),
                 "notes": self._notes(result),
                 **{
                     key: _without_ids(header[key])
@@ -294,7 +276,12 @@ class _Import:
             kept["input"] = slim(asked)
             asked = "\n\n".join(text_of(one) for one in asked if mapping(one).get("role") == "user")
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
-        scores, failures = self._scored(row, kept)
+        scores, failures, undecided = self.worths.scored(row, kept)
+        if row.epoch == 1:
+            for (column, reducer), found in self.reduced.items():
+                if str(row.id) in found:
+                    told = f"{reducer} over the epochs"
+                    scores[f"{column}[{reducer}]"] = Score(found[str(row.id)], explanation=told)
         place = self.places[str(row.id)]
         known = {key: getattr(row, key) for key in ("limit", "uuid") if getattr(row, key)}
         kept |= known | ({"retries": len(row.error_retries)} if row.error_retries else {})
@@ -331,7 +318,15 @@ class _Import:
             cluster=str(ours.get("cluster") or ""),
         )
         return SampleRecord(
-            self.task, place, row.epoch - 1, sample, answer, scores, failure, {} if failure else failures
+            self.task,
+            place,
+            row.epoch - 1,
+            sample,
+            answer,
+            scores,
+            failure,
+            {} if failure else failures,
+            {} if failure else undecided,
         )
 
     def _answer(
@@ -355,70 +350,19 @@ class _Import:
             latency=number(row.output.get("time")) or 0.0,
             model=str(row.output.get("model") or ""),
         )
-        letters = [mapping(one).get("answer") for one in _scores(row).values()]
+        letters = [mapping(one).get("answer") for one in scores_of(row).values()]
         picked = next((ord(one) - 65 for one in letters if isinstance(one, str) and len(one) == 1), -1)
         found = [value for one in _list(ours.get("log_likelihoods")) if (value := number(one)) is not None]
         choice = picked if 0 <= picked < len(row.choices) else None
         return Answer(text, reasoning, choice, tuple(found), prompt, (response,))
 
-    def _scored(self, row: LoggedSample, kept: dict[str, Any]) -> tuple[dict[str, Score], dict[str, Failure]]:
-        """Scores by column, and those that have no value as failures; what a score has no place for goes into `kept`."""
-        scores: dict[str, Score] = {}
-        failures: dict[str, Failure] = {}
-        theirs = {name: mapping(score) for name, score in _scores(row).items()}
-        values: dict[str, Any] = {}
-        more: dict[str, Any] = {}
-        for name, score in theirs.items():
-            value = score.get("value")
-            if isinstance(value, (dict, list)) or (isinstance(value, str) and value not in WORDS):
-                values[name] = value
-            rest = {key: score[key] for key in ("answer", "reason", "metadata") if score.get(key)}
-            if isinstance(metadata := rest.get("metadata"), dict) and OURS in metadata:
-                rest["metadata"] = {key: part for key, part in metadata.items() if key != OURS}
-            more |= {name: rest} if any(rest.values()) else {}
-        kept |= {key: found for key, found in (("values", values), ("scores", more)) if found}
-        for column, value in self._values(row):
-            score = theirs.get(column) or next(
-                (one for name, one in theirs.items() if column.startswith(f"{name}.")), {}
-            )
-            worth, told = self._worth(column, value), str(score.get("explanation") or "")
-            own = mapping(mapping(score.get("metadata")).get(OURS))
-            if worth is None:
-                reason = str(
-                    score.get("reason") or mapping(score.get("metadata")).get("reason") or "no value"
-                )
-                failures[column] = Failure(
-                    printable(reason),
-                    "judge" if reason.startswith("grader") else "scorer",
-                    told or "inspect_ai recorded no value.",
-                )
-                continue
-            label = (
-                WORDS[value][1]
-                if isinstance(value, str) and value in WORDS
-                else value
-                if isinstance(value, str)
-                else ""
-            )
-            parts = {
-                key: found
-                for key, one in mapping(own.get("parts")).items()
-                if (found := number(one)) is not None
-            }
-            item = own.get("item") if isinstance(own.get("item"), dict) else None
-            scores[column] = Score(worth, str(own.get("label") or label)[:200], told, parts, item)
-        if row.epoch == 1:
-            for (column, reducer), found in self.reduced.items():
-                if str(row.id) in found:
-                    scores[f"{column}[{reducer}]"] = Score(
-                        found[str(row.id)], explanation=f"{reducer} over the epochs"
-                    )
-        return scores, failures
-
     def _notes(self, result: TaskResult) -> list[str]:
         """What the log says that its samples do not, and why."""
         notes = []
-        status, error = self.log.header.get("status"), mapping(self.log.header.get("error")).get("message")
+        status, error = (
+            self.log.header.get("status", "started"),
+            mapping(self.log.header.get("error")).get("message"),
+        )
         asked = mapping(self.spec.get("dataset")).get("samples")
         if status != "success":
             told = f": {printable(str(error))}" if error else ""
@@ -434,7 +378,7 @@ class _Import:
                 notes.append(f"{self.seen[key]} samples (epochs told apart) {what}.")
         notes += [
             f"'{column}' has values that are no numbers, such as '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
-            for column, value in self.odd.items()
+            for column, value in self.worths.odd.items()
         ]
         for metric in result.metrics:
             told = self.theirs.get(metric.label, {}).get("value")
@@ -442,7 +386,7 @@ class _Import:
             if told is None or abs(told - made) <= 1e-9 * max(1.0, abs(told)):
                 continue
             why = "its samples do not give it; it may have been made from other scores, or by another arithmetic"
-            if metric.scorer in self.empty:
+            if metric.scorer in self.worths.empty:
                 why = "inspect_ai counts a missing value (null) as 0; here it is a score that failed"
             elif math.isnan(made):
                 why = "nothing was scored, which inspect_ai shows as 0"
@@ -453,11 +397,6 @@ class _Import:
 
 
 _CODE = ("model", "model_base_url", "model_args", "model_generate_config")
-
-
-def _scores(sample: LoggedSample) -> Mapping[str, Any]:
-    """By scorer; logs of the first version have one score without a name."""
-    return sample.scores or ({"score": sample.score} if sample.score else {})
 
 
 def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:

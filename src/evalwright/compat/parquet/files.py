@@ -44,11 +44,18 @@ def export_parquet(run: Run, out: Path) -> list[Path]:
     try:
         place_of(out).mkdir(parents=True, exist_ok=True)
         for file, columns, rows in zip(files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True):
-            schema = pa.schema([(name, getattr(pa, "float64" if kind == "double" else kind)()) for name, kind in columns.items()])
+            schema = pa.schema(
+                [
+                    (name, getattr(pa, "float64" if kind == "double" else kind)())
+                    for name, kind in columns.items()
+                ]
+            )
             target = place_of(file)
             temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
             try:
-                with pq.ParquetWriter(temporary, schema.with_metadata({_KEY: facts}), compression="zstd") as writer:
+                with pq.ParquetWriter(
+                    temporary, schema.with_metadata({_KEY: facts}), compression="zstd"
+                ) as writer:
                     for batch in _batches(rows(run)):
                         writer.write_table(pa.Table.from_pylist(batch, schema=schema))
                 temporary.replace(target)
@@ -69,9 +76,15 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
         with pq.ParquetFile(ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if facts is None or _WHOLE not in file.schema_arrow.names or len(facts) > _MOST_RUN:
-                raise RunError(f"{path} was not written by `evalwright export parquet`: it lacks the run or the column '{_WHOLE}'.")
+                raise RunError(
+                    f"{path} was not written by `evalwright export parquet`: it lacks the run or the column '{_WHOLE}'."
+                )
             data = parsed(facts, f"{path}, the run")
-            if not isinstance(data, dict) or data.get("schema") != SCHEMA_VERSION or not isinstance(data.get("id"), str):
+            if (
+                not isinstance(data, dict)
+                or data.get("schema") != SCHEMA_VERSION
+                or not isinstance(data.get("id"), str)
+            ):
                 raise RunError(f"{path} has a run that this version does not read.")
             folder = run_folder(out, name or data["id"], "", [], set(), alone=True)
             check_free(folder, str(data.get("identity")))
@@ -80,7 +93,9 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                     try:
                         writer.add(place, record_from(record))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        raise RunError(f"{path}, row {place + 1} is not a record of a sample ({type(error).__name__}: {error}).") from error
+                        raise RunError(
+                            f"{path}, row {place + 1} is not a record of a sample ({type(error).__name__}: {error})."
+                        ) from error
                 writer.finish({**data, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as Parquet: {error}.") from error
@@ -116,12 +131,26 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
     for record in run.samples():
         base = {"task": record.task, "id": record.sample.id, "draw": record.draw}
         for name, score in record.scores.items():
-            more = {"value": score.value, "label": score.label or None, "explanation": _fit(score.explanation) or None}
-            yield {**base, "scorer": name, **more, "parts": to_json(dict(score.parts)) if score.parts else None}
+            more = {
+                "value": score.value,
+                "label": score.label or None,
+                "explanation": _fit(score.explanation) or None,
+            }
+            yield {
+                **base,
+                "scorer": name,
+                **more,
+                "parts": to_json(dict(score.parts)) if score.parts else None,
+            }
         for name, failure in record.score_failures.items():
             yield {**base, "scorer": name, "failure": _fit(f"{failure.kind}: {failure.message}")}
         for name, undecided in record.undecided.items():
-            yield {**base, "scorer": name, "label": undecided.label, "explanation": _fit(undecided.explanation)}
+            yield {
+                **base,
+                "scorer": name,
+                "label": undecided.label,
+                "explanation": _fit(undecided.explanation),
+            }
 
 
 def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
