@@ -42,8 +42,8 @@ def content_of(message: Any) -> tuple[tuple[Part, ...], str, bool]:
 
 
 def text_of(message: Any) -> str:
-    """A message's text, without its reasoning."""
-    return "".join(part for part in content_of(message)[0] if isinstance(part, str))
+    """A message as text, without its reasoning; an image by its hash, so that other images are another question."""
+    return "".join(part if isinstance(part, str) else image_name(part) for part in content_of(message)[0])
 
 
 def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
@@ -64,14 +64,16 @@ def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     return tuple(turns), more
 
 
-def slim(messages: Any) -> Any:
-    """Messages to be kept: images and other bytes by a word, and without what only their program needs."""
-    if isinstance(messages, str):
-        return messages if not messages.startswith("data:") else f"[{messages[5:45].partition(';')[0]}]"
-    if isinstance(messages, dict):
-        return {key: slim(part) for key, part in messages.items() if key not in ("id", "internal", "signature")
-                or ("function" in messages and key == "id")}  # fmt: skip
-    return [slim(part) for part in messages] if isinstance(messages, list) else messages
+def slim(kept: Any) -> Any:
+    """Messages to be kept: an image by its hash, other bytes by their type, and without what only their program needs."""
+    if isinstance(kept, str):
+        return f"[{kept[5:45].partition(';')[0]}]" if kept.startswith("data:") else kept
+    if isinstance(kept, dict):
+        if (image := _image(kept)) is not None:
+            return {"type": "text", "text": image_name(image)}
+        unused = ("internal", "signature") if "function" in kept else ("id", "internal", "signature")
+        return {key: slim(part) for key, part in kept.items() if key not in unused}
+    return [slim(part) for part in kept] if isinstance(kept, list) else kept
 
 
 def messages_from(prompt: Prompt) -> list[dict[str, Any]]:
@@ -101,6 +103,6 @@ def _image(part: Mapping[str, Any]) -> Image | None:
     if part.get("type") != "image" or not isinstance(url, str) or not url.startswith("data:"):
         return None
     try:
-        return Image.from_data_url(url)
+        return Image.from_data_url(url, "")
     except DatasetError:
         return None

@@ -138,6 +138,7 @@ class _Export:
             "packages": {},
             "scorers": scorers,
             "metadata": {OURS: {"version": __version__, "run": run.id, "metrics": task["metric_specs"]}},
+            **({"metadata": None} if own else {}),
             **own,
             **self.ids,
             "task_version": version,

@@ -112,7 +112,7 @@ def read_log(path: Path) -> Log:
     """A log. Raises RunError for what is none."""
     try:
         with ordinary(path).open("rb") as file:
-            packed = file.read(4) == b"PK\x03\x04"
+            packed = file.read(2) == b"PK"
             if not packed and path.stat().st_size > MOST_WHOLE:
                 raise RunError(
                     f"{path} has more than {MOST_WHOLE >> 20:,} MB: write it as .eval with `inspect log convert`."

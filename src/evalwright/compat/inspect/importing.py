@@ -416,7 +416,9 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     if isinstance(own.get("kind"), str) and own.get("party") in get_args(Party):
         return Failure(own["kind"][:200], own["party"], str(own.get("message") or told)[:2000])
     kind = re.match(r"\w+", told)
-    party = next((one for pattern, one in _PARTIES if re.search(pattern, told[:200].lower())), "task")
+    party = next(
+        (one for pattern, one in _PARTIES if re.search(pattern, (kind[0] if kind else "").lower())), "task"
+    )
     return Failure(kind[0][:60] if kind else "error", party, told)
 
 

@@ -106,9 +106,9 @@ def _keep(theirs: Mapping[str, Mapping[str, Any]], kept: dict[str, Any]) -> None
         value = score.get("value")
         if isinstance(value, (dict, list)) or (isinstance(value, str) and value not in WORDS):
             values[name] = value
-        rest = {key: score[key] for key in ("answer", "reason", "metadata") if score.get(key)}
+        rest = {key: score[key] for key in ("answer", "reason", "metadata") if score.get(key) is not None}
         if isinstance(metadata := rest.get("metadata"), dict):
             rest["metadata"] = {key: part for key, part in metadata.items() if key != OURS}
-        if rest := {key: part for key, part in rest.items() if part}:
+        if rest := {key: part for key, part in rest.items() if part != {}}:
             more[name] = rest
     kept |= {key: found for key, found in (("values", values), ("scores", more)) if found}

@@ -23,6 +23,8 @@ from evalwright.tasks.files import place_of
 _KEY = b"evalwright.run"
 _WHOLE = "record"
 _MOST_RUN, _MOST_RECORD = 1 << 26, 1 << 26
+MOST_WHOLE = 1 << 34
+"""Bytes that the records of a file may unpack to."""
 _ROWS = 256
 """Records written and read at a time."""
 _SAMPLES = {
@@ -79,6 +81,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                 raise RunError(
                     f"{path} was not written by `evalwright export parquet`: it lacks the run or the column '{_WHOLE}'."
                 )
+            if _unpacked(file) > MOST_WHOLE:
+                raise RunError(f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed.")
             data = parsed(facts, f"{path}, the run")
             if (
                 not isinstance(data, dict)
@@ -100,6 +104,12 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as Parquet: {error}.") from error
     return open_run(folder)
+
+
+def _unpacked(file: Any) -> int:
+    """How large the column of records is, as the file says."""
+    place, groups = file.schema_arrow.names.index(_WHOLE), range(file.metadata.num_row_groups)
+    return sum(int(file.metadata.row_group(one).column(place).total_uncompressed_size) for one in groups)
 
 
 def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
