@@ -74,6 +74,24 @@ def parsed(text: bytes | str, where: str) -> Any:
         ) from error
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """An object of JSON; an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """A list of JSON; an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
+
+
+def check_depth(value: Any, where: str, left: int = 100) -> None:
+    """Raise RunError where lists and objects are nested deeper than a record of ours can be written."""
+    if not left:
+        raise RunError(f"{where} is nested too deeply.")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        check_depth(part, where, left - 1)
+
+
 def number(value: Any) -> float | None:
     """A finite number; else None."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):

@@ -259,6 +259,13 @@ def sample(**more: Any) -> bytes:
         ({"header.json": b'{"eval": {"task": 3, "model": "m"}}'}, "names a task and a model"),
         ({"header.json": HEADER, "samples/a.json": b"{"}, "samples/a.json is not valid JSON"),
         ({"header.json": HEADER, "samples/a.json": b"[" * 100_000}, "samples/a.json is not valid JSON"),
+        (
+            {
+                "header.json": HEADER,
+                "samples/a.json": sample(metadata=json.loads('{"x":' * 300 + "1" + "}" * 300)),
+            },
+            "samples/a.json is nested too deeply",
+        ),
         ({"header.json": HEADER, "samples/a.json": b"[]"}, "samples/a.json is not an object"),
         ({"header.json": HEADER, "samples/a.json": sample(epoch=0)}, "'epoch' must be a whole number"),
         ({"header.json": HEADER, "samples/a.json": sample(id=[1])}, "'id' must be text"),
@@ -314,7 +321,7 @@ def test_a_cut_file_and_one_that_is_no_archive(tmp_path: Path) -> None:
 def test_hostile_values_stay_values(tmp_path: Path) -> None:
     """Names that lead elsewhere, numbers that are none, control characters, half surrogates."""
     odd = sample(
-        id="../../\x1b[31m",
+        id="../../\x1b[31m\ud800",
         metadata={"evalwright": {"passages": "x", "failure": 3}, "inspect_ai": "theirs", "n": 1e999},
         scores={
             "s": {"value": float("nan")},

@@ -110,10 +110,8 @@ def _aggregate(run: Run, task: Mapping[str, Any], source: Mapping[str, Any]) -> 
 
 
 def _result(task: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
-    spec = next((spec for spec in task["metric_specs"] if spec["label"] == one["label"]), {"options": {}})
-    low, high = (
-        metric_range(one["kind"], spec["options"]) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
-    )
+    options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(one["label"], {})
+    low, high = metric_range(one["kind"], options) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
     uncertainty: dict[str, Any] = {"num_samples": one["n"]}
     if one.get("standard_error") is not None:
         uncertainty["standard_error"] = {"value": one["standard_error"], "method": one["method"]}
@@ -148,7 +146,7 @@ def _result(task: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
             "metric_id": one["kind"], "metric_name": one["label"],
             "lower_is_better": bool(one.get("lower_is_better")) or one["kind"] in LOWER_IS_BETTER,
             "score_type": "continuous", "min_score": low, "max_score": high,
-            "additional_details": {"scorer": one["scorer"], "options": json.dumps(spec["options"])},
+            "additional_details": {"scorer": one["scorer"], "options": json.dumps(options)},
         },
         "score_details": {"score": one["value"], "details": details, "uncertainty": uncertainty},
         "generation_config": {"generation_args": sampling},

@@ -16,9 +16,12 @@ from typing import Any
 from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATION, KEPT, LABEL, PARTS
 from evalwright.compat.recording import (
     Recorded,
+    check_depth,
     check_free,
     digest_of,
     field,
+    listed,
+    mapping,
     nothing_at,
     number,
     parsed,
@@ -67,7 +70,7 @@ class _Result(Recorded):
     def scorer(self) -> str:
         """The scorer's name, where the record has it."""
         before = self.result_id.rpartition(":")[0]
-        return str(_object(self.metric.get("additional_details")).get("scorer") or before or self.label)
+        return str(mapping(self.metric.get("additional_details")).get("scorer") or before or self.label)
 
 
 class _Row(Recorded):
@@ -104,13 +107,14 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
         data = parsed(path.read_bytes(), str(path))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
-    model = _object(_object(data).get("model_info"))
-    results = _object(data).get("evaluation_results")
+    model = mapping(mapping(data).get("model_info"))
+    results = mapping(data).get("evaluation_results")
     if not isinstance(results, list) or not results or not (model.get("name") or model.get("id")):
         raise RunError(
             f"{path} is no aggregate of Every Eval Ever: it has no model_info or no evaluation_results. {_WANTED}"
         )
-    return _object(data)
+    check_depth(data, str(path))
+    return mapping(data)
 
 
 def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
@@ -127,7 +131,10 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     check_free(folder, identity)
     notes: list[str] = []
     records, parts = [], []
-    rows = [_Row.of(row, where) for where, _, row in read_rows(beside)] if beside.exists() else []
+    rows = []
+    for where, _, row in read_rows(beside) if beside.exists() else ():
+        check_depth(row, where)
+        rows.append(_Row.of(row, where))
     for task in tasks:
         own = [one for one in results if one.name == task]
         made = _records(
@@ -139,7 +146,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
         notes.append(
             "It has no samples beside it: its numbers are kept as published, and cannot be compared item by item."
         )
-    library = _object(data.get("eval_library"))
+    library = mapping(data.get("eval_library"))
     record = run_record(
         folder,
         identity,
@@ -151,7 +158,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
             "scoring": "published",
             "imported": {
                 "format": FORMAT, "file": path.name, "notes": notes, "model_info": info, "eval_library": library,
-                "source_metadata": _object(data.get("source_metadata")), "evaluation_id": str(data.get("evaluation_id")),
+                "source_metadata": mapping(data.get("source_metadata")), "evaluation_id": str(data.get("evaluation_id")),
             },
         },
     )  # fmt: skip
@@ -192,7 +199,7 @@ def _repeat(metadata: Mapping[str, str]) -> int:
 
 
 def _sample(row: _Row) -> Sample:
-    targets, choices = (tuple(map(str, _list(row.input.get(key)))) for key in ("reference", "choices"))
+    targets, choices = (tuple(map(str, listed(row.input.get(key)))) for key in ("reference", "choices"))
     own = (DRAW, LABEL, EXPLANATION, CLUSTER, PARTS)
     metadata = {
         key.removeprefix(KEPT): _value(value) if key.startswith(KEPT) else value
@@ -212,8 +219,8 @@ def _sample(row: _Row) -> Sample:
 
 
 def _answer(row: _Row) -> Answer:
-    replies = [str(one) for one in _list(row.output.get("raw"))]
-    thoughts = "\n\n".join(str(one) for one in _list(row.output.get("reasoning_trace")))
+    replies = [str(one) for one in listed(row.output.get("raw"))]
+    thoughts = "\n\n".join(str(one) for one in listed(row.output.get("reasoning_trace")))
     asked = row.input.get("formatted")
     prompt: Prompt = asked if isinstance(asked, str) else str(row.input.get("raw") or "")
     if row.messages:
@@ -234,13 +241,14 @@ def _task(
     task: str, results: Sequence[_Result], records: Sequence[SampleRecord], notes: list[str]
 ) -> dict[str, Any]:
     scorers = list(dict.fromkeys(name for record in records for name in record.scores))
-    specs, kept = [], []
+    specs: list[MetricSpec] = []
+    kept = []
     named = [one.label for one in results]
     for one in results:
         label = one.label if named.count(one.label) == 1 else one.result_id or f"{one.label} {len(specs) + 1}"
-        details = _object(one.metric.get("additional_details"))
+        details = mapping(one.metric.get("additional_details"))
         kind = str(one.metric.get("metric_id") or "")
-        spec = MetricSpec(label, kind, one.scorer, _object(_value(details.get("options", "{}"))))
+        spec = MetricSpec(label, kind, one.scorer, mapping(_value(details.get("options", "{}"))))
         spec = spec if is_known(spec) else MetricSpec(label, _MEANS.get(kind, "mean"), one.scorer)
         spec = MetricSpec(
             spec.label, spec.kind, spec.scorer, spec.options, one.metric.get("lower_is_better") is True
@@ -265,7 +273,7 @@ def _task(
                     f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published."
                 )
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
-    source = _object(results[0].source.get("additional_details"))
+    source = mapping(results[0].source.get("additional_details"))
     rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
     return {
         **task_record(
@@ -283,10 +291,10 @@ def _task(
 
 def _published(one: _Result) -> Estimate:
     """The number as published, with its interval where it has one."""
-    doubt = _object(one.details.get("uncertainty"))
+    doubt = mapping(one.details.get("uncertainty"))
     interval, error = (
-        _object(doubt.get("confidence_interval")),
-        number(_object(doubt.get("standard_error")).get("value")),
+        mapping(doubt.get("confidence_interval")),
+        number(mapping(doubt.get("standard_error")).get("value")),
     )
     value, low, high = (
         number(given) for given in (one.details.get("score"), interval.get("lower"), interval.get("upper"))
@@ -324,7 +332,7 @@ def _time(stamp: Any) -> str:
 
 
 def _numbers(text: str | None) -> dict[str, float]:
-    return {key: value for key, one in _object(_value(text)).items() if (value := number(one)) is not None}
+    return {key: value for key, one in mapping(_value(text)).items() if (value := number(one)) is not None}
 
 
 def _count(value: Any) -> int:
@@ -333,11 +341,3 @@ def _count(value: Any) -> int:
 
 def _role(role: Any) -> Any:
     return role if role in ("system", "assistant") else "user"
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evalwright.compat.inspect.files import mapping
+from evalwright.compat.recording import listed, mapping
 from evalwright.core.errors import DatasetError
 from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH
@@ -51,11 +51,11 @@ def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     turns, more = [], False
     for one in map(mapping, messages):
         parts, _, changed = content_of(one)
-        role = _ROLES.get(one.get("role"), "user")
+        role = _ROLES.get(str(one.get("role")), "user")
         if one.get("role") == "tool":
             parts = (f"[result of {str(one.get('function') or 'a tool')[:200]}]\n", *parts)
         calls = one.get("tool_calls")
-        for call in map(mapping, calls if isinstance(calls, list) else []):
+        for call in map(mapping, listed(calls)):
             given = json.dumps(call.get("arguments"), ensure_ascii=False)
             parts = (*parts, f"[calls {str(call.get('function'))[:200]} with {given}]")
         more = more or changed or bool(calls) or one.get("role") not in ("system", "user", "assistant")

@@ -19,9 +19,9 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, messages_from
-from evalwright.compat.inspect.files import mapping
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
+from evalwright.compat.recording import mapping
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
 from evalwright.core.samples import UNDECIDED, SampleRecord, Score
@@ -221,7 +221,7 @@ class _Export:
             "log_likelihoods": list(answer.log_likelihoods) if answer else [],
         }
         metadata: dict[str, Any] = {key: value for key, value in sample.metadata.items() if key != KEY}
-        output = {"model": self.run.model, "choices": []}
+        output: dict[str, Any] = {"model": self.run.model, "choices": []}
         usage = answer.usage if answer is not None else Usage()
         if answer is not None:
             last = answer.responses[-1] if answer.responses else None
@@ -341,7 +341,8 @@ def _put(archive: zipfile.ZipFile, name: str, part: Any) -> None:
     # nan stands for a score that has no value, and its constant is in their JSON.
     text = json.dumps(part, ensure_ascii=False, default=str)
     text = json.dumps(masked(part), ensure_ascii=False, default=str) if holds_secret(text) else text
-    archive.writestr(zipfile.ZipInfo(name), text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
+    named = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
+    archive.writestr(named, text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
 
 
 def _slug(text: str) -> str:

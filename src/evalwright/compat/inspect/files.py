@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from evalwright.compat.recording import Recorded, field, nothing_at, parsed
+from evalwright.compat.recording import Recorded, check_depth, field, listed, mapping, nothing_at, parsed
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -23,6 +23,9 @@ MOST_PART, MOST_WHOLE, MOST_RATIO = 1 << 28, 1 << 30, 200
 """Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that many times its file's size."""
 _ZSTANDARD = 93
 _ATTACHED = "attachment://"
+_HELD = (
+    "input", "target", "choices", "messages", "output", "scores", "score", "metadata", "error", "limit", "model_usage",
+)  # fmt: skip
 _UNREADABLE = (
     OSError,
     zipfile.BadZipFile,
@@ -73,11 +76,9 @@ class Log:
     def samples(self) -> Iterator[tuple[str, LoggedSample]]:
         """(where it stands, sample), as they lie. Raises RunError."""
         for where, row in self._rows():
-            try:
-                sample = LoggedSample.of(row, where)
-                yield where, sample if not sample.attachments else _with_attachments(sample, where)
-            except RecursionError:
-                raise RunError(f"{where} is nested too deeply.") from None
+            sample = LoggedSample.of(row, where)
+            check_depth([getattr(sample, name) for name in _HELD], where)
+            yield where, sample if not sample.attachments else _with_attachments(sample, where)
 
     def reductions(self) -> list[Any]:
         """Scores of samples over their epochs, as a reducer made them."""
@@ -88,7 +89,7 @@ class Log:
         else:
             with _Archive(self.path) as archive:
                 found = archive.read("reductions.json") if "reductions.json" in archive.names else []
-        return found if isinstance(found, list) else []
+        return listed(found)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.whole is not None:
@@ -137,6 +138,7 @@ def read_log(path: Path) -> Log:
             f"{path} is no log of inspect_ai: it has no 'eval' that names a task and a model. {WANTED}"
         )
     kept = {key: value for key, value in header.items() if key not in ("samples", "reductions")}
+    check_depth(kept, str(path))
     return Log(path, kept, whole)
 
 
@@ -164,11 +166,6 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
     if not last:
         raise RunError(f"'{path}' has no logs of inspect_ai. {WANTED}")
     return list(last.values()), left
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """An object, an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
 
 
 class _Archive:
@@ -251,5 +248,4 @@ def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
             return {key: put(part) for key, part in value.items()}
         return [put(part) for part in value] if isinstance(value, list) else value
 
-    fields = ("input", "target", "choices", "messages", "output", "scores", "metadata", "error")
-    return sample.model_copy(update={name: put(getattr(sample, name)) for name in fields})
+    return sample.model_copy(update={name: put(getattr(sample, name)) for name in _HELD})

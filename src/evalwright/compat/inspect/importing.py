@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from evalwright.compat.inspect.conversations import STOPS, content_of, prompt_of, slim, text_of
-from evalwright.compat.inspect.files import Log, LoggedSample, find_logs, mapping
+from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     UNKNOWN,
     check_free,
     digest_of,
+    listed,
+    mapping,
     number,
     run_folder,
     run_record,
@@ -115,7 +117,7 @@ class _Import:
             if len(self.columns) > _MOST_COLUMNS:
                 raise RunError(f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not read.")
         known = mapping(self.spec.get("dataset")).get("sample_ids")
-        order = {str(one): place for place, one in enumerate(known if isinstance(known, list) else [])}
+        order = {str(one): place for place, one in enumerate(listed(known))}
         ids = sorted(self.places, key=lambda one: (order.get(one, len(order)), self.places[one]))
         self.places = {one: place for place, one in enumerate(ids)}
 
@@ -168,7 +170,7 @@ class _Import:
     def _own_metrics(self) -> list[MetricSpec]:
         """Those of a run of ours that was exported."""
         found = []
-        for one in map(mapping, _list(mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics"))):
+        for one in map(mapping, listed(mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics"))):
             label, kind, scorer = (str(one.get(key)) for key in ("label", "kind", "scorer"))
             less = one.get("lower_is_better") is True
             found.append(MetricSpec(label, kind, scorer, mapping(one.get("options")), less))
@@ -181,7 +183,7 @@ class _Import:
                 rows = one.get("samples")
                 values = {
                     str(mapping(row).get("sample_id")): self.worths.worth(column, mapping(row).get("value"))
-                    for row in (rows if isinstance(rows, list) else [])
+                    for row in (listed(rows))
                 }
                 self.reduced[column, reducer] = {
                     key: value for key, value in values.items() if value is not None
@@ -312,7 +314,7 @@ class _Import:
             ),
             passages=tuple(
                 Passage(str(one.get("id")), str(one.get("text")))
-                for one in map(mapping, _list(ours.get("passages")))
+                for one in map(mapping, listed(ours.get("passages")))
             ),
             metadata={**metadata, **({KEY: kept} if kept else {})},
             cluster=str(ours.get("cluster") or ""),
@@ -352,7 +354,7 @@ class _Import:
         )
         letters = [mapping(one).get("answer") for one in scores_of(row).values()]
         picked = next((ord(one) - 65 for one in letters if isinstance(one, str) and len(one) == 1), -1)
-        found = [value for one in _list(ours.get("log_likelihoods")) if (value := number(one)) is not None]
+        found = [value for one in listed(ours.get("log_likelihoods")) if (value := number(one)) is not None]
         choice = picked if 0 <= picked < len(row.choices) else None
         return Answer(text, reasoning, choice, tuple(found), prompt, (response,))
 
@@ -375,22 +377,22 @@ class _Import:
             ("retried", "were tried again after an error"),
         ):
             if self.seen[key]:
-                notes.append(f"{self.seen[key]} samples (epochs told apart) {what}.")
+                notes.append(f"{self.seen[key]} samples, each epoch counted, {what}.")
         notes += [
             f"'{column}' has values that are no numbers, such as '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
             for column, value in self.worths.odd.items()
         ]
         for metric in result.metrics:
-            told = self.theirs.get(metric.label, {}).get("value")
+            there = self.theirs.get(metric.label, {}).get("value")
             made = metric.estimate.value
-            if told is None or abs(told - made) <= 1e-9 * max(1.0, abs(told)):
+            if there is None or abs(there - made) <= 1e-9 * max(1.0, abs(there)):
                 continue
             why = "its samples do not give it; it may have been made from other scores, or by another arithmetic"
             if metric.scorer in self.worths.empty:
                 why = "inspect_ai counts a missing value (null) as 0; here it is a score that failed"
             elif math.isnan(made):
                 why = "nothing was scored, which inspect_ai shows as 0"
-            notes.append(f"'{metric.label}' is {told:.6g} in the log and {made:.6g} here: {why}.")
+            notes.append(f"'{metric.label}' is {there:.6g} in the log and {made:.6g} here: {why}.")
         if self.left:
             notes.append(f"In the record only: {printable(', '.join(self.left[:20]))}.")
         return notes
@@ -407,7 +409,7 @@ def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [
             {"name": "score", "scorer": "score", "metrics": results.get("metrics") or first.get("metrics")}
         ]
-    return [one for one in map(mapping, _list(results.get("scores"))) if one]
+    return [one for one in map(mapping, listed(results.get("scores"))) if one]
 
 
 def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
@@ -416,7 +418,7 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     if isinstance(own.get("kind"), str) and own.get("party") in get_args(Party):
         return Failure(own["kind"][:200], own["party"], str(own.get("message") or told)[:2000])
     kind = re.match(r"\w+", told)
-    party = next(
+    party: Party = next(
         (one for pattern, one in _PARTIES if re.search(pattern, (kind[0] if kind else "").lower())), "task"
     )
     return Failure(kind[0][:60] if kind else "error", party, told)
@@ -465,7 +467,3 @@ def _without_ids(part: Any) -> Any:
             "dataset": {key: value for key, value in part["dataset"].items() if key != "sample_ids"},
         }
     return part
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

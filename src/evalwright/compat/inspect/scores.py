@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalwright.compat.inspect.files import LoggedSample, mapping
-from evalwright.compat.recording import number
+from evalwright.compat.inspect.files import LoggedSample
+from evalwright.compat.recording import mapping, number
 from evalwright.core.errors import Failure
 from evalwright.core.samples import UNDECIDED, Score, Undecided
 from evalwright.core.text import printable
