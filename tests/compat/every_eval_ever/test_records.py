@@ -62,7 +62,7 @@ def test_round_trip_of_a_run(tmp_path: Path) -> None:
     assert [file.relative_to(tmp_path / "out").parts[:4] for file in files][:1] == [
         ("data", "a", "org", "name")
     ]
-    assert "1 answers without a score" in notes[0]
+    assert "Answers without a score have no row, where one must have a score: 1" in notes[0]
     assert export_eee([run], tmp_path / "out", "us", "third_party")[0] == files
     again = import_eee(tmp_path / "out", tmp_path / "runs")
     assert {key: value for one in again for key, value in held(one).items()} == held(run)

@@ -68,7 +68,7 @@ def export_eee(
             files.append(out / folder / f"{stem}.json")
             if lost:
                 notes.append(
-                    f"{run.id}, {name}: {lost} answers without a score have no row: one must have a score there."
+                    f"{run.id}, {name}: Answers without a score have no row, where one must have a score: {lost}."
                 )
             if without := [one["label"] for one in run.record(name)["metrics"] if one["value"] is None]:
                 notes.append(

@@ -57,8 +57,9 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
     for run in runs:
         task = run.tasks[0]
         found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
-        failed = f", {task.n_failed} without a score" if task.n_failed else ""
-        lines.append(f"Imported: {run.folder} ({run.model}: {task.n_samples} samples{failed}; {found})")
+        found = f"; {found}" if found else ""
+        failed = f", without a score {task.n_failed}" if task.n_failed else ""
+        lines.append(f"Imported: {run.folder} ({run.model}: samples {task.n_samples}{failed}{found})")
         lines += [f"  Note: {note}" for note in run.data["configuration"]["imported"]["notes"]]
     return Imports(
         lines, {"runs": [record_of(run, ("format", "file", "status", "notes")) for run in runs]}, left
@@ -377,7 +378,7 @@ class _Import:
             ("retried", "were tried again after an error"),
         ):
             if self.seen[key]:
-                notes.append(f"{self.seen[key]} samples, each epoch counted, {what}.")
+                notes.append(f"Samples, each epoch counted, that {what}: {self.seen[key]}.")
         notes += [
             f"'{column}' has values that are no numbers, such as '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
             for column, value in self.worths.odd.items()
