@@ -136,7 +136,7 @@ def test_only_tables_name_a_foreign_system() -> None:
 # The most lines of Python that each room may have. A room that needs more wants a library, a table or a deletion.
 SIZES = {
     "core": 1000, "statistics": 7000, "models": 15000, "engine": 3000, "strategies": 1000, "scorers": 5000, "metrics": 1500,
-    "tasks": 5000, "runs": 2500, "trackers": 300, "evaluation": 3500, "analysis": 8500, "reports": 5000, "compat": 23042, "cli": 3000,
+    "tasks": 5000, "runs": 2500, "trackers": 300, "evaluation": 3500, "analysis": 8500, "reports": 5000, "compat": 10000, "cli": 3000,
 }  # fmt: skip
 # Rooms that are still larger, with what they have: these numbers may only fall.
 STILL_LARGER = {
