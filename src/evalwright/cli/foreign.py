@@ -24,6 +24,9 @@ IMPORTERS = {
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:IMPORTER", "Result folders of SEA-HELM."),
     "hret": ("evalwright.compat.hret.command:IMPORTER", "Saved results of the HaeRae Evaluation Toolkit."),
+    "inspect": ("evalwright.compat.inspect.command:IMPORTER", "Logs of inspect_ai."),
+    "every-eval-ever": ("evalwright.compat.every_eval_ever.command:IMPORTER", "Records of Every Eval Ever."),
+    "parquet": ("evalwright.compat.parquet.command:IMPORTER", "Runs that were exported as Parquet."),
 }
 EXPORTERS = {
     "lm-eval": (
@@ -31,6 +34,9 @@ EXPORTERS = {
         "Results as lm-evaluation-harness writes them.",
     ),
     "sea-helm": ("evalwright.compat.sea_helm.command:EXPORTER", "Result folders as SEA-HELM writes them."),
+    "inspect": ("evalwright.compat.inspect.command:EXPORTER", "Logs as inspect_ai writes them."),
+    "every-eval-ever": ("evalwright.compat.every_eval_ever.command:EXPORTER", "Records of Every Eval Ever."),
+    "parquet": ("evalwright.compat.parquet.command:EXPORTER", "Samples and scores as Parquet."),
     "hf-results": (
         "evalwright.compat.huggingface.command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",

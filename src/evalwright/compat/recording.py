@@ -27,13 +27,14 @@ from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
 
-_UNKNOWN: dict[str, Any] = {
+UNKNOWN: dict[str, Any] = {
     "python": "unknown",
     "platform": "unknown",
     "processors": None,
     "libraries": {},
     "git_commit": None,
 }
+"""An environment of which nothing is known."""
 
 
 # -- files --------------------------------------------------------------------------------------------------------------
@@ -71,6 +72,24 @@ def parsed(text: bytes | str, where: str) -> Any:
         raise RunError(
             f"{where} is not valid JSON: {error}. Correct or remove it; nothing was imported."
         ) from error
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """An object of JSON; an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """A list of JSON; an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
+
+
+def check_depth(value: Any, where: str, left: int = 100) -> None:
+    """Raise RunError where lists and objects are nested deeper than a record of ours can be written."""
+    if not left:
+        raise RunError(f"{where} is nested too deeply.")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        check_depth(part, where, left - 1)
 
 
 def number(value: Any) -> float | None:
@@ -263,7 +282,7 @@ def run_record(
         "model": {"name": model, "abilities": [], "fingerprint": fingerprint, **(facts or {})},
         "roles": {},
         "configuration": {"tasks": names, "limit": None, "seed": None, "name": folder.name, **configuration},
-        "environment": dict(environment or _UNKNOWN),
+        "environment": dict(environment or UNKNOWN),
         "usage": Counts().as_dict(),
         "tasks": list(tasks),
     }

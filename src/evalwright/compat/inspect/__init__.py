@@ -1,0 +1,1 @@
+"""Logs of inspect_ai: read as runs, and written of runs."""

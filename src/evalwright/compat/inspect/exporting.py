@@ -1,0 +1,349 @@
+"""Writes runs as logs of inspect_ai, an `.eval` file for each task: its samples and epochs, scores, errors and our numbers.
+
+The same run gives the same bytes. What inspect_ai has no place for (passages, clusters, labels, parts of scores) stands in metadata under
+our name, from where an import takes it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.inspect.conversations import STOPS, messages_from
+from evalwright.compat.inspect.importing import FORMAT, KEY
+from evalwright.compat.inspect.scores import OURS, WORDS
+from evalwright.compat.recording import mapping
+from evalwright.core.errors import RunError
+from evalwright.core.responses import Usage
+from evalwright.core.samples import UNDECIDED, SampleRecord, Score
+from evalwright.core.secrets import holds_secret, masked
+from evalwright.runs.reader import Run
+from evalwright.tasks.files import place_of
+
+_LETTERS = {worth: letter for letter, worth in WORDS.items()}
+_STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
+_KNOWN_STOPS = {"stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"}
+_NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
+_MOST_SHOWN = 1000
+
+
+def export_inspect(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+    """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
+    files, notes = [], []
+    for run in runs:
+        for name, records in groupby(run.samples(), key=lambda record: record.task):
+            task = run.record(name)
+            log = _Export(run, task)
+            path = out / f"{log.created.replace(':', '-')}_{_slug(name)}_{log.ids['task_id']}.eval"
+            try:
+                place_of(out).mkdir(parents=True, exist_ok=True)
+                log.write(path, records)
+            except OSError as error:
+                raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+            files.append(path)
+            if log.pictures:
+                notes.append(f"{path.name}: images are named by their hash: no record holds their bytes.")
+    return files, notes
+
+
+class _Export:
+    """One task of a run."""
+
+    def __init__(self, run: Run, task: Mapping[str, Any]) -> None:
+        self.run, self.task = run, task
+        imported = mapping(run.data["configuration"].get("imported"))
+        self.theirs = imported if imported.get("format") == FORMAT else {}
+        self.created = datetime.fromisoformat(str(run.data["started"])).isoformat(timespec="seconds")
+        own = mapping(self.theirs.get("eval"))
+        digest = hashlib.sha256(f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()).hexdigest()
+        names = ("eval_id", "run_id", "task_id")
+        self.ids = {
+            key: _slug(str(own.get(key) or digest[place * 20 :][:20])) for place, key in enumerate(names)
+        }
+        self.total, self.pictures = 0, False
+        known = mapping(mapping(task.get("definition")).get("metrics")) if self.theirs else {}
+        self.known = {label: mapping(one) for label, one in known.items()}
+        marks = [
+            (one["scorer"], f"[{self.known.get(one['label'], {}).get('reducer')}]") for one in task["metrics"]
+        ]
+        self.reduced = {
+            scorer: (scorer.removesuffix(mark), mark[1:-1]) for scorer, mark in marks if scorer.endswith(mark)
+        }
+        self.reductions: dict[tuple[str, str], list[Any]] = {}
+        self.ended: set[str] = set()
+
+    def write(self, path: Path, records: Iterable[SampleRecord]) -> None:
+        """Write the log, whole or not at all."""
+        target = place_of(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+                _put(
+                    archive, "_journal/start.json", {"version": 2, "eval": self._spec(), "plan": self._plan()}
+                )
+                summaries: list[Any] = []
+                for record in records:
+                    sample = self._sample(record)
+                    _put(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+                    summaries.append(_summary(sample))
+                    self.total += 1
+                _put(archive, "summaries.json", summaries)
+                if self.reductions:
+                    rows = [
+                        {**dict(zip(("scorer", "reducer"), one, strict=True)), "samples": found}
+                        for one, found in self.reductions.items()
+                    ]
+                    _put(archive, "reductions.json", rows)
+                _put(archive, "header.json", self._header())
+            temporary.replace(target)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+    # -- the header ------------------------------------------------------------------------------------------------------
+
+    def _spec(self) -> dict[str, Any]:
+        run, task = self.run, self.task
+        own = {**mapping(self.theirs.get("eval"))}
+        definition = mapping(task.get("definition"))
+        config = {"epochs": task["draws"], **mapping(own.get("config"))}
+        generation = mapping(definition.get("answer")) or mapping(definition.get("generation"))
+        sampling = {
+            key: generation[key]
+            for key in ("temperature", "top_p", "max_tokens")
+            if generation.get(key) is not None
+        }
+        version = own.get("task_version", task["version"])
+        scorers = [
+            {"name": one["name"], "options": {}, "metrics": self._definitions(one["name"]), "metadata": {}}
+            for one in task["scorers"]
+            if one["name"] not in self.reduced
+        ]
+        return {
+            "created": self.created,
+            "task": own.get("task", task["name"]),
+            "dataset": {"name": task["name"], "samples": task["n_samples"], "shuffled": False},
+            "model": run.model,
+            "model_generate_config": sampling,
+            "model_args": {},
+            "packages": {},
+            "scorers": scorers,
+            "metadata": {OURS: {"version": __version__, "run": run.id, "metrics": task["metric_specs"]}},
+            **({"metadata": None} if own else {}),
+            **own,
+            **self.ids,
+            "task_version": version,
+            "config": config,
+        }
+
+    def _definitions(self, scorer: str) -> list[dict[str, Any]]:
+        kinds = dict.fromkeys(
+            _NAMED[one["kind"]]
+            for one in self.task["metrics"]
+            if one["scorer"] == scorer and one["kind"] in _NAMED
+        )
+        return [{"name": f"inspect_ai/{kind}", "options": {}} for kind in kinds]
+
+    def _plan(self) -> Any:
+        return self.theirs.get("plan") or {"name": "plan", "steps": [], "config": {}}
+
+    def _header(self) -> dict[str, Any]:
+        stats = mapping(self.theirs.get("stats")) or {
+            "started_at": self.created,
+            "completed_at": self.created,
+            "model_usage": {self.run.model: _counts(_used(self.run.data["usage"].get("usage")))},
+        }
+        status = self.theirs.get("status", "success")
+        return {
+            "version": 2,
+            "status": status if status in ("started", "success", "cancelled", "error") else "success",
+            "eval": self._spec(),
+            "plan": self._plan(),
+            "results": {
+                "total_samples": self.total,
+                "completed_samples": len(self.ended),
+                "scores": self._scores(),
+            },
+            "stats": stats,
+            **({"error": self.theirs["error"]} if self.theirs.get("error") else {}),
+        }
+
+    def _scores(self) -> list[dict[str, Any]]:
+        """Our numbers, one entry for each scorer and reducer."""
+        made: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for one in self.task["metrics"]:
+            theirs = self.known.get(one["label"], {})
+            name, scorer = theirs.get("name", one["scorer"]), theirs.get("scorer", one["scorer"])
+            entry = made.setdefault(
+                (scorer, name, theirs.get("reducer")),
+                {"name": name, "scorer": scorer, "reducer": theirs.get("reducer"), "scored_samples": one["n"],
+                 "unscored_samples": one["n_failed"] + one.get("n_undecided", 0), "params": {}, "metrics": {}},
+            )  # fmt: skip
+            key = theirs.get("metric", one["label"])
+            if one["value"] is not None:
+                more = {
+                    part: one.get(part)
+                    for part in ("low", "high", "level", "n", "n_failed", "method", "bounds")
+                }
+                entry["metrics"][key] = {
+                    "name": key,
+                    "value": one["value"],
+                    "params": {},
+                    "metadata": {OURS: more},
+                }
+                if one.get("standard_error") is not None:
+                    entry["metrics"].setdefault(
+                        "stderr", {"name": "stderr", "value": one["standard_error"], "params": {}}
+                    )
+        return list(made.values())
+
+    # -- samples ---------------------------------------------------------------------------------------------------------
+
+    def _sample(self, record: SampleRecord) -> dict[str, Any]:
+        sample, answer = record.sample, record.answer
+        kept = mapping(sample.metadata.get(KEY))
+        prompt = answer.prompt if answer is not None else sample.input
+        self.pictures = self.pictures or any(turn.images for turn in prompt if not isinstance(turn, str))
+        messages = kept.get("messages") or messages_from(prompt or sample.input)
+        ours: dict[str, Any] = {
+            "passages": [{"id": one.id, "text": one.text} for one in sample.passages],
+            "cluster": sample.cluster,
+            "failure": record.failure.as_dict() if record.failure else None,
+            "log_likelihoods": list(answer.log_likelihoods) if answer else [],
+        }
+        metadata: dict[str, Any] = {key: value for key, value in sample.metadata.items() if key != KEY}
+        output: dict[str, Any] = {"model": self.run.model, "choices": []}
+        usage = answer.usage if answer is not None else Usage()
+        if answer is not None:
+            last = answer.responses[-1] if answer.responses else None
+            reason = last.finish_reason if last else ""
+            stop = _STOPS.get(reason, reason)
+            if stop not in _KNOWN_STOPS:
+                ours["finish_reason"], stop = reason, "unknown"
+            content: Any = answer.text
+            if answer.reasoning:
+                content = [
+                    {"type": "reasoning", "reasoning": answer.reasoning},
+                    {"type": "text", "text": answer.text},
+                ]
+            said = {"role": "assistant", "content": content, "source": "generate", "model": self.run.model}
+            output = {
+                "model": (last.model if last else "") or self.run.model,
+                "choices": [{"message": said, "stop_reason": stop}],
+                "completion": answer.text,
+                "usage": _counts(usage),
+                "time": sum(one.latency for one in answer.responses),
+            }
+            if "messages" not in kept:
+                messages = [*messages, said]
+            output = kept.get("output") or output
+        if "metadata" in kept:
+            metadata[KEY] = kept["metadata"]
+        if ours := {key: part for key, part in ours.items() if part}:
+            metadata[OURS] = ours
+        name = kept.get("id", sample.id)
+        for column, which in self.reduced.items():
+            if column in record.scores:
+                row = {"sample_id": name, "value": record.scores[column].value}
+                self.reductions.setdefault(which, []).append(row)
+        target: Any = sample.target if len(sample.targets) < 2 else list(sample.targets)
+        if record.failure is None:
+            self.ended.add(f"{sample.id}\0{record.draw}")
+        failed = kept.get("error")
+        if record.failure is not None:
+            failed = (
+                record.failure.message if self.theirs else f"{record.failure.kind}: {record.failure.message}"
+            )
+        return {
+            "id": name,
+            "epoch": record.draw + 1,
+            "input": kept.get("input", sample.input),
+            **({"choices": list(sample.choices)} if sample.choices else {}),
+            "target": target,
+            "messages": messages,
+            "output": output,
+            "scores": _scores_of(record, kept, self.reduced),
+            "metadata": metadata,
+            "store": {}, "events": [], "attachments": {},
+            "model_usage": {self.run.model: _counts(usage)} if usage != Usage() else {},
+            **{key: kept[key] for key in ("uuid", "limit", "total_time") if key in kept},
+            **({"error": {"message": failed, "traceback": "", "traceback_ansi": ""}} if failed else {}),
+        }  # fmt: skip
+
+
+def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collection[str]) -> dict[str, Any]:
+    values, more = mapping(kept.get("values")), mapping(kept.get("scores"))
+    out: dict[str, Any] = {}
+    for column, score in record.scores.items():
+        name = next((one for one in values if column.startswith(f"{one}.")), column)
+        if name in out or column in without:
+            continue
+        letter = _LETTERS.get((score.value, score.label))
+        value = values.get(name, letter if letter and not score.parts else score.value)
+        extra = dict(mapping(more.get(name)))
+        own = {} if name in values or isinstance(value, str) else _own(score)
+        if own:
+            extra["metadata"] = {**mapping(extra.get("metadata")), OURS: own}
+        out[name] = {"value": value, "explanation": score.explanation or None, **extra}
+    lost = {name: (one.kind, one.message) for name, one in record.score_failures.items()}
+    lost |= {name: (UNDECIDED, one.explanation) for name, one in record.undecided.items()}
+    for name, (reason, told) in lost.items():
+        if not any(name.startswith(f"{one}.") for one in values):
+            out[name] = {
+                "value": float("nan"),
+                "explanation": told,
+                "reason": reason,
+                **mapping(more.get(name)),
+            }
+    return out
+
+
+def _own(score: Score) -> dict[str, Any]:
+    parts = {"label": score.label, "parts": dict(score.parts), "item": score.as_dict().get("item")}
+    return {key: part for key, part in parts.items() if part}
+
+
+def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample without its large parts."""
+    keys = ("id", "epoch", "target", "scores", "model_usage", "uuid", "total_time")
+    short = sample["input"] if isinstance(sample["input"], str) else "[messages]"
+    out = {key: sample[key] for key in keys if key in sample}
+    error = {"error": sample["error"]["message"][:_MOST_SHOWN]} if "error" in sample else {}
+    limit = {"limit": str(mapping(sample["limit"]).get("type"))} if "limit" in sample else {}
+    return {**out, "input": short[:_MOST_SHOWN], "completed": True, "metadata": {}, **error, **limit}
+
+
+def _used(given: Any) -> Usage:
+    return Usage(**given) if isinstance(given, dict) else Usage()
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    """Tokens in their words: those read from a cache stand beside the input."""
+    counts = {
+        "input_tokens": usage.input_tokens - usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+    more = {"input_tokens_cache_read": usage.cached_tokens, "reasoning_tokens": usage.reasoning_tokens}
+    return counts | {key: count for key, count in more.items() if count}
+
+
+def _put(archive: zipfile.ZipFile, name: str, part: Any) -> None:
+    # nan stands for a score that has no value, and its constant is in their JSON.
+    text = json.dumps(part, ensure_ascii=False, default=str)
+    text = json.dumps(masked(part), ensure_ascii=False, default=str) if holds_secret(text) else text
+    named = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
+    archive.writestr(named, text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
+
+
+def _slug(text: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[:80] or "log"

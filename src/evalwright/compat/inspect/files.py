@@ -1,0 +1,251 @@
+"""Reads logs of inspect_ai, sample by sample: `.eval` (a zip archive of JSON, compressed with deflate or zstandard) and JSON.
+
+They are somebody else's files: names within an archive name nothing outside it, nothing is unpacked to disk, and what a log may unpack to
+is bounded, for each part and for the whole.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from evalwright.compat.recording import Recorded, check_depth, field, listed, mapping, nothing_at, parsed
+from evalwright.core.errors import MissingExtra, RunError
+from evalwright.core.private import ordinary
+from evalwright.core.text import printable
+
+WANTED = "Name a log of inspect_ai (.eval or .json), or a folder with some."
+MOST_PART, MOST_WHOLE, MOST_RATIO = 1 << 28, 1 << 30, 200
+"""Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that many times its file's size."""
+_ZSTANDARD = 93
+_ATTACHED = "attachment://"
+_HELD = (
+    "input", "target", "choices", "messages", "output", "scores", "score", "metadata", "error", "limit", "model_usage",
+)  # fmt: skip
+_UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+
+
+class LoggedSample(Recorded):
+    """A sample of a log, an epoch of it."""
+
+    id: int | str = field("id", must="text or a whole number")
+    epoch: int = field("epoch", must="a whole number from 1 to 1,000,000", ge=1, le=10**6)
+    input: str | list[Any] = field("input", must="text or a list of messages")
+    target: str | list[str] = field("target", must="text or a list of texts", default="")
+    choices: list[str] = field("choices", must="a list of texts", default=[])
+    messages: list[Any] = field("messages", must="a list", default=[])
+    output: dict[str, Any] = field("output", must="an object", default={})
+    scores: dict[str, Any] = field("scores", must="an object", default={})
+    score: dict[str, Any] | None = field("score", must="an object", default=None)
+    metadata: dict[str, Any] = field("metadata", must="an object", default={})
+    error: dict[str, Any] | None = field("error", must="an object", default=None)
+    limit: dict[str, Any] | None = field("limit", must="an object", default=None)
+    model_usage: dict[str, Any] = field("model_usage", must="an object", default={})
+    total_time: float = field("total_time", must="a number", default=0.0)
+    error_retries: list[Any] = field("error_retries", must="a list", default=[])
+    uuid: str = field("uuid", default="")
+    attachments: dict[str, str] = field("attachments", must="an object of texts", default={})
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log. header: everything but its samples and reductions."""
+
+    path: Path
+    header: Mapping[str, Any]
+    whole: Mapping[str, Any] | None = None
+    """Of a JSON log, all of it."""
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its `eval`."""
+        return mapping(self.header.get("eval"))
+
+    def samples(self) -> Iterator[tuple[str, LoggedSample]]:
+        """(where it stands, sample), as they lie. Raises RunError."""
+        for where, row in self._rows():
+            sample = LoggedSample.of(row, where)
+            check_depth([getattr(sample, name) for name in _HELD], where)
+            yield where, sample if not sample.attachments else _with_attachments(sample, where)
+
+    def reductions(self) -> list[Any]:
+        """Scores of samples over their epochs, as a reducer made them."""
+        if self.whole is not None:
+            found = self.whole.get("reductions") or mapping(self.whole.get("results")).get(
+                "sample_reductions"
+            )
+        else:
+            with _Archive(self.path) as archive:
+                found = archive.read("reductions.json") if "reductions.json" in archive.names else []
+        return listed(found)
+
+    def _rows(self) -> Iterator[tuple[str, Any]]:
+        if self.whole is not None:
+            rows = self.whole.get("samples") or []
+            if not isinstance(rows, list):
+                raise RunError(f"{self.path}: 'samples' must be a list.")
+            for place, row in enumerate(rows):
+                yield f"{self.path}, sample {place + 1}", row
+            return
+        with _Archive(self.path) as archive:
+            own = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
+            if any(name.endswith("/sample.json") for name in own):
+                raise RunError(
+                    f"{self.path} has samples in parts, which are not read: write it as JSON with `inspect log dump`."
+                )
+            for name in own:
+                yield archive.where(name), archive.read(name)
+
+
+def read_log(path: Path) -> Log:
+    """A log. Raises RunError for what is none."""
+    try:
+        with ordinary(path).open("rb") as file:
+            packed = file.read(2) == b"PK"
+            if not packed and path.stat().st_size > MOST_WHOLE:
+                raise RunError(
+                    f"{path} has more than {MOST_WHOLE >> 20:,} MB: write it as .eval with `inspect log convert`."
+                )
+            whole = None if packed else parsed(path.read_bytes(), str(path))
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if packed:
+        with _Archive(path) as archive:
+            # A log that was not ended has only what was written at its start.
+            name = next((one for one in ("header.json", "_journal/start.json") if one in archive.names), "")
+            if not name:
+                raise RunError(f"{path} is an archive, but no log of inspect_ai: it has no header. {WANTED}")
+            header = archive.read(name)
+    else:
+        header = whole
+    spec = header.get("eval") if isinstance(header, dict) else None
+    if not isinstance(spec, dict) or not all(
+        isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
+    ):
+        raise RunError(
+            f"{path} is no log of inspect_ai: it has no 'eval' that names a task and a model. {WANTED}"
+        )
+    kept = {key: value for key, value in header.items() if key not in ("samples", "reductions")}
+    check_depth(kept, str(path))
+    return Log(path, kept, whole)
+
+
+def find_logs(path: Path) -> tuple[list[Log], list[str]]:
+    """The logs at a path, and what of a folder was left out. Of several tries of one task, the last. Raises RunError."""
+    if not path.exists():
+        raise nothing_at(path, WANTED)
+    if not path.is_dir():
+        return [read_log(path)], []
+    logs: list[Log] = []
+    left = []
+    for file in sorted(one for one in path.rglob("*") if one.suffix in (".eval", ".json") and one.is_file()):
+        try:
+            logs.append(read_log(file))
+        except RunError as error:
+            if file.suffix == ".eval":
+                raise
+            left.append(f"{file.name} ({printable(str(error))})")
+    last: dict[str, Log] = {}
+    for log in sorted(logs, key=lambda one: str(one.spec.get("created", ""))):
+        task_id = str(log.spec.get("task_id") or log.path)
+        if task_id in last:
+            left.append(f"{last[task_id].path.name}, a try of the task that {log.path.name} repeats.")
+        last[task_id] = log
+    if not last:
+        raise RunError(f"'{path}' has no logs of inspect_ai. {WANTED}")
+    return list(last.values()), left
+
+
+class _Archive:
+    """A zip archive, read part by part."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._zip = zipfile.ZipFile(ordinary(path))
+        except _UNREADABLE as error:
+            raise self._broken(error) from error
+        self.names = list(self._zip.NameToInfo)
+        self._left = max(MOST_WHOLE, MOST_RATIO * path.stat().st_size)
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def where(self, name: str) -> str:
+        """A part, for people."""
+        return f"{self.path}, {printable(name)}"
+
+    def read(self, name: str) -> Any:
+        """A part's JSON. Raises RunError."""
+        info = self._zip.NameToInfo[name]
+        most = min(MOST_PART, self._left)
+        try:
+            with _opened(self._zip, info, str(self.path)) as file:
+                data = file.read(most + 1)
+        except _UNREADABLE as error:
+            raise RunError(f"{self.where(name)} cannot be unpacked: {error}.") from error
+        self._left -= len(data)
+        if len(data) > most:
+            raise RunError(f"{self.where(name)} unpacks to more than the {most >> 20:,} MB allowed.")
+        return parsed(data, self.where(name))
+
+    def _broken(self, error: Exception) -> RunError:
+        return RunError(f"{self.path} cannot be read as an archive: {error}.")
+
+
+def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:
+    """A part, unpacked as it is read. Python's own zipfile knows zstandard from 3.14 on."""
+    if info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
+        return archive.open(info)
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtra(
+            f"Reading {where}, which is compressed with zstandard,", "parquet", "pyarrow"
+        ) from error
+    packed = archive.fp
+    assert packed is not None
+    packed.seek(info.header_offset)
+    head = packed.read(30)
+    if head[:4] != b"PK\x03\x04" or info.compress_size > MOST_PART:
+        raise zipfile.BadZipFile("its header is broken")
+    # The lengths of the name and of the extra field stand in the part's own header.
+    packed.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+    found: IO[bytes] = pa.CompressedInputStream(pa.BufferReader(packed.read(info.compress_size)), "zstd")
+    return found
+
+
+def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
+    """Long texts and images stand apart, each under a name of its own; here they are put where they belong."""
+    left = MOST_PART
+
+    def put(value: Any) -> Any:
+        nonlocal left
+        if isinstance(value, str):
+            if not value.startswith(_ATTACHED):
+                return value
+            found = sample.attachments.get(value[len(_ATTACHED) :], value)
+            left -= len(found)
+            if left < 0:
+                raise RunError(f"{where}: its attachments are more than the {MOST_PART >> 20:,} MB allowed.")
+            return found
+        if isinstance(value, dict):
+            return {key: put(part) for key, part in value.items()}
+        return [put(part) for part in value] if isinstance(value, list) else value
+
+    return sample.model_copy(update={name: put(getattr(sample, name)) for name in _HELD})

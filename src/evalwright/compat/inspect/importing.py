@@ -1,0 +1,470 @@
+"""Makes runs of logs of inspect_ai: a run for each log, its epochs as draws, its metrics made again from its scores and checked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from evalwright.compat.inspect.conversations import STOPS, content_of, prompt_of, slim, text_of
+from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
+from evalwright.compat.inspect.scores import OURS, Worths, scores_of
+from evalwright.compat.programs import Imports, record_of
+from evalwright.compat.recording import (
+    UNKNOWN,
+    check_free,
+    digest_of,
+    listed,
+    mapping,
+    number,
+    run_folder,
+    run_record,
+    started,
+    task_record,
+)
+from evalwright.core.errors import Failure, Party, RunError
+from evalwright.core.outcomes import LENGTH
+from evalwright.core.responses import Response, Usage
+from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
+from evalwright.core.secrets import masked_arguments
+from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
+from evalwright.engine.counts import Counts
+from evalwright.metrics.registry import is_known
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.results import TaskResult
+from evalwright.runs.writer import RunWriter
+
+FORMAT = KEY = "inspect_ai"
+_MOST_COLUMNS, _MOST_SLICES = 1000, 8
+_PASS = {r"pass_at_(\d+)": "pass@k", r"pass_k_(\d+)": "pass^k"}
+_OWN_INTERVALS = ("stderr", "bootstrap_stderr", "bootstrap_std", "std", "var", "ci", "ci_wilson")
+_PARTIES: tuple[tuple[str, Party], ...] = (
+    (r"ratelimit|connection|apistatus|apierror|apitimeout|internalserver|overloaded|httpx?\w*error", "provider"),
+    (r"sandbox|docker|container", "sandbox"),
+)  # fmt: skip
+
+
+def imports(path: Path, out: Path, name: str = "") -> Imports:
+    """A run for every log at `path`, for the command line."""
+    runs, left = import_inspect(path, out, name)
+    lines = []
+    for run in runs:
+        task = run.tasks[0]
+        found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
+        found = f"; {found}" if found else ""
+        failed = f", without a score {task.n_failed}" if task.n_failed else ""
+        lines.append(f"Imported: {run.folder} ({run.model}: samples {task.n_samples}{failed}{found})")
+        lines += [f"  Note: {note}" for note in run.data["configuration"]["imported"]["notes"]]
+    return Imports(
+        lines, {"runs": [record_of(run, ("format", "file", "status", "notes")) for run in runs]}, left
+    )
+
+
+def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ...], list[str]]:
+    """Make a run of a log, or of every log in a folder, under `out`; return them and what was left out. Raises RunError."""
+    logs, left = find_logs(path)
+    taken: set[Path] = set()
+    return tuple(_Import(log).run(out, name, len(logs) == 1, taken) for log in logs), left
+
+
+class _Import:
+    """One log, read twice: for what its samples have, and for their records."""
+
+    def __init__(self, log: Log) -> None:
+        self.log, self.spec = log, log.spec
+        self.task = "".join(
+            sign if sign.isalnum() or sign in "._-/" else "-" for sign in self.spec["task"][:200]
+        )
+        self.places: dict[str, int] = {}
+        self.epochs = 1
+        self.columns: dict[str, tuple[float, float]] = {}
+        self.slices: list[str] = []
+        self.worths = Worths()
+        self.reduced: dict[tuple[str, str], dict[str, float]] = {}
+        self.seen = {"limit": 0, "retried": 0, "error": 0}
+        self._scan()
+        self.published = _published(log.header)
+        self.specs, self.theirs, self.left = self._metrics()
+
+    # -- what there is ---------------------------------------------------------------------------------------------------
+
+    def _scan(self) -> None:
+        pairs: set[tuple[str, int]] = set()
+        for where, sample in self.log.samples():
+            pair = (str(sample.id), sample.epoch)
+            if pair in pairs:
+                raise RunError(
+                    f"{where}: the sample '{printable(pair[0])}' has its epoch {sample.epoch} twice."
+                )
+            pairs.add(pair)
+            self.epochs = max(self.epochs, sample.epoch)
+            if not self.places:
+                flat = [key for key, value in sample.metadata.items() if isinstance(value, (str, int))]
+                self.slices = [key for key in flat if len(str(sample.metadata[key])) <= 60][:_MOST_SLICES]
+            self.places.setdefault(pair[0], len(self.places))
+            self.seen["limit"] += sample.limit is not None
+            self.seen["retried"] += bool(sample.error_retries)
+            self.seen["error"] += sample.error is not None
+            for name, value in self.worths.values(sample):
+                worth = self.worths.worth(name, value)
+                low, high = self.columns.get(name, (math.inf, -math.inf))
+                self.columns[name] = (low, high) if worth is None else (min(low, worth), max(high, worth))
+            if len(self.columns) > _MOST_COLUMNS:
+                raise RunError(f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not read.")
+        known = mapping(self.spec.get("dataset")).get("sample_ids")
+        order = {str(one): place for place, one in enumerate(listed(known))}
+        ids = sorted(self.places, key=lambda one: (order.get(one, len(order)), self.places[one]))
+        self.places = {one: place for place, one in enumerate(ids)}
+
+    def _metrics(self) -> tuple[list[MetricSpec], dict[str, dict[str, Any]], list[str]]:
+        """(our metrics, theirs by label, what is in the record only)."""
+        if own := self._own_metrics():
+            return own, {}, []
+        specs, theirs, left = [], {}, []
+        found = [
+            (score, key, one)
+            for score in self.published
+            for key, one in mapping(score.get("metrics")).items()
+        ]
+        reducers = {str(score.get("reducer") or "mean") for score in self.published}
+        for score, key, one in found:
+            name, scorer = str(score.get("name") or ""), str(score.get("scorer") or "")
+            reducer, metric = str(score.get("reducer") or "mean"), str(mapping(one).get("name") or key)
+            column = next((each for each in (f"{scorer}.{name}", name) if each in self.columns), "")
+            label = key if len(self.columns) == 1 else f"{column or name}.{key}"
+            label = label if reducers == {"mean"} else f"{label}[{reducer}]"
+            value = number(mapping(one).get("value"))
+            passed = next((m for pattern in _PASS if (m := re.fullmatch(pattern, reducer))), None)
+            plain = metric.rpartition("/")[2] in ("accuracy", "mean") and not mapping(one).get("group")
+            if column and plain and passed:
+                kind = _PASS[passed.re.pattern]
+                specs.append(MetricSpec(label, kind, column, {"k": int(passed[1])}))
+            elif column and plain and (reducer == "mean" or self._reduce(column, reducer)):
+                low, high = self.columns[column]
+                inside = low >= 0 and high <= 1 and metric.endswith("accuracy")
+                made = column if reducer == "mean" else f"{column}[{reducer}]"
+                specs.append(MetricSpec(label, "accuracy" if inside else "mean", made))
+            else:
+                left += [] if metric.rpartition("/")[2] in _OWN_INTERVALS else [f"{label} {value}"]
+                continue
+            theirs[label] = {
+                "name": name,
+                "scorer": scorer,
+                "reducer": score.get("reducer"),
+                "metric": key,
+                "value": value,
+            }
+        if not specs:
+            for column, (low, high) in self.columns.items():
+                label = "accuracy" if low >= 0 and high <= 1 else "mean"
+                specs.append(
+                    MetricSpec(label if len(self.columns) == 1 else f"{column}.{label}", label, column)
+                )
+        return specs, theirs, left
+
+    def _own_metrics(self) -> list[MetricSpec]:
+        """Those of a run of ours that was exported."""
+        found = []
+        for one in map(mapping, listed(mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics"))):
+            label, kind, scorer = (str(one.get(key)) for key in ("label", "kind", "scorer"))
+            less = one.get("lower_is_better") is True
+            found.append(MetricSpec(label, kind, scorer, mapping(one.get("options")), less))
+        return [one for one in found if is_known(one) and one.scorer in self.columns]
+
+    def _reduce(self, column: str, reducer: str) -> bool:
+        """Whether the log has the scores of a reducer that we lack; then they are a column of their own."""
+        for one in map(mapping, self.log.reductions()):
+            if one.get("scorer") == column and one.get("reducer") == reducer:
+                rows = one.get("samples")
+                values = {
+                    str(mapping(row).get("sample_id")): self.worths.worth(column, mapping(row).get("value"))
+                    for row in (listed(rows))
+                }
+                self.reduced[column, reducer] = {
+                    key: value for key, value in values.items() if value is not None
+                }
+        return (column, reducer) in self.reduced
+
+    # -- records ---------------------------------------------------------------------------------------------------------
+
+    def run(self, out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+        """Write the run."""
+        log, spec = self.log, self.spec
+        model, header = printable(spec["model"]), masked_arguments(dict(log.header))
+        identity = fingerprint_of({"imported": digest_of([log.path])})
+        folder = run_folder(out, name, model, [self.task], taken, alone=alone)
+        check_free(folder, identity)
+        columns = [*self.columns, *(f"{column}[{reducer}]" for column, reducer in self.reduced)]
+        tally = TaskTally(columns, self.slices)
+        asked: dict[int, Any] = {}
+
+        def records() -> Iterator[SampleRecord]:
+            for _, sample in log.samples():
+                record = self._record(sample)
+                tally.add(record)
+                asked[record.index] = [record.sample.id, record.sample.input, list(record.sample.targets)]
+                yield record
+
+        def finished() -> Mapping[str, Any]:
+            stats, config = mapping(header.get("stats")), mapping(mapping(header["eval"]).get("config"))
+            result = tally.result(self.task, str(spec.get("task_version", 0)), self.specs)
+            part = task_record(
+                result,
+                FORMAT,
+                description=f"{printable(spec['task'])}; imported from inspect_ai",
+                definition={"task": spec["task"], "metrics": self.theirs},
+                content_hash=fingerprint_of({"rows": [row for _, row in sorted(asked.items())]}),
+                scorers=[(one, FORMAT, {}) for one in columns],
+                metrics=self.specs,
+                slice_keys=self.slices,
+            )
+            imported = {
+                "format": FORMAT,
+                "file": log.path.name,
+                "status": str(header.get("status") or "started"),
+                "notes": self._notes(result),
+                **{
+                    key: _without_ids(header[key])
+                    for key in ("eval", "plan", "results", "stats", "error")
+                    if header.get(key)
+                },
+            }
+            began, ended = (str(stats.get(key) or "") for key in ("started_at", "completed_at"))
+            seed = mapping(spec.get("model_generate_config")).get("seed")
+            return {
+                **run_record(
+                    folder,
+                    identity,
+                    started=started([began, str(spec.get("created") or "")], [log.path]),
+                    model=model,
+                    code={"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
+                    tasks=[{**part, "draws": self.epochs}],
+                    configuration={
+                        "scoring": "published",
+                        "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,
+                        "seed": seed if isinstance(seed, int) else None,
+                        "imported": imported,
+                    },
+                    seconds=_between(began, ended),
+                    environment=_environment(spec),
+                ),
+                "usage": Counts(usage=_usage(mapping(stats.get("model_usage")).get(spec["model"]))).as_dict(),
+            }
+
+        with RunWriter(folder) as writer:
+            for record in records():
+                writer.add(record.index * self.epochs + record.draw, record)
+            writer.finish(finished())
+        return open_run(folder)
+
+    def _record(self, row: LoggedSample) -> SampleRecord:
+        kept: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}
+        ours = mapping(row.metadata.get(OURS))
+        messages = list(row.messages)
+        choices = row.output.get("choices")
+        chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
+            messages.pop()
+        prompt, more = prompt_of(messages or (row.input if isinstance(row.input, list) else []))
+        if more or mapping(chosen.get("message")).get("tool_calls"):
+            kept |= {"messages": slim(row.messages), "output": slim(row.output)}
+        asked = row.input
+        if isinstance(asked, list):
+            kept["input"] = slim(asked)
+            asked = "\n\n".join(text_of(one) for one in asked if mapping(one).get("role") == "user")
+        targets = tuple([row.target] if isinstance(row.target, str) else row.target)
+        scores, failures, undecided = self.worths.scored(row, kept)
+        if row.epoch == 1:
+            for (column, reducer), found in self.reduced.items():
+                if str(row.id) in found:
+                    told = f"{reducer} over the epochs"
+                    scores[f"{column}[{reducer}]"] = Score(found[str(row.id)], explanation=told)
+        place = self.places[str(row.id)]
+        known = {key: getattr(row, key) for key in ("limit", "uuid") if getattr(row, key)}
+        kept |= known | ({"retries": len(row.error_retries)} if row.error_retries else {})
+        if row.total_time:
+            kept["total_time"] = row.total_time
+        failure = None
+        if row.error is not None:
+            failure = _failure(row.error, ours.get("failure"))
+            if scores:
+                kept["error"], failure = failure.message, None
+        answer = (
+            self._answer(row, chosen, prompt or asked, scores, ours) if chosen and failure is None else None
+        )
+        if answer is None and failure is None and not scores:
+            failure = Failure(
+                "no reply", "model", _limit(row.limit) or "The log has no reply of the model here."
+            )
+        metadata = {key: value for key, value in row.metadata.items() if key != OURS}
+        if KEY in metadata:
+            kept["metadata"] = metadata[KEY]
+        sample = Sample(
+            str(row.id),
+            asked,
+            targets if targets != ("",) else (),
+            tuple(row.choices),
+            tuple(
+                ord(one) - 65 for one in targets if len(one) == 1 and 0 <= ord(one) - 65 < len(row.choices)
+            ),
+            passages=tuple(
+                Passage(str(one.get("id")), str(one.get("text")))
+                for one in map(mapping, listed(ours.get("passages")))
+            ),
+            metadata={**metadata, **({KEY: kept} if kept else {})},
+            cluster=str(ours.get("cluster") or ""),
+        )
+        return SampleRecord(
+            self.task,
+            place,
+            row.epoch - 1,
+            sample,
+            answer,
+            scores,
+            failure,
+            {} if failure else failures,
+            {} if failure else undecided,
+        )
+
+    def _answer(
+        self,
+        row: LoggedSample,
+        chosen: Mapping[str, Any],
+        prompt: Any,
+        scores: Mapping[str, Score],
+        ours: Mapping[str, Any],
+    ) -> Answer:
+        parts, reasoning, _ = content_of(chosen.get("message"))
+        text = "".join(part for part in parts if isinstance(part, str))
+        stop = str(chosen.get("stop_reason") or "")
+        reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
+        used = _usage(row.model_usage.get(self.spec["model"]) or row.output.get("usage"))
+        response = Response(
+            text,
+            reasoning,
+            LENGTH if row.limit and not text else reason,
+            usage=used,
+            latency=number(row.output.get("time")) or 0.0,
+            model=str(row.output.get("model") or ""),
+        )
+        letters = [mapping(one).get("answer") for one in scores_of(row).values()]
+        picked = next((ord(one) - 65 for one in letters if isinstance(one, str) and len(one) == 1), -1)
+        found = [value for one in listed(ours.get("log_likelihoods")) if (value := number(one)) is not None]
+        choice = picked if 0 <= picked < len(row.choices) else None
+        return Answer(text, reasoning, choice, tuple(found), prompt, (response,))
+
+    def _notes(self, result: TaskResult) -> list[str]:
+        """What the log says that its samples do not, and why."""
+        notes = []
+        status, error = (
+            self.log.header.get("status", "started"),
+            mapping(self.log.header.get("error")).get("message"),
+        )
+        asked = mapping(self.spec.get("dataset")).get("samples")
+        if status != "success":
+            told = f": {printable(str(error))}" if error else ""
+            notes.append(
+                f"Its status is '{printable(str(status))}', with {len(self.places)} of {asked} samples{told}."
+            )
+        for key, what in (
+            ("error", "ended with an error"),
+            ("limit", "met a limit"),
+            ("retried", "were tried again after an error"),
+        ):
+            if self.seen[key]:
+                notes.append(f"Samples, each epoch counted, that {what}: {self.seen[key]}.")
+        notes += [
+            f"'{column}' has values that are no numbers, such as '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
+            for column, value in self.worths.odd.items()
+        ]
+        for metric in result.metrics:
+            there = self.theirs.get(metric.label, {}).get("value")
+            made = metric.estimate.value
+            if there is None or abs(there - made) <= 1e-9 * max(1.0, abs(there)):
+                continue
+            why = "its samples do not give it; it may have been made from other scores, or by another arithmetic"
+            if metric.scorer in self.worths.empty:
+                why = "inspect_ai counts a missing value (null) as 0; here it is a score that failed"
+            elif math.isnan(made):
+                why = "nothing was scored, which inspect_ai shows as 0"
+            notes.append(f"'{metric.label}' is {there:.6g} in the log and {made:.6g} here: {why}.")
+        if self.left:
+            notes.append(f"In the record only: {printable(', '.join(self.left[:20]))}.")
+        return notes
+
+
+_CODE = ("model", "model_base_url", "model_args", "model_generate_config")
+
+
+def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The log's own numbers, one for each scorer and reducer."""
+    results = mapping(header.get("results"))
+    first = mapping(results.get("scorer"))
+    if first:
+        return [
+            {"name": "score", "scorer": "score", "metrics": results.get("metrics") or first.get("metrics")}
+        ]
+    return [one for one in map(mapping, listed(results.get("scores"))) if one]
+
+
+def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
+    told = str(error.get("message") or "inspect_ai recorded no message.")[:2000]
+    own = mapping(ours)
+    if isinstance(own.get("kind"), str) and own.get("party") in get_args(Party):
+        return Failure(own["kind"][:200], own["party"], str(own.get("message") or told)[:2000])
+    kind = re.match(r"\w+", told)
+    party: Party = next(
+        (one for pattern, one in _PARTIES if re.search(pattern, (kind[0] if kind else "").lower())), "task"
+    )
+    return Failure(kind[0][:60] if kind else "error", party, told)
+
+
+def _limit(limit: Mapping[str, Any] | None) -> str:
+    return f"It met its limit: {printable(str(limit.get('type')))}." if limit else ""
+
+
+def _usage(given: Any) -> Usage:
+    """Tokens; with inspect_ai, those read from a cache stand beside the input."""
+    found = mapping(given)
+
+    def count(key: str) -> int:
+        value = found.get(key)
+        return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
+
+    cached = count("input_tokens_cache_read")
+    return Usage(count("input_tokens") + cached, count("output_tokens"), count("reasoning_tokens"), cached)
+
+
+def _between(began: str, ended: str) -> float:
+    try:
+        return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
+    commit = mapping(spec.get("revision")).get("commit")
+    libraries = {
+        printable(key): printable(str(value)) for key, value in mapping(spec.get("packages")).items()
+    }
+    return {
+        **UNKNOWN,
+        "libraries": libraries,
+        "git_commit": printable(commit) if isinstance(commit, str) else None,
+    }
+
+
+def _without_ids(part: Any) -> Any:
+    """A part of the header to be kept; the ids of samples stand in their records."""
+    if isinstance(part, dict) and isinstance(part.get("dataset"), dict):
+        return {
+            **part,
+            "dataset": {key: value for key, value in part["dataset"].items() if key != "sample_ids"},
+        }
+    return part

@@ -1,0 +1,114 @@
+"""What a score of inspect_ai is worth here: letters, words, numbers, lists and objects of them, and values that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.compat.inspect.files import LoggedSample
+from evalwright.compat.recording import mapping, number
+from evalwright.core.errors import Failure
+from evalwright.core.samples import UNDECIDED, Score, Undecided
+from evalwright.core.text import printable
+
+OURS = "evalwright"
+"""Under it stands, in their metadata, what only our records have."""
+WORDS = {"C": (1.0, "correct"), "P": (0.5, "partial"), "I": (0.0, "incorrect"), "N": (0.0, "not_attempted")}
+"""Their letters for what an answer is worth."""
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
+    """By scorer; logs of the first version have one score without a name."""
+    return sample.scores or ({"score": sample.score} if sample.score else {})
+
+
+@dataclass(slots=True)
+class Worths:
+    """Reads scores. odd: a text that is no number, by column; empty: columns that miss a value somewhere.
+
+    A column is a scorer, or a part of one whose values are objects or lists: "scorer.part".
+    """
+
+    odd: dict[str, str] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
+
+    def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
+        """(column, value) of a sample's scores."""
+        for name, score in scores_of(sample).items():
+            value = mapping(score).get("value")
+            if isinstance(value, dict):
+                yield from ((f"{name}.{key}", part) for key, part in value.items())
+            elif isinstance(value, list):
+                yield from ((f"{name}.{place + 1}", part) for place, part in enumerate(value))
+            else:
+                yield name, value
+
+    def worth(self, column: str, value: Any) -> float | None:
+        """A value as inspect_ai's `value_to_float` has it; None for none."""
+        if isinstance(value, str):
+            if value in WORDS or value.lower() in _WORDS:
+                return WORDS[value][0] if value in WORDS else _WORDS[value.lower()]
+            try:
+                return number(float(value))
+            except ValueError:
+                self.odd.setdefault(column, value)
+                return 0.0
+        if value is None:
+            self.empty.add(column)
+        return float(value) if isinstance(value, bool) else number(value)
+
+    def scored(
+        self, sample: LoggedSample, kept: dict[str, Any]
+    ) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
+        """Scores by column, and those without a value; what has no place here goes into `kept`."""
+        scores: dict[str, Score] = {}
+        failures: dict[str, Failure] = {}
+        undecided: dict[str, Undecided] = {}
+        theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
+        _keep(theirs, kept)
+        for column, value in self.values(sample):
+            score = theirs.get(column) or next(
+                (one for name, one in theirs.items() if column.startswith(f"{name}.")), {}
+            )
+            metadata = mapping(score.get("metadata"))
+            worth, told, own = (
+                self.worth(column, value),
+                str(score.get("explanation") or ""),
+                mapping(metadata.get(OURS)),
+            )
+            if worth is not None:
+                label = own.get("label") or (
+                    WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
+                )
+                parts = {
+                    key: found
+                    for key, one in mapping(own.get("parts")).items()
+                    if (found := number(one)) is not None
+                }
+                item = own.get("item") if isinstance(own.get("item"), dict) else None
+                scores[column] = Score(worth, str(label)[:200], told, parts, item)
+                continue
+            reason = printable(str(score.get("reason") or metadata.get("reason") or "no value"))
+            if reason == UNDECIDED:
+                undecided[column] = Undecided(told)
+            else:
+                who: Any = "judge" if reason.startswith("grader") else "scorer"
+                failures[column] = Failure(reason, who, told or "inspect_ai recorded no value.")
+        return scores, failures, undecided
+
+
+def _keep(theirs: Mapping[str, Mapping[str, Any]], kept: dict[str, Any]) -> None:
+    values: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for name, score in theirs.items():
+        value = score.get("value")
+        if isinstance(value, (dict, list)) or (isinstance(value, str) and value not in WORDS):
+            values[name] = value
+        rest = {key: score[key] for key in ("answer", "reason", "metadata") if score.get(key) is not None}
+        if isinstance(metadata := rest.get("metadata"), dict):
+            rest["metadata"] = {key: part for key, part in metadata.items() if key != OURS}
+        if rest := {key: part for key, part in rest.items() if part != {}}:
+            more[name] = rest
+    kept |= {key: found for key, found in (("values", values), ("scores", more)) if found}

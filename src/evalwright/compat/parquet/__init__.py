@@ -1,0 +1,1 @@
+"""Runs as Parquet files, and such files as runs."""

@@ -1,0 +1,192 @@
+"""A run as two Parquet files: its samples, with `run.json` in the file's metadata, and its scores as a long table.
+
+What people ask for stands in columns of its own; the whole record of each sample stands in one more, as JSON, and comes back by an import.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.recording import check_free, nothing_at, parsed, run_folder
+from evalwright.core.errors import MissingExtra, RunError
+from evalwright.core.private import ordinary
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.records import record_from, record_row
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
+from evalwright.tasks.files import place_of
+
+_KEY = b"evalwright.run"
+_WHOLE = "record"
+_MOST_RUN, _MOST_RECORD = 1 << 26, 1 << 26
+MOST_WHOLE = 1 << 34
+"""Bytes that the records of a file may unpack to."""
+_ROWS = 256
+"""Records written and read at a time."""
+_SAMPLES = {
+    "task": "string", "id": "string", "index": "int64", "draw": "int32", "outcome": "string", "input": "string", "target": "string",
+    "answer": "string", "reasoning": "string", "failure": "string", "input_tokens": "int64", "output_tokens": "int64",
+    "latency": "double", "metadata": "string", _WHOLE: "string",
+}  # fmt: skip
+_SCORES = {
+    "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "double", "label": "string",
+    "explanation": "string", "parts": "string", "failure": "string",
+}  # fmt: skip
+
+
+def export_parquet(run: Run, out: Path) -> list[Path]:
+    """Write a run's samples and scores under `out`; return the files. Raises RunError, and MissingExtra without pyarrow."""
+    pa, pq = _arrow("Writing Parquet")
+    facts = to_json(run.data).encode("utf-8", "replace")
+    files = [out / f"{run.name}.{what}.parquet" for what in ("samples", "scores")]
+    try:
+        place_of(out).mkdir(parents=True, exist_ok=True)
+        for file, columns, rows in zip(files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True):
+            schema = pa.schema(
+                [
+                    (name, getattr(pa, "float64" if kind == "double" else kind)())
+                    for name, kind in columns.items()
+                ]
+            )
+            target = place_of(file)
+            temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            try:
+                with pq.ParquetWriter(
+                    temporary, schema.with_metadata({_KEY: facts}), compression="zstd"
+                ) as writer:
+                    for batch in _batches(rows(run)):
+                        writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+                temporary.replace(target)
+            finally:
+                with suppress(OSError):
+                    temporary.unlink()
+    except OSError as error:
+        raise RunError(f"'{out}' cannot be written: {error.strerror or error}.") from error
+    return files
+
+
+def import_parquet(path: Path, out: Path, name: str = "") -> Run:
+    """Make the run of a file of samples again, under `out`. Raises RunError, and MissingExtra without pyarrow."""
+    pa, pq = _arrow("Reading Parquet")
+    if not path.exists():
+        raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
+    try:
+        with pq.ParquetFile(ordinary(path)) as file:
+            facts = (file.schema_arrow.metadata or {}).get(_KEY)
+            if facts is None or _WHOLE not in file.schema_arrow.names or len(facts) > _MOST_RUN:
+                raise RunError(
+                    f"{path} was not written by `evalwright export parquet`: it lacks the run or the column '{_WHOLE}'."
+                )
+            if _unpacked(file) > MOST_WHOLE:
+                raise RunError(f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed.")
+            data = parsed(facts, f"{path}, the run")
+            if (
+                not isinstance(data, dict)
+                or data.get("schema") != SCHEMA_VERSION
+                or not isinstance(data.get("id"), str)
+            ):
+                raise RunError(f"{path} has a run that this version does not read.")
+            folder = run_folder(out, name or data["id"], "", [], set(), alone=True)
+            check_free(folder, str(data.get("identity")))
+            with RunWriter(folder) as writer:
+                for place, record in enumerate(_records(file, path)):
+                    try:
+                        writer.add(place, record_from(record))
+                    except (KeyError, TypeError, ValueError, AttributeError) as error:
+                        raise RunError(
+                            f"{path}, row {place + 1} is not a record of a sample ({type(error).__name__}: {error})."
+                        ) from error
+                writer.finish({**data, "id": folder.name})
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path} cannot be read as Parquet: {error}.") from error
+    return open_run(folder)
+
+
+def _unpacked(file: Any) -> int:
+    """How large the column of records is, as the file says."""
+    place, groups = file.schema_arrow.names.index(_WHOLE), range(file.metadata.num_row_groups)
+    return sum(int(file.metadata.row_group(one).column(place).total_uncompressed_size) for one in groups)
+
+
+def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
+    place = 0
+    for batch in file.iter_batches(_ROWS, columns=[_WHOLE]):
+        for text in batch.column(0).to_pylist():
+            place += 1
+            if not isinstance(text, str) or len(text) > _MOST_RECORD:
+                raise RunError(f"{path}, row {place} has no record, or one that is too long.")
+            yield parsed(text, f"{path}, row {place}")
+
+
+def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
+    for record in run.samples():
+        answer, sample = record.answer, record.sample
+        yield {
+            "task": record.task, "id": sample.id, "index": record.index, "draw": record.draw, "outcome": record.outcome,
+            "input": _fit(sample.input), "target": _fit(sample.target),
+            "answer": _fit(answer.text) if answer else None, "reasoning": _fit(answer.reasoning) if answer else None,
+            "failure": _fit(f"{record.failure.kind}: {record.failure.message}") if record.failure else None,
+            "input_tokens": answer.usage.input_tokens if answer else None,
+            "output_tokens": answer.usage.output_tokens if answer else None,
+            "latency": sum(one.latency for one in answer.responses) if answer else None,
+            "metadata": _fit(to_json(dict(sample.metadata))), _WHOLE: _escaped(record_row(record)),
+        }  # fmt: skip
+
+
+def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
+    for record in run.samples():
+        base = {"task": record.task, "id": record.sample.id, "draw": record.draw}
+        for name, score in record.scores.items():
+            more = {
+                "value": score.value,
+                "label": score.label or None,
+                "explanation": _fit(score.explanation) or None,
+            }
+            yield {
+                **base,
+                "scorer": name,
+                **more,
+                "parts": to_json(dict(score.parts)) if score.parts else None,
+            }
+        for name, failure in record.score_failures.items():
+            yield {**base, "scorer": name, "failure": _fit(f"{failure.kind}: {failure.message}")}
+        for name, undecided in record.undecided.items():
+            yield {
+                **base,
+                "scorer": name,
+                "label": undecided.label,
+                "explanation": _fit(undecided.explanation),
+            }
+
+
+def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _ROWS:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _fit(text: str) -> str:
+    """Text with a UTF-8 form: half a surrogate pair has none."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _escaped(row: Mapping[str, Any]) -> str:
+    """JSON in which it is escaped, and so comes back."""
+    return json.dumps(json.loads(to_json(row)))
+
+
+def _arrow(what: str) -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtra(what, "parquet", "pyarrow") from error
+    return pa, pq

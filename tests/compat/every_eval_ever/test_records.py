@@ -1,0 +1,127 @@
+"""Records of Every Eval Ever: written as their own schema wants them, and read, theirs and ours (see tests/data/every_eval_ever)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from evalwright.compat.every_eval_ever.exporting import export_eee
+from evalwright.compat.every_eval_ever.importing import import_eee
+from evalwright.compat.inspect.importing import import_inspect
+from evalwright.runs.reader import Run
+from support.runs import make_run
+from support.typed import typed
+
+DATA = Path(__file__).parents[2] / "data" / "every_eval_ever"
+LOGS = DATA.parent / "inspect"
+
+
+def check(folder: Path) -> int:
+    """How many records of a folder hold to the published schemas."""
+    checks = {
+        ".json": Draft7Validator(json.loads((DATA / "eval.schema.json").read_text(encoding="utf-8"))),
+        ".jsonl": Draft7Validator(
+            json.loads((DATA / "instance_level_eval.schema.json").read_text(encoding="utf-8"))
+        ),
+    }
+    count = 0
+    for file in sorted(folder.rglob("*.json*")):
+        text = file.read_text(encoding="utf-8")
+        for part in [text] if file.suffix == ".json" else text.splitlines():
+            assert [error.message for error in checks[file.suffix].iter_errors(json.loads(part))] == []
+            count += 1
+    return count
+
+
+def held(run: Run) -> dict[Any, Any]:
+    """What both sides hold of a run's scored answers."""
+    return {
+        (one.task, one.sample.id, one.draw): (
+            one.sample.input, one.sample.targets, one.sample.choices, one.sample.cluster, dict(one.scores),
+            one.answer and (one.answer.text, one.answer.reasoning, one.answer.usage),
+        )
+        for one in run.samples()
+        if one.scores
+    }  # fmt: skip
+
+
+def numbers(run: Run) -> dict[tuple[str, str], float]:
+    return {(task.name, one.label): one.estimate.value for task in run.tasks for one in task.metrics}
+
+
+def test_round_trip_of_a_run(tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path, scores={"a": [1, 0, 0.5, None], "b": [0, 1]}, cluster_size=2, model="hf/org/name"
+    )
+    files, notes = export_eee([run], tmp_path / "out", "us", "third_party")
+    assert check(tmp_path / "out") == 2 + 3 + 2
+    assert [file.relative_to(tmp_path / "out").parts[:4] for file in files][:1] == [
+        ("data", "a", "org", "name")
+    ]
+    assert "Answers without a score have no row, where one must have a score: 1" in notes[0]
+    assert export_eee([run], tmp_path / "out", "us", "third_party")[0] == files
+    again = import_eee(tmp_path / "out", tmp_path / "runs")
+    assert {key: value for one in again for key, value in held(one).items()} == held(run)
+    assert {key: value for one in again for key, value in numbers(one).items()} == numbers(run)
+    assert again[0].model == "hf/org/name"
+
+
+@pytest.mark.parametrize("name", ["sums.eval", "values.eval", "tools.eval", "letters.json"])
+def test_logs_of_inspect_on_the_way(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="the logs are compressed with zstandard")
+    (run,), _ = import_inspect(LOGS / name, tmp_path / "one")
+    export_eee([run], tmp_path / "out")
+    assert check(tmp_path / "out") > 3
+    (again,) = import_eee(tmp_path / "out", tmp_path / "two")
+    assert numbers(again) == pytest.approx(numbers(run))
+    assert {key: one[4] for key, one in held(again).items()} == {
+        key: one[4] for key, one in held(run).items()
+    }
+    assert again.data["tasks"][0]["draws"] == run.data["tasks"][0]["draws"]
+
+
+def test_records_of_their_converter(tmp_path: Path) -> None:
+    assert check(DATA / "sums") == 1 + 24
+    done = typed("import", "every-eval-ever", str(DATA / "sums"), "--name", "sums", folder=tmp_path)
+    assert done.code == 0, done.text
+    (run,) = import_eee(DATA / "sums", tmp_path)
+    assert numbers(run) == pytest.approx(
+        {("sums", "match:accuracy"): 2 / 3, ("sums", "includes:accuracy"): 2 / 3}
+    )
+    assert run.tasks[0].metrics[0].estimate.n == 6
+    assert run.data["tasks"][0]["draws"] == 2
+    assert run.data["started"].startswith("2026-11-23T")
+    assert run.data["configuration"]["imported"]["eval_library"]["name"] == "inspect_ai"
+
+
+def test_numbers_without_samples_are_kept_as_published(tmp_path: Path) -> None:
+    (file,) = (DATA / "sums").rglob("*-*.json")
+    (tmp_path / "alone.json").write_bytes(file.read_bytes())
+    (run,) = import_eee(tmp_path / "alone.json", tmp_path / "runs")
+    assert numbers(run)["sums", "match:accuracy"] == pytest.approx(2 / 3)
+    assert "kept as published" in " ".join(run.data["configuration"]["imported"]["notes"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model_info": 3}, "no aggregate"),
+        ({"evaluation_results": []}, "no aggregate"),
+        ({"evaluation_results": [{}]}, "'evaluation_name' must be text, not missing"),
+        (
+            {"evaluation_results": [{"evaluation_name": "x", "source_data": {}, "metric_config": {}, "score_details": {"score": "1"}}]},
+            "no number as its score",
+        ),
+    ],
+)  # fmt: skip
+def test_broken_records_are_named(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+    (file,) = (DATA / "sums").rglob("*-*.json")
+    data = {**json.loads(file.read_text(encoding="utf-8")), **change}
+    (tmp_path / "bad.json").write_text(json.dumps(data), encoding="utf-8")
+    done = typed("import", "every-eval-ever", "bad.json", folder=tmp_path)
+    assert done.code == 2, done.text
+    assert told in " ".join(done.text.split())
