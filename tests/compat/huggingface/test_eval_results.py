@@ -63,7 +63,7 @@ def test_every_field(tmp_path: Path) -> None:
     assert row["source"] == {"url": "https://example.org/x?y=1", "name": "Traces: all", "user": "acme"}
     assert row["evaluation_framework"] == "own"
     assert row["notes"].startswith(
-        "no tools: #1; hallucination-rate in share of 1, less is better; 95% interval 0."
+        "no tools: #1; hallucination-rate in share of 1, lower is better; 95% interval 0."
     )
 
 

@@ -223,7 +223,14 @@ def quirks(provider: Provider, model: str) -> Provider:
             continue
         given = {
             name: value
-            for name in ("tokens_field", "system_field", "refuses", "reasoning_fields", "stream", "least_temperature")
+            for name in (
+                "tokens_field",
+                "system_field",
+                "refuses",
+                "reasoning_fields",
+                "stream",
+                "least_temperature",
+            )
             if (value := getattr(rule, name)) is not None
         }
         if rule.wire is not None:

@@ -15,7 +15,9 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Nothing is kept as a conversation. Raises Rejected for a prompt of several turns, which is no query."""
     system, talk = form.system_and_talk(request, settings)
     if len(talk) != 1 or talk[0].role != "user":
-        raise Rejected(f"{settings.where} takes one query, no conversation: use a single message of the user.")
+        raise Rejected(
+            f"{settings.where} takes one query, no conversation: use a single message of the user."
+        )
     told = form.sampling(request, settings)
     parameters = form.given({"max_tokens": told.max_tokens, "temperature": told.temperature})
     generation: dict[str, Any] = {"generation_preset_name": settings.model}
