@@ -114,7 +114,9 @@ _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 def _tables(table: doc.Table) -> list[doc.Table]:
     """The table in parts that fit a common screen; on a narrower one the page puts the cells of a row below each other."""
-    widths = [_width(column) for column in table.columns]
+    columns, rows = table.cells(drawn=True)
+    table = replace(table, columns=columns, rows=rows)
+    widths = [_width(column) for column in columns]
     first, *others = table.parts(widths, ROOM)
     return [first, *(replace(part, caption=_stretch(part)) for part in others)]
 

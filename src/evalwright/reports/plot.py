@@ -1,4 +1,4 @@
-"""Draws a leaderboard as a bar for each model with its interval, as SVG or PNG, with matplotlib (the extra `plot`).
+"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with matplotlib (the extra `plot`).
 
 The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine are left aside, and nothing in the
 file tells the time. In an SVG letters are outlines, because a text would be set in whatever font the reader has, and names that
@@ -117,7 +117,10 @@ def _letters(file: str) -> frozenset[int]:
     return frozenset(FT2Font(file).get_charmap())
 
 
-SUFFIXES = (".svg", ".png")
+SUFFIXES = (".svg", ".png", ".pdf")
+
+FIXED = {"svg.hashsalt": "evalwright", "axes.unicode_minus": False, "pdf.fonttype": 42}
+"""Settings under which the same picture gives the same bytes."""
 
 INK, QUIET, LINE = "#1c2128", "#59636e", "#d9dee3"
 LEADS, OTHERS = "#2477cf", "#b9c7d5"
@@ -132,10 +135,10 @@ DOTS = 200
 
 
 def check_plot(file: str) -> str:
-    """The picture's kind by its name, ".svg" or ".png". Raises ConfigurationError, or MissingExtra without matplotlib."""
+    """The picture's kind by its name, one of `SUFFIXES`. Raises ConfigurationError, or MissingExtra without matplotlib."""
     suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
     if not suffix:
-        raise ConfigurationError(f"'{file}' must end with .svg or .png.")
+        raise ConfigurationError(f"'{file}' must end with .svg, .png or .pdf.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -164,20 +167,22 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
     check_plot(f"board{suffix}")
     import matplotlib
 
-    settings = {
-        "svg.hashsalt": "evalwright",
-        "svg.fonttype": "none" if as_text else "path",
-        "axes.unicode_minus": False,
-    }
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        figure = _Drawing(view, Fonts(as_text)).figure
-        out = io.BytesIO()
-        if suffix == ".svg":
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Title": view.title})
-        else:
-            figure.savefig(out, format="png", dpi=DOTS, metadata={"Software": None, "Title": view.title})
+        matplotlib.rcParams.update(FIXED | {"svg.fonttype": "none" if as_text else "path"})
+        return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
+
+
+def written(figure: Any, suffix: str, title: str) -> bytes:
+    """A figure as a file of that kind, without a date and without the maker's version."""
+    nothing = {
+        ".svg": ("Date", "Creator"),
+        ".png": ("Software",),
+        ".pdf": ("CreationDate", "Creator", "Producer"),
+    }[suffix]
+    out = io.BytesIO()
+    metadata = {**dict.fromkeys(nothing), "Title": title}
+    figure.savefig(out, format=suffix[1:], dpi=DOTS if suffix == ".png" else "figure", metadata=metadata)
     return out.getvalue()
 
 

@@ -416,7 +416,8 @@ def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
     if not isinstance(reason, str):
         return ""
-    return words.get(reason) or _FINISHES.get(reason.lower(), reason)
+    # Google's gateway for OpenAI's interface says which filter: "content_filter: PROHIBITED_CONTENT".
+    return words.get(reason) or _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
