@@ -22,7 +22,9 @@ from evalwright.cli.output import print_result
 )
 @click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
-@click.option("--latex", metavar="FILE", help="Write the board as LaTeX tables (booktabs), to \\input into a paper.")
+@click.option(
+    "--latex", metavar="FILE", help="Write the board as LaTeX tables (booktabs), to \\input into a paper."
+)
 @click.option("--pdf", metavar="FILE", help="Write the board as PDF.")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
 @click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
-from evalwright.reports.plot import FIXED, INK, LINE, QUIET, Fonts, check_plot
 from evalwright.reports.markdown import cell_text
+from evalwright.reports.plot import FIXED, INK, LINE, QUIET, Fonts, check_plot
 from evalwright.reports.text import inert, inert_lines
 
 if TYPE_CHECKING:

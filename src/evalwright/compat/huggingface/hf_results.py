@@ -119,7 +119,11 @@ def labelled_name(run: Run) -> str:
     name, label = hub_name(run.model), run.label
     if label in ("", run.model, name):
         return name
-    return label if re.fullmatch(r"[^/\s]+/[^/\s]+", label) else "/".join((name.split("/")[0], label.replace("/", "-")))
+    return (
+        label
+        if re.fullmatch(r"[^/\s]+/[^/\s]+", label)
+        else "/".join((name.split("/")[0], label.replace("/", "-")))
+    )
 
 
 def read_annotations(file: Path) -> Annotations:

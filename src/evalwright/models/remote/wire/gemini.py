@@ -137,7 +137,9 @@ def _blocked(data: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
     """Whether the prompt was blocked, or the candidate: by a reason, or by a rating that says so."""
     ratings = [form.at(data, "promptFeedback", "safetyRatings"), candidate.get("safetyRatings")]
     found = [one for some in ratings if isinstance(some, list) for one in some]
-    return bool(form.at(data, "promptFeedback", "blockReason")) or any(form.at(one, "blocked") is True for one in found)
+    return bool(form.at(data, "promptFeedback", "blockReason")) or any(
+        form.at(one, "blocked") is True for one in found
+    )
 
 
 def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:
