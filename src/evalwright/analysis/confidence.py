@@ -81,9 +81,7 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
 
     Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
     """
-    tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
-    read_rows(run, tasks)
-    found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
+    found = tuple(one for name, rows in _read(run).items() if (one := _measured(name, rows)) is not None)
     if not found:
         raise RunError(
             f"No answer of '{run.id}' has a confidence: none is stated, and no option was chosen by log-probabilities. Ask for one in "
@@ -92,9 +90,35 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     return found
 
 
-def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
+def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
+    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack one of both are left out.
+
+    Raises RunError as `confidence_of`.
+    """
+    tasks = _read(run)
+    out = []
+    for one in confidence_of(run):
+        _, confidence, right = _chosen(tasks[one.task])
+        both = ~(np.isnan(confidence) | np.isnan(right))
+        out.append((one.task, confidence[both].tolist(), right[both].astype(int).tolist()))
+    return out
+
+
+def _read(run: Run) -> dict[str, _Rows]:
+    tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
+    read_rows(run, tasks)
+    return tasks
+
+
+def _chosen(rows: _Rows) -> tuple[str, NDArray[np.float64], NDArray[np.float64]]:
+    """The source of which there is more, its confidences, and what was right."""
     stated, options, right = (np.array(values) for values in (rows.stated, rows.options, rows.right))
     source, confidence = (STATED, stated) if (~np.isnan(stated)).sum() >= (~np.isnan(options)).sum() else (OPTIONS, options)  # fmt: skip
+    return source, confidence, right
+
+
+def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
+    source, confidence, right = _chosen(rows)
     there = ~np.isnan(confidence)
     if not there.any():
         return None

@@ -61,7 +61,28 @@ def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str
                 for what, value in _facts(run, record):
                     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
                     forms.setdefault(what, {}).setdefault(text, []).append(label)
-    return ", ".join(_differing(what, found) for what, found in forms.items() if len(found) > 1)
+    values = [_values(what, found) for what, found in forms.items() if what in _SHOWN and len(found) > 1]
+    who: dict[str, list[str]] = {}
+    for what, found in forms.items():
+        if what not in _SHOWN and len(found) > 1:
+            who.setdefault(_sides(found), []).append(what)
+    return ", ".join([*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())])
+
+
+def _values(what: str, found: Mapping[str, Sequence[str]]) -> str:
+    if len(found) > _MOST_FORMS:
+        return (
+            f"{what} ({', '.join(found)})"
+            if len(found) <= 2 * _MOST_FORMS
+            else f"{what} ({len(found)} different)"
+        )
+    return f"{what} ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
+
+
+def _sides(found: Mapping[str, Sequence[str]]) -> str:
+    if len(found) > _MOST_FORMS:
+        return f"{len(found)} different"
+    return " against ".join(listed(own, 3) for own in found.values())
 
 
 def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -82,15 +103,6 @@ def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "draws", str(record.get("draws", 1))
     if run.data["configuration"].get("limit") is not None:
         yield "seeds", str(run.data["configuration"].get("seed"))
-
-
-def _differing(what: str, found: Mapping[str, Sequence[str]]) -> str:
-    if len(found) > _MOST_FORMS:
-        return f"{what} ({len(found)} different)"
-    who = [listed(own, 3) for own in found.values()]
-    if what in _SHOWN:
-        return f"{what} ({'; '.join(f'{value} in {own}' for value, own in zip(found, who, strict=True))})"
-    return f"{what} ({' against '.join(who)})"
 
 
 def _arguments(run: Run) -> Mapping[str, Any]:

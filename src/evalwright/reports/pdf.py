@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
@@ -29,7 +27,6 @@ _GAP, _BAR, _NAME, _TITLE = 0.16, 1.5, 2.9, 1.0
 _SIZE, _LEAD = 8.5, 0.165
 _TONES = {"quiet": QUIET, "warn": "#8a5300", "good": "#1a6b35", "bad": "#b3261e"}
 _POINT, _RANGE = "#0a58b8", "#a9cbf2"
-_PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 
 
 def to_pdf(document: doc.Document) -> bytes:
@@ -96,7 +93,7 @@ class _Pages:
     def __init__(self, pages: Any, title: str) -> None:
         self.pages, self.title = pages, title
         self.fonts = Fonts()
-        self.width = lru_cache(maxsize=20_000)(self.fonts.width)
+        self.width = self.fonts.width
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -145,24 +142,8 @@ class _Pages:
             )
 
     def lines(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
-        """The text on lines that fit: broken at spaces and separators, and within a word where that alone is too long."""
-        out = [""]
-        for piece in _PIECES.findall(inert(text)):
-            if self.width(out[-1] + piece.rstrip(), size, bold=bold) <= room:
-                out[-1] += piece
-                continue
-            out.append(piece.lstrip())
-            while len(out[-1]) > 1 and self.width(out[-1], size, bold=bold) > room:
-                kept = next(
-                    (
-                        n
-                        for n in range(len(out[-1]) - 1, 1, -1)
-                        if self.width(out[-1][:n], size, bold=bold) <= room
-                    ),
-                    1,
-                )
-                out[-1:] = [out[-1][:kept], out[-1][kept:]]
-        return [line for line in out if line.strip()] or [""]
+        """The text on lines that fit."""
+        return self.fonts.broken(text, size, room, bold=bold)
 
     def paragraph(
         self,

@@ -10,12 +10,14 @@ has is shown as the replacement character.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
@@ -29,6 +31,9 @@ ELSEWHERE = (
 
 MISSING = "\ufffd"
 
+_PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
+"""Where a text may be broken: after spaces, and after what separates the parts of a name."""
+
 
 class Fonts:
     """Texts in the fonts of one picture. Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
@@ -38,6 +43,7 @@ class Fonts:
     def __init__(self, as_text: bool = False) -> None:
         self.as_text = as_text
         self.lacking: set[str] = set()
+        self._widths: dict[tuple[str, float, bool], float] = {}
 
     def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
         """A font that has all of the text's letters, and the text; else the shipped font and the text with replacements."""
@@ -56,8 +62,12 @@ class Fonts:
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
         """How wide the text is drawn."""
-        if not text:
-            return 0.0
+        known = self._widths.get((text, size, bold))
+        if known is None:
+            known = self._widths[text, size, bold] = self._measured(text, size, bold) if text else 0.0
+        return known
+
+    def _measured(self, text: str, size: float, bold: bool) -> float:
         from matplotlib.textpath import text_to_path
 
         font, shown = self.of(text, size, bold=bold)
@@ -75,6 +85,20 @@ class Fonts:
             fits = self.width(_cut(text, kept), size, bold=bold) <= room
             low, high = (kept, high) if fits else (low, kept - 1)
         return _cut(text, low)
+
+    def broken(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
+        """The text on lines that fit: broken at spaces and separators, and within a word where that alone is too long."""
+        out = [""]
+        for piece in _PIECES.findall(inert(text)):
+            if self.width(out[-1] + piece.rstrip(), size, bold=bold) <= room:
+                out[-1] += piece
+                continue
+            out.append(piece.lstrip())
+            while len(out[-1]) > 1 and self.width(out[-1], size, bold=bold) > room:
+                ends = range(len(out[-1]) - 1, 1, -1)
+                kept = next((end for end in ends if self.width(out[-1][:end], size, bold=bold) <= room), 1)
+                out[-1:] = [out[-1][:kept], out[-1][kept:]]
+        return [line for line in out if line.strip()] or [""]
 
     def wrapped(self, text: str, size: float, room: float) -> list[str]:
         """The text on lines that fit; a word that is too long is cut."""
