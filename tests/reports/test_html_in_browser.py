@@ -205,7 +205,9 @@ def test_nothing_is_cut_at_the_side(tmp_path: Path, width: int) -> None:
         await tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         await tab.evaluate("dispatchEvent(new Event('resize'))")
         assert await tab.evaluate("document.documentElement.scrollWidth") <= width
-        wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        wide = (
+            "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        )
         assert await tab.evaluate(wide) == 0
         shown = await tab.evaluate(
             "[...document.querySelectorAll('table.board td.number .value')].filter(e => e.getBoundingClientRect().right > 1).length"

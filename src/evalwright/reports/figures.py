@@ -294,7 +294,8 @@ def _drawn(chart: Chart) -> Any:
     joined = any(len(one.points) > 1 for one in chart.series)
     y = _TOP
     for number, (one, lines) in enumerate(zip(chart.series, names, strict=True)):
-        _series(axes, one, number, joined)
+        shift = 0.06 * (number - (len(chart.series) - 1) / 2) if chart.ticks and joined else 0.0
+        _series(axes, one, number, joined, shift)
         middle = 1 - (y + 0.5 * _KEY * len(lines)) / height
         x = (_LEFT + _PLOT + 0.3) / WIDTH
         figure.add_artist(_marker([x], [middle], number, joined))
@@ -320,13 +321,19 @@ def _marker(x: Sequence[float], y: Sequence[float], number: int, joined: bool) -
     )
 
 
-def _series(axes: Any, one: Series, number: int, joined: bool) -> None:
-    xs, ys = [point.x for point in one.points], [point.y for point in one.points]
+def _series(axes: Any, one: Series, number: int, joined: bool, shift: float) -> None:
+    """Draw a series. shift: to the right, so that intervals of several stand beside each other."""
+    xs, ys = [point.x + shift for point in one.points], [point.y for point in one.points]
     colour = COLOURS[number % len(COLOURS)] if joined else LEADS
     for point in one.points:
         if math.isfinite(point.low) and math.isfinite(point.high):
             axes.plot(
-                [point.x, point.x], [point.low, point.high], color=colour, linewidth=1.4, alpha=0.45, zorder=2
+                [point.x + shift] * 2,
+                [point.low, point.high],
+                color=colour,
+                linewidth=1.4,
+                alpha=0.45,
+                zorder=2,
             )
     if joined:
         axes.plot(xs, ys, color=colour, linewidth=1.4, zorder=3)
