@@ -14,8 +14,10 @@ from typing import Any
 
 from evalwright.analysis.answers import analyse_run
 from evalwright.analysis.board import make_board
+from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.confidence import confidences
 from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.several import compare_several
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
@@ -87,12 +89,12 @@ def _scores(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
 
 
 def _differences(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
-    from evalwright.api import compare
     from evalwright.reports.results import picture
 
     if len(runs) < 2:
         raise ConfigurationError("A figure of differences needs two runs or more.")
-    return picture(compare(*runs, metric=metric)).view
+    found = compare_runs(*runs, metric=metric) if len(runs) == 2 else compare_several(runs, metric=metric)
+    return picture(found).view
 
 
 def _agreement(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:

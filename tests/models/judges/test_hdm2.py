@@ -141,7 +141,7 @@ def test_what_is_no_checkpoint_is_told(checkpoint: Path, tmp_path: Path) -> None
     with pytest.raises(ConfigurationError, match="names no base_model_name"):
         judge(tmp_path)
     (tmp_path / "config.json").write_text((checkpoint / "config.json").read_text())
-    with pytest.raises(EvalwrightError, match="has no cx/adapter_config.json"):
+    with pytest.raises(EvalwrightError, match="has no cx/adapter_config"):
         supported(judge(tmp_path), PAIRS[:1])
     with pytest.raises(EvalwrightError, match="layer=9 is not one of"):
         supported(judge(checkpoint, layer=9), PAIRS[:1])
