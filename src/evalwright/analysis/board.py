@@ -444,7 +444,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         best = max(best[0], low), max(best[1], high)
     if odd:
         yield (
-            f"Rows stand in the order of the scores, each over the items that the model answered; ranks follow from differences on the items "
+            f"Rows are ordered by their scores, each over the items that the model answered; ranks follow from differences on the items "
             f"that two models both answered, and bound what failed. So order and rank disagree for {listed(odd, 5)}: trust the rank."
         )
 

@@ -182,7 +182,7 @@ def _lines(
 ) -> Chart:
     if len(runs) > MOST_LINES:
         raise ConfigurationError(
-            f"At most {MOST_LINES} runs can be told apart in this figure: name fewer than {len(runs)}."
+            f"At most {MOST_LINES} runs can be distinguished in this figure: name fewer than {len(runs)}."
         )
     series = tuple(
         one for run, label in zip(runs, called(runs), strict=True) for one in made(run, inert(label))
