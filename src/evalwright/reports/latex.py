@@ -57,8 +57,10 @@ def escape(text: str) -> str:
 
 
 def _is_set(char: str) -> bool:
-    base, *marks = unicodedata.normalize("NFD", char)
-    return char in _SET or (base.isascii() and base.isalpha() and len(marks) == 1 and marks[0] in _ACCENTS)
+    parts = unicodedata.normalize("NFD", char)
+    return char in _SET or (
+        len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+    )
 
 
 def _block(block: doc.Block, title: str) -> Iterator[str]:

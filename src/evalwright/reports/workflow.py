@@ -27,10 +27,10 @@ class Publication:
     config: str
     options: tuple[str, ...]
     published: tuple[str, ...]
-    suite: str = ""
     secrets: tuple[str, ...] = ()
     plots: bool = False
     trusted: bool = False
+    suite: str = ""
 
 
 def workflow(made: Publication) -> str:

@@ -51,7 +51,6 @@ def export_hf_results(
         "config": {
             "model_dtype": _told(run, "dtype", "[a-z]+[0-9]+[a-z0-9_]*"),
             "model_name": name,
-            "model_id": hub_name(run.model),
             "model_sha": _told(run, "revision", "[0-9a-f]{40}"),
         },
         "results": _results(found.metrics),
@@ -63,6 +62,7 @@ def export_hf_results(
         "evalwright": {
             "version": __version__,
             "run": run.id,
+            "model": run.model,
             "task": found.name,
             "started": run.data["started"],
             "rates": "percent",
