@@ -456,8 +456,8 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
         for role, model in run.data.get("roles", {}).items():
             name = str(model.get("name", ""))
             roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
-    names = dict.fromkeys(task["name"] for run in runs for task in run.data["tasks"])
-    told = ((f"'{name}'", differing_task(runs, labels, name)) for name in names)
+    known = dict.fromkeys(task["name"] for run in runs for task in run.data["tasks"])
+    told = ((f"'{name}'", differing_task(runs, labels, name)) for name in known)
     for tasks, said in said_once((name, said) for name, said in told if said):
         yield f"The runs were not all given the same on {tasks}: {said}."
     for role, models in roles.items():
