@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,15 +125,19 @@ def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:
 def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b")
-    assert not any("data or scorers" in note for note in make_board([a, b]).notes)
-    for key, value in (("version", "2"), ("content_hash", "other"), ("scorers", [])):
+    assert not any("not all given the same" in note for note in make_board([a, b]).notes)
+    for key, value, said in (
+        ("version", "2", "versions (1 in demo/a; 2 in demo/b)"),
+        ("content_hash", "other", "data (demo/a against demo/b)"),
+        ("scorers", [], "scorers (demo/a against demo/b)"),
+    ):
         data = json.loads((b.folder / "run.json").read_text())
         data["tasks"][0][key] = value
         (tmp_path / key).mkdir()
         (tmp_path / key / "run.json").write_text(json.dumps(data))
         (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
         notes = make_board([a, open_run(tmp_path / key)]).notes
-        assert sum("data or scorers of 'factual'" in note for note in notes) == 1
+        assert sum(note.endswith(f"not all given the same on 'factual': {said}.") for note in notes) == 1
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
@@ -183,3 +188,29 @@ def test_the_order_in_which_runs_are_named_changes_nothing(tmp_path: Path, holes
     for seed in range(3):
         shuffled = [runs[place] for place in np.random.default_rng(seed).permutation(len(runs))]
         assert plain(make_board(shuffled)) == board
+
+
+def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
+    one = make_run(tmp_path, model="a", name="a", scores=[1.0, 0.0, 1.0])
+    two = make_run(tmp_path, model="b", name="b", scores=[1.0, 0.0])
+    two.data["tasks"][0]["version"] = "2"
+    two.data["tasks"][0]["definition"] = {"prompt": {"user": "Q: {{ question }}", "few_shot": {"count": 5}}}
+    said = [note for note in make_board([one, two]).notes if note.startswith("The runs were not all given")]
+    assert said == [
+        "The runs were not all given the same on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
+        "prompts (a against b)."
+    ]
+    same = make_run(tmp_path, model="c", name="c", scores=[1.0, 1.0, 1.0])
+    assert not [note for note in make_board([one, same]).notes if "were not all given" in note]
+
+
+def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) -> None:
+    """The run that answered the easy half alone has the highest score, and is worse on what it shares with another."""
+    from evalwright.analysis.board import _order_notes
+
+    runs = [make_run(tmp_path, model=name, name=name, scores=[1.0, 0.0]) for name in "abc"]
+    rows = make_board(runs).rows
+    ranked = [replace(row, ranks=ranks) for row, ranks in zip(rows, ((2, 3), (1, 2), (1, 3)), strict=True)]
+    (said,) = _order_notes(ranked)
+    assert "a (row 1, rank 2 to 3)" in said and "b (row 2, rank 1 to 2)" in said and "trust the rank" in said
+    assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))

@@ -71,7 +71,7 @@ def test_everything_at_once_and_again(folder: Path) -> None:
         (("a", "--into", "x.md", "--best", "3"), "--best can only be used with --plot"),
         (("a", "--examples", "3"), "--examples can only be used with --pages"),
         (("a", "--pages", "p", "--examples", "-1"), "--examples must be 0 or more"),
-        (("a", "--plot", "x.pdf"), "must end with .svg or .png"),
+        (("a", "--plot", "x.gif"), "must end with .svg, .png or .pdf"),
         (("a", "--plot", "x.svg", "--best", "0"), "--best must be at least 1"),
         (("a", "--into", "x.md", "--markdown", "./x.md"), "--into and --markdown both name"),
         (("a", "--config", "suite.yaml"), "--config can only be used with --workflow"),

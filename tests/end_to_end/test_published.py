@@ -51,7 +51,7 @@ def test_recorded_models_are_published(tree: Path) -> None:
     with (SHARED / "v2" / "expected.csv").open(encoding="utf-8") as file:
         expected = {row["model"]: row for row in csv.DictReader(file)}
     head = next(line for line in text.splitlines() if line.startswith("| Rank"))
-    place = head.split("|").index(" Hallucination rate (%, less is better) ")
+    place = head.split("|").index(" Hallucination rate (%, lower is better) ")
     rows = [line for line in text.splitlines() if line.startswith("| ") and "[`" in line]
     shown = {
         line.split("`")[1]: [cell.split()[0] for cell in line.split("|")[place : place + 4]] for line in rows

@@ -53,7 +53,7 @@ def test_hallucination_columns_are_found_by_kind_and_label(tmp_path: Path, joine
     assert [round(each.value, 6) for each in columns[0].estimates if each] == [0.1, 0.1]
     assert [round(each.value, 6) for each in columns[1].estimates if each] == [0.9, 0.9]
     head = board_markdown(board).splitlines()[0]
-    assert "| Hallucination rate (%, less is better) | Factual consistency rate (%) |" in head
+    assert "| Hallucination rate (%, lower is better) | Factual consistency rate (%) |" in head
     assert "Average summary length (words) |" in head
 
 

@@ -145,7 +145,7 @@ def test_slices_are_cut_where_a_page_would_be_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     domains = [f"d{i}" for i in range(20)]
-    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0] * 40, domains=domains) for i in range(2)]
+    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0] * 60, domains=domains) for i in range(2)]
     counts = []
     for most in (3000, 20, 8):
         monkeypatch.setattr(board, "MOST_SLICE_ROWS", most)

@@ -84,3 +84,11 @@ def test_what_was_typed_reaches_the_command_as_it_was(title: str) -> None:
 def test_what_a_workflow_cannot_hold(made: Publication, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         workflow(made)
+
+
+def test_a_suite_of_the_file_is_run() -> None:
+    made = Publication("s.yaml", ("--into", "R.md"), ("R.md",), suite="my live")
+    (command,) = [step["run"] for step in _steps(_parsed(made)) if step.get("name") == "Run"]
+    assert "evalwright run --config s.yaml --suite 'my live' --home" in command
+    with pytest.raises(ConfigurationError, match="cannot contain"):
+        workflow(Publication("s.yaml", (), ("R.md",), suite="${{ x }}"))

@@ -8,7 +8,6 @@ the mean over tasks. Runs without a score on a task stand below, without a rank.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.analysis.comparison import unknown_metric
+from evalwright.analysis.differing import differing_task
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
@@ -392,7 +392,8 @@ def _notes(
         cells = [row.cells[task].estimate.effective_clusters for row in rows if task in row.cells]
         few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
     yield from (f"On {tasks} {said}" for tasks, said in said_once(few) if said)
-    yield from _differing_notes(runs)
+    yield from _differing_notes(runs, called(runs))
+    yield from _order_notes(rows)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
         yield (
@@ -431,20 +432,34 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             )
 
 
-def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:
-    """Tasks of which the runs had different versions, data or scorers; and roles that different models played."""
-    tasks: dict[str, set[str]] = {}
+def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Rows whose place in the order of the scores is none of their possible ranks, or that have a better rank than one above."""
+    ranked = [row for row in rows if row.ranks]
+    odd, best = [], (0, 0)
+    for place, row in enumerate(ranked, 1):
+        assert row.ranks is not None
+        low, high = row.ranks
+        if not low <= place <= high or low < best[0] or high < best[1]:
+            odd.append(f"{row.label} (row {place}, rank {low} to {high})")
+        best = max(best[0], low), max(best[1], high)
+    if odd:
+        yield (
+            f"Rows are ordered by their scores, each over the items that the model answered; ranks follow from differences on the items "
+            f"that two models both answered, and bound what failed. So order and rank disagree for {listed(odd, 5)}: trust the rank."
+        )
+
+
+def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """What the runs were given that was not the same for all, by task; and roles that different models played."""
     roles: dict[str, dict[str, str]] = {}
     for run in runs:
-        for task in run.data["tasks"]:
-            parts = [task["version"], task["content_hash"], task["scorers"]]
-            tasks.setdefault(task["name"], set()).add(json.dumps(parts, sort_keys=True))
         for role, model in run.data.get("roles", {}).items():
             name = str(model.get("name", ""))
             roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
-    for name, forms in tasks.items():
-        if len(forms) > 1:
-            yield f"The runs used different versions, data or scorers of '{name}'."
+    known = dict.fromkeys(task["name"] for run in runs for task in run.data["tasks"])
+    told = ((f"'{name}'", differing_task(runs, labels, name)) for name in known)
+    for tasks, said in said_once((name, said) for name, said in told if said):
+        yield f"The runs were not all given the same on {tasks}: {said}."
     for role, models in roles.items():
         if len(models) > 1:
             names = ", ".join(sorted(set(models.values())))

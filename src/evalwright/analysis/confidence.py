@@ -93,15 +93,34 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
 
     Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
     """
-    tasks = {task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main}
-    read_rows(run, tasks)
-    found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
+    found = tuple(one for name, rows in _read(run).items() if (one := _measured(name, rows)) is not None)
     if not found:
         raise RunError(
             f"No answer of '{run.id}' has a confidence: none is stated, and no option was chosen by log-probabilities. Ask for one in "
             "the prompt, on a line of its own after an empty line: Confidence: 80%."
         )
     return found
+
+
+def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
+    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack one of both are left out.
+
+    Raises RunError as `confidence_of`.
+    """
+    tasks = _read(run)
+    out = []
+    for one in confidence_of(run):
+        rows = tasks[one.task]
+        right, (_, confidence) = np.array(rows.right), rows.confidence()
+        both = ~(np.isnan(confidence) | np.isnan(right))
+        out.append((one.task, confidence[both].tolist(), right[both].astype(int).tolist()))
+    return out
+
+
+def _read(run: Run) -> dict[str, ConfidenceRows]:
+    tasks = {task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main}
+    read_rows(run, tasks)
+    return tasks
 
 
 def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:

@@ -6,10 +6,11 @@ Run folders hold no secrets of ours, but they may come from elsewhere: what is n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from evalwright.analysis.words import listed
 from evalwright.core.secrets import is_secret, mask_message, masked_arguments
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
@@ -41,6 +42,67 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
         yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
     for path, left, right in _changes(a.data.get("environment", {}), b.data.get("environment", {})):
         yield _line(f"environment: {path}", left, right)
+
+
+_SHOWN = ("versions", "shots", "items", "draws", "seeds")
+"""What is shown by its value; of the rest is said which runs agree."""
+_MOST_FORMS = 4
+
+
+def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str:
+    """What the runs had different of a task, with the values and whose they are: "shots (0 in a and b, 5 in c), prompts (...)".
+
+    labels: what the runs are called. "" where nothing differs.
+    """
+    forms: dict[str, dict[str, list[str]]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        for record in run.data["tasks"]:
+            if record["name"] == task:
+                for what, value in _facts(run, record):
+                    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+                    forms.setdefault(what, {}).setdefault(text, []).append(label)
+    values = [_values(what, found) for what, found in forms.items() if what in _SHOWN and len(found) > 1]
+    who: dict[str, list[str]] = {}
+    for what, found in forms.items():
+        if what not in _SHOWN and len(found) > 1:
+            who.setdefault(_sides(found), []).append(what)
+    return ", ".join([*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())])
+
+
+def _values(what: str, found: Mapping[str, Sequence[str]]) -> str:
+    if len(found) > _MOST_FORMS:
+        return (
+            f"{what} ({', '.join(found)})"
+            if len(found) <= 2 * _MOST_FORMS
+            else f"{what} ({len(found)} different)"
+        )
+    return f"{what} ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
+
+
+def _sides(found: Mapping[str, Sequence[str]]) -> str:
+    if len(found) > _MOST_FORMS:
+        return f"{len(found)} different"
+    return " against ".join(listed(own, 3) for own in found.values())
+
+
+def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    definition = record.get("definition", {})
+    prompt = definition.get("prompt") if isinstance(definition, Mapping) else None
+    own = prompt.get("few_shot", {}) if isinstance(prompt, Mapping) else {}
+    shots = run.data["configuration"].get("num_fewshot")
+    yield "versions", str(record["version"])
+    yield "data", record["content_hash"]
+    yield (
+        "prompts",
+        {key: prompt[key] for key in prompt if key != "few_shot"} if isinstance(prompt, Mapping) else prompt,
+    )
+    yield "shots", str(own.get("count", 0) if shots is None and isinstance(own, Mapping) else shots)
+    yield "ways of answering", definition.get("answer") if isinstance(definition, Mapping) else None
+    yield "scorers", record["scorers"]
+    yield "items", f"{int(record['n_samples']):,}"
+    yield "draws", str(record.get("draws", 1))
+    if run.data["configuration"].get("limit") is not None:
+        yield "seeds", str(run.data["configuration"].get("seed"))
 
 
 def _arguments(run: Run) -> Mapping[str, Any]:

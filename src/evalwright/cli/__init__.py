@@ -32,6 +32,7 @@ COMMANDS = {
     "calibration": ("calibration:calibration", "Check whether models know when they are right."),
     "contamination": ("contamination:contamination", "Look for signs that a model has memorised questions."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
+    "plot": ("plot:plot", "Draw a figure of runs: scores, differences, cost, calibration and others."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),

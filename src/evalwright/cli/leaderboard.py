@@ -22,9 +22,13 @@ from evalwright.cli.output import print_result
 )
 @click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
+@click.option(
+    "--latex", metavar="FILE", help="Write the board as LaTeX tables (booktabs), to \\input into a paper."
+)
+@click.option("--pdf", metavar="FILE", help="Write the board as PDF.")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
 @click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
-@several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg or FILE.png.")
+@several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg, .png or .pdf.")
 @click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
 @click.option(
     "--least-answered",
@@ -51,6 +55,7 @@ from evalwright.cli.output import print_result
     help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
 )
 @click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
+@click.option("--suite", metavar="NAME", help="Which suite of that file, where it has several.")
 @TRUST_FILE
 @several(
     "--secret", "secrets", metavar="NAME", help="A secret that the workflow needs, such as OPENAI_API_KEY."
@@ -64,12 +69,13 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
 
     only_with(
         config="workflow",
+        suite="workflow",
         secrets="workflow",
         trust_file="workflow",
         best="plots",
         least_answered="plots",
         examples="pages",
-        title="into html json_file plots pages workflow",
+        title="into html latex pdf json_file plots pages workflow",
     )
     if given["workflow"]:
         write_workflow(runs, given)

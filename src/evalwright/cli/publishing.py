@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalwright.evaluation.configuration import Configuration
     from evalwright.runs.reader import Run
 
-_FILES = ("into", "markdown", "html", "csv", "json_file")
+_FILES = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
 def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list[str]:
@@ -72,8 +72,10 @@ def _texts(
     from evalwright.reports.board_files import board_csv, board_json
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.html import to_html
+    from evalwright.reports.latex import to_latex
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.model_pages import link_to
+    from evalwright.reports.pdf import to_pdf
     from evalwright.runs.writer import to_json
 
     def links(file: str) -> list[str]:
@@ -85,6 +87,10 @@ def _texts(
     if given["html"]:
         page = board_document(board, runs, title=given["title"], links=links(given["html"]))
         made[Path(given["html"])] = to_html(page)
+    if given["latex"]:
+        made[Path(given["latex"])] = to_latex(board_document(board, title=given["title"]))
+    if given["pdf"]:
+        made[Path(given["pdf"])] = to_pdf(board_document(board, title=given["title"]))
     if given["csv"]:
         made[Path(given["csv"])] = board_csv(board)
     if given["json_file"]:
@@ -131,17 +137,18 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
             raise click.UsageError(
                 f"--{name.removeprefix('as_').replace('_', '-')} has no effect with --workflow."
             )
-    configuration = read_configuration(Path(given["config"]), None, given["trust_file"])
+    configuration = read_configuration(Path(given["config"]), given["suite"], given["trust_file"])
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{given['config']}' must name tasks and models, because the workflow runs it without other options."
         )
     made = Publication(
         config=given["config"],
+        suite=given["suite"] or "",
         options=tuple(_options(given)),
         published=tuple(_published(given)),
         secrets=tuple(dict.fromkeys((*_keys(configuration), *given["secrets"]))),
-        plots=bool(given["plots"]),
+        plots=bool(given["plots"] or given["pdf"]),
         trusted=given["trust_file"] is not None,
     )
     text = workflow(made)

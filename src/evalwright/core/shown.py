@@ -46,7 +46,7 @@ class Shown:
         return made
 
     def save(self, file: str | Path) -> Path:
-        """Write it to a file, by its name's ending: .html, .md, .json, .csv, .svg or .png. Raises ConfigurationError."""
+        """Write it to a file, by its name's ending: .html, .md, .tex, .pdf, .json, .csv, .svg or .png. Raises ConfigurationError."""
         written: Path = import_module(REPORTS).save(self, file)
         return written
 

@@ -39,7 +39,7 @@ def chrf_plus(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate
 
 
 def ter(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Corpus TER: edits of 100 words of the references; less is better."""
+    """Corpus TER: edits of 100 words of the references; lower is better."""
     return _corpus("ter", column, level, seed)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of answers that are not consistent with their source; less is better, and scores stay better when higher."""
+    """The share of answers that are not consistent with their source; lower is better, and scores stay better when higher."""
     found = accuracy(column, level=level)
     bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low, bounds=bounds)

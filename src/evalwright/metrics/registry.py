@@ -22,7 +22,7 @@ LOWER_IS_BETTER = frozenset({
     "bits-per-byte", "brier-score", "byte-perplexity", "hallucination-rate", "perplexity", "ter", "token-perplexity",
     "word-perplexity",
 })  # fmt: skip
-"""Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
+"""Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
 BOUNDED = frozenset({
     "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "chance-normalised", "citation-f1",

@@ -8,6 +8,7 @@ BUILT_IN: dict[str, str] = {
     "bertscore": "evalwright.models.rewards.bertscore:BertScoreModel",
     "comet": "evalwright.models.rewards.comet:CometModel",
     "demo": "evalwright.models.local.demo:demo_model",
+    "hdm2": "evalwright.models.judges.hdm2:Hdm2Model",
     "hf": "evalwright.models.local.hf.model:TransformersModel",
     "hhem": "evalwright.models.judges.hhem:HhemModel",
     "likelihood": "evalwright.models.rewards.likelihood:likelihood_model",
@@ -38,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "comet": ("comet/path/to/folder", "a reward: a COMET regression metric of translations (the extra hf)"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "hdm2": (
+        "hdm2/AimonLabs/hallucination-detection-model",
+        "a judge of consistency: HDM-2 (pip install 'evalwright[peft]')",
+    ),
     "hhem": (
         "hhem/vectara/hallucination_evaluation_model",
         "a judge of consistency: HHEM-2.1-Open (pip install 'evalwright[hf]')",

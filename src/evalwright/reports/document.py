@@ -6,8 +6,8 @@ inert and escape it for their medium, so that no page has to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Column:
 
     right: aligned right. folds: text that may be wrapped. key: repeated in every part of a table that a terminal splits. name: the
     title is an untrusted name. under: shown by a page as small print of the column before. axis: on which a page draws the
-    column's numbers, with its ticks in the head where `ticks` says so. ascending: a page sorts upwards first.
+    column's numbers, with its ticks in the head where `ticks` says so. ascending: a page sorts upwards first. moves: where the table is
+    too wide, into a table of its own below, before any other column does.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Column:
     axis: Axis | None = None
     ticks: bool = False
     ascending: bool = False
+    moves: bool = False
 
     @property
     def heading(self) -> str:
@@ -103,6 +105,35 @@ class Table:
             or any(row[i].content != "" or (drawn and row[i].stretch) for row in rows)
         ]
         return [self.columns[i] for i in used], [[row[i] for i in used] for row in rows]
+
+    def parts(self, widths: Sequence[float], room: float) -> Iterator[Table]:
+        """The table in as many as are needed for each to fit into `room`: the key columns come again in all of them.
+
+        widths: of the columns, in any unit. Columns that move leave the first part together; of those that are left the last go.
+        """
+        places = range(len(self.columns))
+        keys = [i for i in places if self.columns[i].key]
+        others = [i for i in places if i not in keys]
+        if sum(widths) <= room or not others:
+            yield self
+            return
+        moving = [i for i in others if self.columns[i].moves]
+        room -= sum(widths[i] for i in keys)
+        for group in ([i for i in others if i not in moving], moving):
+            part: list[int] = []
+            for i in group:
+                if part and not self.columns[i].under and sum(widths[j] for j in (*part, i)) > room:
+                    yield self._with([*keys, *part])
+                    part = []
+                part.append(i)
+            if part:
+                yield self._with([*keys, *part])
+
+    def _with(self, places: Sequence[int]) -> Table:
+        """The table of some of its columns, in their order."""
+        kept = sorted(places)
+        rows = [[row[i] for i in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -33,7 +34,7 @@ def to_html(document: doc.Document) -> str:
     """The page of a document. The same document gives the same bytes."""
     sortable = any(isinstance(block, doc.Table) and block.sortable for block in document.blocks)
     title = f"{document.title} · {document.back[0]}" if document.back else document.title
-    return fill_page("page", title, has_script=sortable, document=document, sortable=sortable)
+    return fill_page("page", title, document=document, sortable=sortable)
 
 
 def to_notebook(document: doc.Document) -> str:
@@ -97,12 +98,42 @@ def _templates() -> Environment:
         "laid_out": _laid_out,
         "parts": _parts,
         "sort_key": _sort_key,
+        "tables": _tables,
     }
     return made
 
 
 def _hash(content: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+
+
+ROOM = 74.0
+"""Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into parts."""
+_WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
+
+
+def _tables(table: doc.Table) -> list[doc.Table]:
+    """The table in parts that fit a common screen; on a narrower one the page puts the cells of a row below each other."""
+    columns, rows = table.cells(drawn=True)
+    table = replace(table, columns=columns, rows=rows)
+    widths = [_width(column) for column in columns]
+    first, *others = table.parts(widths, ROOM)
+    return [first, *(replace(part, caption=_stretch(part)) for part in others)]
+
+
+def _stretch(part: doc.Table) -> str:
+    """From which column to which a part goes."""
+    titles = [column.title for column in part.columns if not (column.key or column.under)]
+    return " to ".join(dict.fromkeys((titles[0], titles[-1])))
+
+
+def _width(column: doc.Column) -> float:
+    if column.under:
+        return 0.0
+    if column.axis is not None:
+        return _WIDTHS["drawn"]
+    kind = "right" if column.right else "key" if column.key else "folds" if column.folds else ""
+    return _WIDTHS[kind]
 
 
 Under = Sequence[tuple[str, doc.Cell]]

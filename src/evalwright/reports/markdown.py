@@ -77,8 +77,7 @@ def _title(column: doc.Column) -> str:
 
 def _cell(cell: doc.Cell) -> str:
     if isinstance(cell.content, doc.Number):
-        text = numbers.score(cell.content.estimate, cell.content.unit)
-        text = text[text.index("[") :] if cell.content.interval_only and "[" in text else text
+        text = cell_text(cell)
     elif _NUMBERS.fullmatch(cell.content):
         text = cell.content
     else:
@@ -86,6 +85,14 @@ def _cell(cell: doc.Cell) -> str:
     if cell.tone == "strong" and not cell.name and text != numbers.NOTHING:
         text = f"**{text}**"
     return f"[{text}]({cell.link})" if cell.link else text
+
+
+def cell_text(cell: doc.Cell) -> str:
+    """What stands in a cell, on one line: a number with its interval, or the text made inert."""
+    if not isinstance(cell.content, doc.Number):
+        return inert(cell.content)
+    text = numbers.score(cell.content.estimate, cell.content.unit)
+    return text[text.index("[") :] if cell.content.interval_only and "[" in text else text
 
 
 def _fenced(text: str) -> str:

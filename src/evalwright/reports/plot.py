@@ -1,4 +1,4 @@
-"""Draws a leaderboard as a bar for each model with its interval, as SVG or PNG, with matplotlib (the extra `plot`).
+"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with matplotlib (the extra `plot`).
 
 The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine are left aside, and nothing in the
 file tells the time. In an SVG letters are outlines, because a text would be set in whatever font the reader has, and names that
@@ -10,12 +10,14 @@ has is shown as the replacement character.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
@@ -29,6 +31,9 @@ ELSEWHERE = (
 
 MISSING = "\ufffd"
 
+_PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
+"""Where a text may be broken: after spaces, and after what separates the parts of a name."""
+
 
 class Fonts:
     """Texts in the fonts of one picture. Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
@@ -38,6 +43,7 @@ class Fonts:
     def __init__(self, as_text: bool = False) -> None:
         self.as_text = as_text
         self.lacking: set[str] = set()
+        self._widths: dict[tuple[str, float, bool], float] = {}
 
     def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
         """A font that has all of the text's letters, and the text; else the shipped font and the text with replacements."""
@@ -56,8 +62,12 @@ class Fonts:
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
         """How wide the text is drawn."""
-        if not text:
-            return 0.0
+        known = self._widths.get((text, size, bold))
+        if known is None:
+            known = self._widths[text, size, bold] = self._measured(text, size, bold) if text else 0.0
+        return known
+
+    def _measured(self, text: str, size: float, bold: bool) -> float:
         from matplotlib.textpath import text_to_path
 
         font, shown = self.of(text, size, bold=bold)
@@ -75,6 +85,20 @@ class Fonts:
             fits = self.width(_cut(text, kept), size, bold=bold) <= room
             low, high = (kept, high) if fits else (low, kept - 1)
         return _cut(text, low)
+
+    def broken(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
+        """The text on lines that fit: broken at spaces and separators, and within a word where that alone is too long."""
+        out = [""]
+        for piece in _PIECES.findall(inert(text)):
+            if self.width(out[-1] + piece.rstrip(), size, bold=bold) <= room:
+                out[-1] += piece
+                continue
+            out.append(piece.lstrip())
+            while len(out[-1]) > 1 and self.width(out[-1], size, bold=bold) > room:
+                ends = range(len(out[-1]) - 1, 1, -1)
+                kept = next((end for end in ends if self.width(out[-1][:end], size, bold=bold) <= room), 1)
+                out[-1:] = [out[-1][:kept], out[-1][kept:]]
+        return [line for line in out if line.strip()] or [""]
 
     def wrapped(self, text: str, size: float, room: float) -> list[str]:
         """The text on lines that fit; a word that is too long is cut."""
@@ -117,7 +141,10 @@ def _letters(file: str) -> frozenset[int]:
     return frozenset(FT2Font(file).get_charmap())
 
 
-SUFFIXES = (".svg", ".png")
+SUFFIXES = (".svg", ".png", ".pdf")
+
+FIXED = {"svg.hashsalt": "evalwright", "axes.unicode_minus": False, "pdf.fonttype": 42}
+"""Settings under which the same picture gives the same bytes."""
 
 INK, QUIET, LINE = "#1c2128", "#59636e", "#d9dee3"
 LEADS, OTHERS = "#2477cf", "#b9c7d5"
@@ -132,10 +159,10 @@ DOTS = 200
 
 
 def check_plot(file: str) -> str:
-    """The picture's kind by its name, ".svg" or ".png". Raises ConfigurationError, or MissingExtra without matplotlib."""
+    """The picture's kind by its name, one of `SUFFIXES`. Raises ConfigurationError, or MissingExtra without matplotlib."""
     suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
     if not suffix:
-        raise ConfigurationError(f"'{file}' must end with .svg or .png.")
+        raise ConfigurationError(f"'{file}' must end with .svg, .png or .pdf.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -164,20 +191,22 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
     check_plot(f"board{suffix}")
     import matplotlib
 
-    settings = {
-        "svg.hashsalt": "evalwright",
-        "svg.fonttype": "none" if as_text else "path",
-        "axes.unicode_minus": False,
-    }
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        figure = _Drawing(view, Fonts(as_text)).figure
-        out = io.BytesIO()
-        if suffix == ".svg":
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Title": view.title})
-        else:
-            figure.savefig(out, format="png", dpi=DOTS, metadata={"Software": None, "Title": view.title})
+        matplotlib.rcParams.update(FIXED | {"svg.fonttype": "none" if as_text else "path"})
+        return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
+
+
+def written(figure: Any, suffix: str, title: str) -> bytes:
+    """A figure as a file of that kind, without a date and without the maker's version."""
+    nothing = {
+        ".svg": ("Date", "Creator"),
+        ".png": ("Software",),
+        ".pdf": ("CreationDate", "Creator", "Producer"),
+    }[suffix]
+    out = io.BytesIO()
+    metadata = {**dict.fromkeys(nothing), "Title": title}
+    figure.savefig(out, format=suffix[1:], dpi=DOTS if suffix == ".png" else "figure", metadata=metadata)
     return out.getvalue()
 
 

@@ -117,4 +117,9 @@ def _subtitle(column: ScoreColumn) -> str:
         metric = inert(column.metric)
         unit = ", points of 100" if column.unit == "points" else ""
         what = f"{column.title}: {metric}{unit}"
-    return f"{what} · {'lower' if column.lower_is_better else 'higher'} is better"
+    return f"{what} · {direction(column)}"
+
+
+def direction(column: ScoreColumn) -> str:
+    """Which way is better."""
+    return f"{'lower' if column.lower_is_better else 'higher'} is better"

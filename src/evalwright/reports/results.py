@@ -28,7 +28,9 @@ from evalwright.reports.documents.run import failed_cell
 from evalwright.reports.documents.several import several_document
 from evalwright.reports.frames import csv_of, frame_of, run_rows
 from evalwright.reports.html import to_html, to_notebook
+from evalwright.reports.latex import to_latex
 from evalwright.reports.markdown import to_markdown
+from evalwright.reports.pdf import to_pdf
 from evalwright.reports.plot_view import PlotRow, PlotView, plot_view
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
@@ -38,6 +40,12 @@ MOST_ROWS = 30
 """Rows that a notebook shows of a table; reports and frames have all."""
 LINE = 180
 """Letters of a result's line."""
+
+
+REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
+    ".html": to_html, ".md": to_markdown, ".tex": to_latex, ".pdf": to_pdf,
+}  # fmt: skip
+"""What a document is written as, by the ending of the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing that a notebook shows. Its file may be SVG or PNG."""
+    """A drawing that a notebook shows. Its file may be SVG, PNG or PDF."""
 
     view: PlotView
 
@@ -82,16 +90,16 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """A document that a notebook shows; as text it is Markdown. Its file may be HTML or Markdown."""
+    """A document that a notebook shows; as text it is Markdown. Its file may be HTML, Markdown, LaTeX or PDF."""
 
     document: doc.Document
 
     def save(self, file: str | Path) -> Path:
         """Write it, by the name's ending. Raises ConfigurationError."""
-        made = _texts(self.document).get(Path(file).suffix.lower())
-        if made is None:
-            raise ConfigurationError(f"'{file}' must end with .html or .md.")
-        return _written(file, made())
+        form = REPORTS.get(Path(file).suffix.lower())
+        if form is None:
+            raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
+        return _written(file, form(self.document))
 
     def __str__(self) -> str:
         return to_markdown(self.document)
@@ -136,7 +144,7 @@ def save(result: Any, file: str | Path) -> Path:
     form, suffix = _form(result), Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
         return picture(result).save(file)
-    if suffix in (".html", ".md"):
+    if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":
         return _written(file, csv_of(form.rows(result)))
@@ -144,15 +152,11 @@ def save(result: Any, file: str | Path) -> Path:
         from evalwright.runs.writer import to_json
 
         return _written(file, to_json(form.data(result), indent=2) + "\n")
-    raise ConfigurationError(f"'{file}' must end with .html, .md, .json, .csv, .svg or .png.")
+    raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png.")
 
 
 def _form(result: Any) -> Form:
     return FORMS[type(result)]
-
-
-def _texts(document: doc.Document) -> dict[str, Callable[[], str]]:
-    return {".html": partial(to_html, document), ".md": partial(to_markdown, document)}
 
 
 def _written(file: str | Path, data: str | bytes) -> Path:

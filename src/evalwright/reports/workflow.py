@@ -21,7 +21,7 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Publication:
     """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed.
 
-    trusted: the person lets the file set what only a person decides.
+    suite: the one of the file's that is run, "" where it has none. trusted: the person lets the file set what only a person decides.
     """
 
     config: str
@@ -30,6 +30,7 @@ class Publication:
     secrets: tuple[str, ...] = ()
     plots: bool = False
     trusted: bool = False
+    suite: str = ""
 
 
 def workflow(made: Publication) -> str:
@@ -38,7 +39,7 @@ def workflow(made: Publication) -> str:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example --into README.md."
         )
-    for text in (made.config, *made.options):
+    for text in (made.config, made.suite, *made.options):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
             raise ConfigurationError(f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'.")
     for text in (made.config, *made.published):
@@ -56,6 +57,7 @@ def workflow(made: Publication) -> str:
         "@PATH@": f"'{path}'",
         "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
         "@CONFIG@": shlex.quote(made.config)
+        + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
         + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else ""),
         "@OPTIONS@": shlex.join(made.options),
         "@PUBLISHED@": shlex.join(made.published),

@@ -475,7 +475,7 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
 def _forms(main: MetricResult) -> tuple[Form, ...]:
     """The forms that a metric may have, likely ones first.
 
-    Scores are better when higher by their contract, so a metric of which less is better is their opposite if it can be.
+    Scores are better when higher by their contract, so a metric of which lower is better is their opposite if it can be.
     """
     if main.kind in ("balanced-accuracy", "chance-normalised", "macro-f1"):
         return ()

@@ -34,7 +34,7 @@ class Answers(KeptItems):
 class BrierScore(Plain):
     """The mean of (confidence - right)^2 and what it is made of.
 
-    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (less is better) is how far the
+    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (lower is better) is how far the
     bins' confidence is from their accuracy, `resolution` (more is better) how far their accuracy is from the
     average, `uncertainty` the variance of right and wrong, and `within_bin` what confidence still says inside a bin:
     its variance there less twice its covariance with right (Stephenson, Coelho & Jolliffe 2008).

@@ -24,7 +24,7 @@ class RiskCoverage(Plain):
     """The error rate among the most confident items, by how many are answered.
 
     `coverage` and `risk`: one point for each distinct confidence, from the most confident on; `threshold` is the
-    confidence from which on that share is answered. `area` is AURC, the mean of the risk over all coverages (less is better);
+    confidence from which on that share is answered. `area` is AURC, the mean of the risk over all coverages (lower is better);
     `best_area` is that of a confidence that sorts perfectly, `area_by_chance` that of one that sorts nothing.
     """
 

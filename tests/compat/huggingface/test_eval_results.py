@@ -41,7 +41,7 @@ def test_required_fields_alone(tmp_path: Path) -> None:
     assert row["dataset"] == {"id": "acme/benchmark", "task_id": "default"}
     assert (row["value"], row["date"]) == (37.5, "2026-11-20")
     assert row["evaluation_framework"] == "evalwright" and "source" not in row
-    assert row["notes"].startswith("accuracy in percent, more is better; 95% interval ")
+    assert row["notes"].startswith("accuracy in percent, higher is better; 95% interval ")
     assert "8 items, 1 failed ones left out" in row["notes"] and "task factual version 1" in row["notes"]
     assert file.read_bytes() == export_eval_results(run, tmp_path / "model", **ENTRY).read_bytes()
 
@@ -63,7 +63,7 @@ def test_every_field(tmp_path: Path) -> None:
     assert row["source"] == {"url": "https://example.org/x?y=1", "name": "Traces: all", "user": "acme"}
     assert row["evaluation_framework"] == "own"
     assert row["notes"].startswith(
-        "no tools: #1; hallucination-rate in share of 1, less is better; 95% interval 0."
+        "no tools: #1; hallucination-rate in share of 1, lower is better; 95% interval 0."
     )
 
 

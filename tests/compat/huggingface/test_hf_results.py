@@ -149,3 +149,22 @@ def test_the_command(tmp_path: Path) -> None:
         {"model_size": None}, {"model_size": "large"},
     ]  # fmt: skip
     assert done.err == "'t.yaml' has no annotations of 'acme/nova-pro-v1:0': they are null.\n"
+
+
+def test_a_label_names_the_model(tmp_path: Path) -> None:
+    """Two settings of one model are two models there, as on the board."""
+    labels = ("gpt-5-high", "openai/gpt-5-low")
+    runs = [
+        make_run(tmp_path, model="openai/gpt-5", label=label, name=f"r{i}", scores=[1.0, 0.0])
+        for i, label in enumerate(labels)
+    ]
+    files = [export_hf_results(run, tmp_path / "out") for run in runs]
+    assert [file.parent.relative_to(tmp_path / "out").as_posix() for file in files] == [
+        "openai/gpt-5-high",
+        "openai/gpt-5-low",
+    ]
+    data = _read(files[0])
+    assert (data["config"]["model_name"], data["evalwright"]["model"]) == (
+        "openai/gpt-5-high",
+        "openai/gpt-5",
+    )

@@ -263,3 +263,26 @@ def test_nothing_there() -> None:
     Path("results").mkdir()
     assert "Did you mean 'results'" in typed("import", "open-factual-bench", "resluts").err
     assert "has no run of open-factual-bench" in typed("import", "open-factual-bench", "results").err
+
+
+def test_the_questions_become_tasks_whose_runs_share_a_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalwright.analysis.board import make_board
+    from evalwright.runs.reader import open_run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    write_run(tmp_path / "run_1.json")
+    (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
+    done = typed("import", "open-factual-bench", "run_1.json", "--tasks", "questions.json", "--name", "old")
+    assert done.code == 0 and "Task files of the questions: open-factual-bench" in done.out, done.err
+    files = [f"open-factual-bench/{name}.yaml" for name in (TASK, STRESS_TASK)]
+    done = typed("run", *files, "--model", "oracle/gold", "--name", "new", "--quiet")
+    assert done.code == 0, done.err
+    board = make_board([open_run(tmp_path / "runs" / name) for name in ("old", "new")])
+    assert {task.name for task in board.tasks} == {TASK, STRESS_TASK}
+    assert all(row.ranks for row in board.rows) and board.rows[0].model == "oracle/gold"
+    assert not [note for note in board.notes if "no item in common" in note]
+    done = typed("import", "open-factual-bench", "run_1.json", "--task-files", "x", "--name", "again")
+    assert done.code == 2 and "--task-files needs --tasks" in done.err

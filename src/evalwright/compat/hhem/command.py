@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -198,4 +199,8 @@ def _evaluate(
     wanted = [f"--{form}={output / f'leaderboard.{end}'}" for form, end in forms.items()]
     wanted += [f"--pages={output / 'models'}", "--title=Hallucination leaderboard"]
     wanted += [f"--into={into}"] if into else []
+    if find_spec("matplotlib"):
+        wanted.append(f"--plot={output / 'leaderboard.svg'}")
+    else:
+        click.echo("The board has no plot: install it with pip install 'evalwright[plot]'.", err=True)
     return max(code, evalwright(["leaderboard", *map(str, runs), *wanted, *more]))

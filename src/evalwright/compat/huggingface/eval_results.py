@@ -104,7 +104,7 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     estimate = metric.estimate
     shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
     less = metric.less_is_better
-    parts = [f"{metric.label} in {shown}, {'less' if less else 'more'} is better"]
+    parts = [f"{metric.label} in {shown}, {'lower' if less else 'higher'} is better"]
     if estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
         parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")

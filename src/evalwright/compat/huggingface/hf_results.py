@@ -43,7 +43,7 @@ def export_hf_results(
     category: the slice key that gives `category_results`. Raises RunError or UnknownName.
     """
     found = one_task(run, task)
-    name = hub_name(run.model)
+    name = labelled_name(run)
     started = str(run.data["started"])[:19].replace(":", "-")
     folder = out.joinpath(*(file_safe(part) for part in name.split("/")))
     file = folder / f"results_{file_safe(started)}.json"
@@ -62,6 +62,7 @@ def export_hf_results(
         "evalwright": {
             "version": __version__,
             "run": run.id,
+            "model": run.model,
             "task": found.name,
             "started": run.data["started"],
             "rates": "percent",
@@ -111,6 +112,18 @@ def hub_name(model: str) -> str:
     """A model's name on the Hub: ours without the provider `hf` and without a revision."""
     name = model.removeprefix("hf/")
     return name.partition("@")[0] if name != model else name
+
+
+def labelled_name(run: Run) -> str:
+    """company/model, with the label that the run's board shows in place of the model's own name where it has one."""
+    name, label = hub_name(run.model), run.label
+    if label in ("", run.model, name):
+        return name
+    return (
+        label
+        if re.fullmatch(r"[^/\s]+/[^/\s]+", label)
+        else "/".join((name.split("/")[0], label.replace("/", "-")))
+    )
 
 
 def read_annotations(file: Path) -> Annotations:

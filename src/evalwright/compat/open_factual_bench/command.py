@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from evalwright.compat.programs import Importer, Imports, option, record_of, scoring_option
 from evalwright.core.text import printable
 from evalwright.runs.reader import Run
@@ -13,11 +15,22 @@ _KEPT = ("scoring", "hardware", "run_id", "published", "counts", "differences", 
 """What of an imported run other programs are told."""
 
 
-def _import(path: Path, out: Path, name: str, *, scoring: str | None, tasks: str | None) -> Imports:
+def _import(
+    path: Path, out: Path, name: str, *, scoring: str | None, tasks: str | None, task_files: str | None
+) -> Imports:
     from evalwright.compat.open_factual_bench.importing import import_ofb
+    from evalwright.compat.open_factual_bench.task_files import FOLDER
 
-    runs = import_ofb(path, out, name, scoring=scoring, tasks=Path(tasks) if tasks else None)
+    if task_files and not tasks:
+        raise click.UsageError("--task-files needs --tasks, the questions.")
+    folder = Path(task_files or FOLDER)
+    questions = Path(tasks) if tasks else None
+    runs = import_ofb(path, out, name, scoring=scoring, tasks=questions, task_files=folder)
     lines = [line for run in runs for line in _lines(run)]
+    if questions:
+        lines.append(
+            f"Task files of the questions: {folder}. Ask them with: evalwright run {folder}/*.yaml --model MODEL"
+        )
     return Imports(lines, {"runs": [record_of(run, _KEPT) for run in runs]})
 
 
@@ -65,6 +78,11 @@ IMPORTER = Importer(
             "--tasks",
             metavar="FILE",
             help="The questions: the benchmark's Python file (read, never executed), JSON, JSON Lines or CSV.",
+        ),
+        option(
+            "--task-files",
+            metavar="DIR",
+            help="Where the questions are written as task files for `evalwright run`. Default: open-factual-bench.",
         ),
     ),
 )

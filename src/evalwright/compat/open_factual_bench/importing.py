@@ -25,6 +25,7 @@ from evalwright.compat.open_factual_bench.rows import (
     judge_rows,
     runaway,
 )
+from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
     check_free,
     check_scoring,
@@ -54,14 +55,20 @@ _STRESS_SPECS = (
 
 
 def import_ofb(
-    path: Path, out: Path, name: str = "", *, scoring: str | None = None, tasks: Path | None = None
+    path: Path,
+    out: Path,
+    name: str = "",
+    *,
+    scoring: str | None = None,
+    tasks: Path | None = None,
+    task_files: Path | None = None,
 ) -> tuple[Run, ...]:
     """Make a run of every result file in `path`, under `out`.
 
     path: a result file, or a folder with some. name: of the run; with several, the model's name is added. tasks: the questions
     (the benchmark's Python file, which is never run, or JSON, JSON Lines or CSV). scoring: "published" counts as the benchmark
     does, or without questions as it recorded; "corrected" scores the recorded answers again, and needs the questions. None:
-    corrected where there are questions.
+    corrected where there are questions. task_files: the folder in which task files of the questions are written, None for none.
 
     Raises RunError for broken files, for "corrected" without questions, and where a run of that name was made from
     something else.
@@ -79,6 +86,8 @@ def import_ofb(
     recorded = [read_run(file) for file in find_files(path)]
     if questions is not None and not any(row.id in questions for one in recorded for row in one.results):
         raise RunError(f"{tasks} has none of the questions of '{path}': is it the file of another benchmark?")
+    if questions is not None and task_files is not None:
+        write_tasks(questions, task_files, (TASK, STRESS_TASK))
     taken: set[Path] = set()
     return tuple(_import(one, out, name, chosen, questions, len(recorded) == 1, taken) for one in recorded)
 

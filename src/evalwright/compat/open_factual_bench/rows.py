@@ -76,6 +76,11 @@ def sample_of(result: Result, question: Question | None) -> Sample:
     """The sample of a row. A sub-domain takes the place of its domain, as in the benchmark's own tables."""
     if question is None:
         return Sample(result.id)
+    return Sample(result.id, question.question, (question.reference,), metadata=metadata_of(question))
+
+
+def metadata_of(question: Question) -> dict[str, Any]:
+    """What a sample tells of its question besides the text."""
     metadata: dict[str, Any] = {
         "domain": question.sub_domain or question.domain,
         "type": question.type,
@@ -85,8 +90,7 @@ def sample_of(result: Result, question: Question | None) -> Sample:
     }
     if question.type == STRESS_TYPE:
         metadata["premise"] = question.reference
-    kept = {key: value for key, value in metadata.items() if value}
-    return Sample(result.id, question.question, (question.reference,), metadata=kept)
+    return {key: value for key, value in metadata.items() if value}
 
 
 def _answer_of(found: Result) -> Answer:

@@ -118,6 +118,7 @@ class ApiModel(RemoteModel):
             model=self.model,
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
+            system_field=self.provider.system_field,
             max_tokens=arguments.whole("max_tokens", max_tokens),
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
@@ -329,6 +330,7 @@ class ApiModel(RemoteModel):
         given = {
             "max_tokens": settings.max_tokens,
             "max_tokens_field": settings.tokens_field,
+            "system_field": None if settings.system_field == "system_prompt" else settings.system_field,
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "seed": settings.seed,

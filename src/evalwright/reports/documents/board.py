@@ -10,7 +10,13 @@ from evalwright.analysis.ratings import Ratings
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
-from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
+from evalwright.reports.columns import (
+    HALLUCINATION_COLUMNS,
+    ScoreColumn,
+    as_of,
+    is_hallucination_board,
+    score_columns,
+)
 from evalwright.reports.documents.run import failed_cell, run_blocks
 from evalwright.runs.reader import Run
 
@@ -78,7 +84,7 @@ def coverage(row: BoardRow) -> str:
 def score_note(column: ScoreColumn) -> str:
     """What a score column's title needs to be understood: its unit, or its metric, and which way is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
-    less = "less is better" if column.lower_is_better else ""
+    less = "lower is better" if column.lower_is_better else ""
     return ", ".join(part for part in (column.measure or metric, less) if part)
 
 
@@ -106,7 +112,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
         doc.Column("Tied", under=True),
         _column(first, axis),
         doc.Column("Simultaneous", under=True),
-        *(_column(column) for column in others),
+        *(_column(column, moves=len(others) > len(HALLUCINATION_COLUMNS)) for column in others),
         doc.Column("Items", right=True),
         doc.Column("Failed", right=True),
         doc.Column("Cost", right=True),
@@ -162,7 +168,7 @@ def _ratings(found: Ratings) -> doc.Table:
     return doc.Table(columns, rows, "Ratings, best first", sortable=True)
 
 
-def _column(column: ScoreColumn, axis: Any = None) -> doc.Column:
+def _column(column: ScoreColumn, axis: Any = None, *, moves: bool = False) -> doc.Column:
     return doc.Column(
         column.title,
         score_note(column),
@@ -170,6 +176,7 @@ def _column(column: ScoreColumn, axis: Any = None) -> doc.Column:
         axis=axis,
         ticks=axis is not None,
         ascending=bool(column.lower_is_better),
+        moves=moves,
     )
 
 
@@ -196,22 +203,14 @@ def _has_ties(board: Board) -> bool:
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
-    """The tasks as they were run, and where not all runs were given the same."""
+    """The tasks as they were run."""
     columns = doc.columns("Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data")
     rows: list[Sequence[doc.Content]] = []
-    warnings = []
     for task in (task for one in (board, *board.more) for task in one.tasks):
         records = [record for run in runs for record in run.data["tasks"] if record["name"] == task.name]
         rows.append(_task(task, records))
-        fields = (("version", "versions"), ("content_hash", "data"), ("definition", "prompts or settings"))
-        differing = [words for field, words in fields if len(_every(records, field)) > 1]
-        if differing:
-            warnings.append(
-                f"{task.name}: not all runs used the same task: {' and '.join(differing)} differ."
-            )
     yield doc.Heading("Tasks")
     yield doc.Table(columns, rows, "The tasks of this board")
-    yield from (doc.Note(text, "warn") for text in warnings)
 
 
 def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[doc.Content]:

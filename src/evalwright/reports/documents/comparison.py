@@ -97,8 +97,8 @@ def visible(least: float, bounded: bool) -> str:
 
 
 def less(one: TaskComparison | PairTable) -> str:
-    """What stands beside the name of a metric of which less is better."""
-    return ", less is better" if one.lower_is_better else ""
+    """What stands beside the name of a metric of which lower is better."""
+    return ", lower is better" if one.lower_is_better else ""
 
 
 _COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"

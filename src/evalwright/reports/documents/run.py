@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.outcomes import NO_ANSWER
+from evalwright.metrics.registry import BOUNDED
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -17,11 +19,11 @@ from evalwright.reports.text import inert, shorten
 from evalwright.runs.results import unscored
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
+from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
-    from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
@@ -184,7 +186,7 @@ def _slices(
     task: str, key: str, by_value: Mapping[str, Sequence[MetricResult]], most: int, n_metrics: int
 ) -> Iterator[doc.Block]:
     """Scores by slice, in the order of the record; the largest slices where there are many."""
-    used = {value: metrics for value, metrics in by_value.items() if metrics}
+    used = merged_slices({value: metrics for value, metrics in by_value.items() if metrics})
     if not used:
         return
     largest = sorted(used, key=lambda value: (-max(m.estimate.n for m in used[value]), value))
@@ -218,6 +220,50 @@ def _slices(
             f"The {len(rows)} values of '{key}' with the most items, of {len(used)}; {RUN_FILE} has all.",
             "quiet",
         )
+
+
+FEW = 5
+"""Items under which a slice is not shown by itself: its number would say nothing."""
+_MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"}
+"""Metrics of which that of several slices is the mean over their items."""
+
+
+def merged_slices(by_value: Mapping[str, Sequence[MetricResult]]) -> dict[str, Sequence[MetricResult]]:
+    """The slices, those with few items put together where there are several. Means are pooled, other metrics have no number then."""
+    few = [
+        value
+        for value, metrics in by_value.items()
+        if max(one.estimate.n + one.estimate.n_missing for one in metrics) < FEW
+    ]
+    if len(few) < 2:
+        return dict(by_value)
+    kept = {value: metrics for value, metrics in by_value.items() if value not in few}
+    groups: dict[str, list[MetricResult]] = {}
+    for value in few:
+        for one in by_value[value]:
+            groups.setdefault(one.label, []).append(one)
+    name = f"{len(few)} values with under {FEW} items each"
+    return {**kept, name: [replace(own[0], estimate=_pooled(own)) for own in groups.values()]}
+
+
+def _pooled(own: Sequence[MetricResult]) -> Estimate:
+    """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1 and items stand alone."""
+    from evalwright.statistics.intervals import wilson
+
+    parts = [one.estimate for one in own]
+    n, failed = sum(one.n for one in parts), sum(one.n_failed for one in parts)
+    scored = [one for one in parts if one.n]
+    if not n or own[0].kind not in _MEANS or any(math.isnan(one.value) for one in scored):
+        return Estimate.none("pooled over few items", failed, n=n)
+    total = math.fsum(one.value * one.n for one in scored)
+    low = high = math.nan
+    if (
+        abs(total - round(total)) < 1e-6
+        and all(one.n_clusters is None for one in scored)
+        and own[0].kind in BOUNDED
+    ):
+        low, high = wilson(round(total), n)
+    return replace(Estimate.none("pooled, Wilson", failed, n=n), value=total / n, low=low, high=high)
 
 
 def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:

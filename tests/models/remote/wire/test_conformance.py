@@ -173,7 +173,7 @@ def test_every_row_and_switch_makes_a_body_that_is_taken(
         Message("assistant", "Who?"),
         Message("user", "I."),
     )
-    prompt = "hello" if provider == "replicate" else talk
+    prompt = "hello" if provider in ("replicate", "mockingbird") else talk
     requests = [
         Generate(prompt, max_tokens=100, temperature=0.0, top_p=0.95, stop=("END",), seed=1),
         Generate("hello", temperature=1.0, top_p=1.0, draw=3),

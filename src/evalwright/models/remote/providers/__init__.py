@@ -33,7 +33,7 @@ VARIABLE = "EVALWRIGHT_PROVIDERS"
 """Names files of a person's own providers, with the system's separator of paths between them."""
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
-TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens")
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class ModelRule:
     examples: tuple[str, ...] = ()
     wire: str | None = None
     tokens_field: str | None = None
+    system_field: str | None = None
     refuses: tuple[str, ...] | None = None
     takes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -72,6 +73,7 @@ class Provider:
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
     wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
     instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    system_field: the input of the system's text where a model has no messages, "" where it has none.
     takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
     docs: where its interface is described.
     """
@@ -88,6 +90,7 @@ class Provider:
     model: str = "{model}"
     any_server: bool = False
     tokens_field: str = "max_tokens"
+    system_field: str = "system_prompt"
     refuses: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -206,7 +209,9 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
     for other in row["rules_of"]:
         if other not in rows:
             raise UnknownName("provider", str(other), rows, f"({where}, provider '{name}', rules_of)")
-        rules.extend(rows[other].get("models", ()))
+        for rule in rows[other].get("models", ()):  # a format that this one does not speak is not chosen here
+            spoken = not _mapping(rule) or "wire" not in rule or rule["wire"] in row.get("wires", ())
+            rules.append(rule if spoken else {key: rule[key] for key in rule if key != "wire"})
     rest = {key: value for key, value in row.items() if key != "rules_of"}
     return {**rest, "models": [*rules, *row.get("models", ())]}
 
@@ -218,7 +223,14 @@ def quirks(provider: Provider, model: str) -> Provider:
             continue
         given = {
             name: value
-            for name in ("tokens_field", "refuses", "reasoning_fields", "stream", "least_temperature")
+            for name in (
+                "tokens_field",
+                "system_field",
+                "refuses",
+                "reasoning_fields",
+                "stream",
+                "least_temperature",
+            )
             if (value := getattr(rule, name)) is not None
         }
         if rule.wire is not None:

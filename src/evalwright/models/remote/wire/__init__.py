@@ -21,6 +21,7 @@ FORMATS = {
     "openai-embeddings": "openai_embeddings:WIRE",
     "openai-responses": "openai_responses:WIRE",
     "replicate": "replicate:WIRE",
+    "vectara-query": "vectara:WIRE",
     "vertex": "vertex:GEMINI",
     "vertex-anthropic": "vertex:ANTHROPIC",
 }

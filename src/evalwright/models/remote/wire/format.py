@@ -20,7 +20,7 @@ from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, la
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 from evalwright.models.remote.wire.options import NoLogProbs, Options, fields_of
 
-TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
+TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
 """What a model may be told besides the prompt."""
@@ -35,13 +35,14 @@ class Settings:
     where: the host, for messages. base_url: where paths begin, for formats whose replies name addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
     stream: request the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
-    US dollars ("usage.cost"), "" where it does not. variables: what a row's variables say that its base URL does not use, for
+    US dollars ("usage.cost"), "" where it does not. system_field: of a body without messages, "" where the system's text begins the prompt. variables: what a row's variables say that its base URL does not use, for
     paths (an API version).
     """
 
     model: str
     where: str
     tokens_field: TokensField = "max_tokens"
+    system_field: str = "system_prompt"
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -415,7 +416,8 @@ def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
     if not isinstance(reason, str):
         return ""
-    return words.get(reason) or _FINISHES.get(reason.lower(), reason)
+    # Google's gateway for OpenAI's interface says which filter: "content_filter: PROHIBITED_CONTENT".
+    return words.get(reason) or _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:

@@ -103,6 +103,8 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
     if candidate is None:
         return Said("", "", "content_filter", usage, model)
     text, reasoning, called = _parts(candidate, data, settings)
+    if _blocked(data, candidate) and not (text or called):
+        return Said("", reasoning, "content_filter", usage, model)
     finish = form.finish_of(candidate.get("finishReason"), _FINISH)
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
     return Said(text, reasoning, finish, usage, model, excused=called)
@@ -124,11 +126,20 @@ def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]
     candidates = data.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         return candidates[0]
-    if form.at(data, "promptFeedback", "blockReason"):
+    if _blocked(data, {}):
         return None
     if not candidates and "usageMetadata" in data:
         raise EmptyReply(f"{settings.where} sent no candidate.")
     raise form.not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
+
+
+def _blocked(data: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
+    """Whether the prompt was blocked, or the candidate: by a reason, or by a rating that says so."""
+    ratings = [form.at(data, "promptFeedback", "safetyRatings"), candidate.get("safetyRatings")]
+    found = [one for some in ratings if isinstance(some, list) for one in some]
+    return bool(form.at(data, "promptFeedback", "blockReason")) or any(
+        form.at(one, "blocked") is True for one in found
+    )
 
 
 def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:

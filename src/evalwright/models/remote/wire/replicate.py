@@ -48,14 +48,16 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             f"answer: use a single message of the user, or write the prompt as text."
         )
     told = form.sampling(request, settings)
+    prompt = turns[0].text if settings.system_field or not system else f"{system}\n\n{turns[0].text}"
     fields = {
-        "system_prompt": system or None,
+        settings.system_field: system or None,
         settings.tokens_field: told.max_tokens,
         "temperature": told.temperature,
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    body: dict[str, Any] = {"input": {"prompt": turns[0].text, **form.given(fields)}}
+    fields.pop("", None)
+    body: dict[str, Any] = {"input": {"prompt": prompt, **form.given(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version

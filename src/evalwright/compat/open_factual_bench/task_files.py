@@ -1,0 +1,91 @@
+"""The benchmark's questions as task files that `evalwright run` takes, so that new runs stand on a board beside imported ones.
+
+Names of tasks, ids, questions and references are those of the imported runs, so items are paired; the prompt is ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.open_factual_bench.files import Question
+from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
+from evalwright.compat.open_factual_bench.scoring import is_graded
+from evalwright.core.errors import RunError
+from evalwright.tasks.files import write_file
+
+FOLDER = "open-factual-bench"
+
+_FILE = """\
+# Questions of open-factual-bench. Written by `evalwright import open-factual-bench --tasks`.
+task: {task}
+version: "1"
+description: {about}
+
+dataset: {data}
+
+sample:
+  id: "{{{{ id }}}}"
+  input: "{{{{ question }}}}"
+  target: "{{{{ reference }}}}"
+  metadata:
+{metadata}
+
+prompt:
+  user: |-
+    Answer the question in a short phrase, without explaining it.
+
+    Question: {{{{ input }}}}
+    Answer:
+
+answer:
+  mode: generate
+  text: {{max_tokens: 64, stop: ["\\n\\n", "\\nQuestion:"]}}
+  chat: {{max_tokens: 2048}}
+
+scorers: [{scorer}]
+metrics: [{metric}]
+slices: [domain]
+
+metadata:
+  language: en
+  tags: [factuality]
+"""
+_KEYS = ("domain", "type", "source", "created_at", "premise")
+
+
+def write_tasks(questions: Mapping[str, Question], folder: Path, names: tuple[str, str]) -> list[Path]:
+    """Write a task file with its data for the short answers and one for the stress questions. names: of both tasks.
+
+    A reference that is a description is compared with no answer, so its question is left out. Raises RunError.
+    """
+    short = [one for one in questions.values() if one.type != STRESS_TYPE and is_graded(one.reference)]
+    stress = [one for one in questions.values() if one.type == STRESS_TYPE]
+    abouts = (
+        "Facts from memory, in a short phrase.",
+        "Questions with a false premise; the right answer says so.",
+    )
+    uses = (("short-answer", "accuracy"), ("stress", "handled"))
+    out = []
+    for name, about, rows, (scorer, metric) in zip(names, abouts, (short, stress), uses, strict=True):
+        if not rows:
+            continue
+        keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
+        metadata = "\n".join(f'    {key}: "{{{{ {key} | default(none) }}}}"' for key in keys)
+        text = _FILE.format(
+            task=name, about=about, data=f"{name}.jsonl", metadata=metadata, scorer=scorer, metric=metric
+        )
+        lines = "".join(json.dumps(_row(one), ensure_ascii=False) + "\n" for one in rows)
+        try:
+            write_file(folder / f"{name}.jsonl", lines)
+            write_file(folder / f"{name}.yaml", text)
+        except OSError as error:
+            raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        out.append(folder / f"{name}.yaml")
+    return out
+
+
+def _row(one: Question) -> dict[str, Any]:
+    return {"id": one.id, "question": one.question, "reference": one.reference, **metadata_of(one)}

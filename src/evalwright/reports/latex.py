@@ -1,0 +1,143 @@
+r"""Documents as LaTeX for a paper: booktabs tables with captions, everything in them escaped, whole under every engine.
+
+A fragment for `\input`. Tables that are too wide fall into parts; one with many rows is a longtable. Letters that pdfLaTeX cannot set
+are written for LuaLaTeX and XeLaTeX, with their code points for pdfLaTeX, so that no name stops a build.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from evalwright.reports import document as doc
+from evalwright.reports.markdown import cell_text
+from evalwright.reports.text import inert
+
+ROOM = 96
+"""Characters of a line in small print on a page of A4."""
+_LONGEST_NAME, _LONGEST_TITLE, _MOST_ROWS = 34, 14, 45
+_HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longtable}
+\providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
+"""
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_\allowbreak{}",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\symbol{34}", "'": r"\symbol{39}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}", "/": r"/\allowbreak{}",
+    "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
+}  # fmt: skip
+_LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
+"""Between signs that fonts would join, as two hyphens to a dash."""
+_LONG_WORD = re.compile("[A-Za-z0-9.]{30}(?=[A-Za-z0-9.])")
+_SET = frozenset("øØæÆœŒßłŁåÅ")
+"""Letters without a base letter that every engine can set."""
+_ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+
+
+def to_latex(document: doc.Document) -> str:
+    """The fragment. The same document gives the same bytes."""
+    blocks = [text for block in document.blocks for text in _block(block, document.title)]
+    return "\n".join([_HEAD, *blocks])
+
+
+def escape(text: str) -> str:
+    """Untrusted text as plain text of a paragraph or a cell: nothing in it is a command, and no row or argument ends early."""
+    out = []
+    for plain, other in re.findall(r"([\x20-\x7e–…×·]+)|([^\x20-\x7e–…×·]+)", inert(text)):
+        if plain:
+            parts = _LIGATURES.split(plain)
+            signs = ["".join(_ESCAPES.get(char, char) for char in part) for part in parts]
+            out.append(_LONG_WORD.sub(r"\g<0>\\allowbreak{}", "{}".join(signs)))
+        elif all(map(_is_set, other)):
+            out.append(other)
+        else:
+            points = " ".join(f"U+{ord(char):04X}" for char in other)
+            out.append(rf"\evalwrightletters{{{other}}}{{{points}}}")
+    return "".join(out)
+
+
+def _is_set(char: str) -> bool:
+    parts = unicodedata.normalize("NFD", char)
+    return char in _SET or (
+        len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+    )
+
+
+def _block(block: doc.Block, title: str) -> Iterator[str]:
+    match block:
+        case doc.Heading():
+            yield rf"\paragraph*{{{escape(block.text)}}}"
+        case doc.Note() | doc.Conclusion():
+            yield f"{escape(block.text)}\n"
+        case doc.Notes() if block.texts:
+            items = "\n".join(rf"\item {escape(text)}" for text in block.texts)
+            yield f"{{\\footnotesize\\begin{{itemize}}\n{items}\n\\end{{itemize}}}}\n"
+        case doc.Facts() if block.rows:
+            items = "\n".join(rf"\item[{{{escape(name)}}}] {escape(value)}" for name, value in block.rows)
+            yield f"\\begin{{description}}\n{items}\n\\end{{description}}\n"
+        case doc.Text():
+            yield rf"\paragraph*{{{escape(block.title)}}}"
+            yield "\\par\n".join(escape(line) for line in block.text.splitlines()) + "\n"
+        case doc.Table():
+            yield from _tables(block, title)
+        case doc.Cards():
+            rows = [(one.title, one.number) for one in block.cards]
+            yield from _tables(doc.Table(doc.columns("Score*", "Value"), rows, title), title)
+        case doc.Fold():
+            yield rf"\paragraph*{{{escape(block.title)}}}"
+            for one in block.blocks:
+                yield from _block(one, block.title)
+
+
+def _tables(table: doc.Table, title: str) -> Iterator[str]:
+    columns, cells = table.cells()
+    if not columns:
+        return
+    texts = [[cell_text(cell) for cell in row] for row in cells]
+    widths = [_width(column, [row[i] for row in texts]) for i, column in enumerate(columns)]
+    whole = doc.Table(columns, cells, table.caption or title)
+    for place, part in enumerate(whole.parts([width + 2 for width in widths], ROOM)):
+        yield _table(part, place, title if table.sortable else table.caption or title)
+
+
+def _width(column: doc.Column, cells: Sequence[str]) -> int:
+    longest = max(map(len, cells), default=0)
+    return max(min(longest, _LONGEST_NAME), min(len(column.heading), _LONGEST_TITLE))
+
+
+def _table(table: doc.Table, place: int, caption: str) -> str:
+    columns, cells = table.cells()
+    kinds, heads = [], []
+    for i, column in enumerate(columns):
+        right = column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
+        long = max((len(cell_text(row[i])) for row in cells), default=0) > _LONGEST_NAME
+        kinds.append("r" if right else r"p{5.5cm}" if long else "l")
+        heads.append(_heading(column.heading, "r" if right else "l"))
+    rows = [" & ".join(map(_cell, row, kinds)) + r" \tabularnewline" for row in cells]
+    head = "\n".join([r"\toprule", " & ".join(heads) + r" \\", r"\midrule"])
+    said = rf"\caption{{{escape(caption)}{' (continued)' if place else ''}}}"
+    spec = f"{{@{{}}{''.join(kinds)}@{{}}}}"
+    body = "\n".join(rows)
+    if len(rows) > _MOST_ROWS:
+        return f"{{\\small\\begin{{longtable}}{spec}\n{said} \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
+    inner = f"\\begin{{tabular}}{spec}\n{head}\n{body}\n\\bottomrule\n\\end{{tabular}}"
+    return f"\\begin{{table}}[htbp]\n\\centering\\small\n{said}\n{inner}\n\\end{{table}}\n"
+
+
+def _heading(title: str, side: str) -> str:
+    """A title on as many lines as it needs to be no wider than its numbers."""
+    lines = [""]
+    for part in re.findall(r"[^\s/_@:+-]*[\s/_@:+-]+|.+", inert(title)):
+        if lines[-1] and len(lines[-1] + part.rstrip()) > _LONGEST_TITLE:
+            lines.append(part)
+        else:
+            lines[-1] += part
+    shown = [escape(line.strip()) for line in lines if line.strip()]
+    joined = r" \\ ".join(shown)
+    return rf"\shortstack[{side}]{{{joined}}}" if len(shown) > 1 else joined
+
+
+def _cell(cell: doc.Cell, kind: str) -> str:
+    text = escape(cell_text(cell))
+    text = rf"\textbf{{{text}}}" if cell.tone == "strong" and text else text
+    return rf"\raggedright {text}" if kind.startswith("p") else text

@@ -1,0 +1,284 @@
+"""Documents as PDF, drawn with matplotlib (the extra `plot`): pages of A4 across, no browser and nothing from the network.
+
+Tables repeat their titles on every page and fall into parts where they are too wide; text is wrapped, never cut. The same document
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports import document as doc
+from evalwright.reports.markdown import cell_text
+from evalwright.reports.plot import FIXED, INK, LINE, QUIET, Fonts, check_plot
+from evalwright.reports.text import inert, inert_lines
+
+if TYPE_CHECKING:
+    from evalwright.reports.axis import Axis
+    from evalwright.statistics import Estimate
+
+WIDTH, HEIGHT, MARGIN = 11.69, 8.27, 0.55
+ROOM = WIDTH - 2 * MARGIN
+_GAP, _BAR, _NAME, _TITLE = 0.16, 1.5, 2.9, 1.0
+"""Inches: between columns, of a drawn interval, the most of a name, the most of a title over narrower cells."""
+_SIZE, _LEAD = 8.5, 0.165
+_TONES = {"quiet": QUIET, "warn": "#8a5300", "good": "#1a6b35", "bad": "#b3261e"}
+_POINT, _RANGE = "#0a58b8", "#a9cbf2"
+
+
+def to_pdf(document: doc.Document) -> bytes:
+    """The document as a file. Raises MissingExtra without matplotlib."""
+    check_plot("document.pdf")
+    import matplotlib
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    out = io.BytesIO()
+    nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(FIXED)
+        with PdfPages(out, metadata={**nothing, "Title": inert(document.title)}) as pages:
+            drawn = _Pages(pages, inert(document.title))
+            drawn.paragraph(document.title, 15, bold=True, after=0.04)
+            if document.lede:
+                drawn.paragraph(document.lede, 9, colour=QUIET, after=0.12)
+            for block in document.blocks:
+                _block(block, drawn)
+            drawn.end()
+    return out.getvalue()
+
+
+def _block(block: doc.Block, pages: _Pages) -> None:
+    match block:
+        case doc.Heading():
+            pages.paragraph(
+                block.text, 11 if block.level == 2 else 9.5, bold=True, before=0.16, after=0.05, keep=0.6
+            )
+        case doc.Note() | doc.Conclusion():
+            bold = isinstance(block, doc.Conclusion)
+            pages.paragraph(block.text, _SIZE, bold=bold, colour=_TONES.get(block.tone, INK), after=0.04)
+        case doc.Notes():
+            for text in block.texts:
+                pages.paragraph(f"• {text}", 8, colour=QUIET, after=0.02)
+        case doc.Facts():
+            pages.table(doc.Table(doc.columns("*", "~"), block.rows), heads=False)
+        case doc.Text():
+            pages.paragraph(block.title, 8, colour=QUIET)
+            for line in inert_lines(block.text).split("\n"):
+                pages.paragraph(line, _SIZE)
+        case doc.Table():
+            pages.table(block)
+        case doc.Cards():
+            pages.table(
+                doc.Table(doc.columns("Score*", "Value"), [(one.title, one.number) for one in block.cards])
+            )
+        case doc.Fold():
+            pages.paragraph(
+                "  ".join(filter(None, (block.marks[0], block.title, block.marks[1]))),
+                11,
+                bold=True,
+                before=0.2,
+                keep=0.8,
+            )
+            for one in block.blocks:
+                _block(one, pages)
+
+
+class _Pages:
+    """Writes from top to bottom, and begins a new page where the next piece does not fit. Places are in inches."""
+
+    def __init__(self, pages: Any, title: str) -> None:
+        self.pages, self.title = pages, title
+        self.fonts = Fonts()
+        self.width = self.fonts.width
+        self.number = 0
+        self.figure: Any = None
+        self._begin()
+
+    def _begin(self) -> None:
+        from matplotlib.figure import Figure
+
+        self.number += 1
+        self.figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white")
+        self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(HEIGHT, 0))
+        self.axes.set_axis_off()
+        self.axes.autoscale(False)
+        self.y = MARGIN
+
+    def end(self) -> None:
+        """Put the page out."""
+        foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
+        self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
+        self.text(WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right")
+        self.pages.savefig(self.figure)
+
+    def need(self, height: float) -> bool:
+        """Make room; whether that took a new page."""
+        if self.y + height <= HEIGHT - MARGIN:
+            return False
+        self.end()
+        self._begin()
+        return True
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: str,
+        *,
+        bold: bool = False,
+        align: str = "left",
+    ) -> None:
+        """A text on the base line y."""
+        if text.strip():
+            font, shown = self.fonts.of(text, size, bold=bold)
+            self.axes.text(
+                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
+            )
+
+    def lines(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
+        """The text on lines that fit."""
+        return self.fonts.broken(text, size, room, bold=bold)
+
+    def paragraph(
+        self,
+        text: str,
+        size: float,
+        *,
+        bold: bool = False,
+        colour: str = INK,
+        before: float = 0.0,
+        after: float = 0.0,
+        keep: float = 0.0,
+    ) -> None:
+        """A paragraph over the width of the page. keep: what must fit below it."""
+        lead = size / 72 * 1.4
+        self.need(before + lead + keep)
+        self.y += before
+        for line in self.lines(text, size, min(ROOM, 8.5), bold=bold):
+            self.need(lead)
+            self.y += lead
+            self.text(MARGIN, self.y - 0.3 * size / 72, line, size, colour, bold=bold)
+        self.y += after
+
+    def table(self, table: doc.Table, *, heads: bool = True) -> None:
+        """A table, in parts where it is too wide."""
+        columns, cells = table.cells()
+        if not columns:
+            return
+        whole = doc.Table(columns, cells)
+        widths = [
+            _Column(column, [row[i] for row in cells], self).width + _GAP for i, column in enumerate(columns)
+        ]
+        for part in whole.parts(widths, ROOM + _GAP):
+            _Drawn(part, self, heads).draw()
+            self.y += 0.14
+
+
+class _Column:
+    """A column of a part: its width, where its texts stand, and what they are."""
+
+    def __init__(self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages) -> None:
+        self.column, self.cells, self.pages = column, cells, pages
+        self.right = column.right or any(isinstance(cell.content, doc.Number) for cell in cells)
+        widest = max(
+            (pages.width(cell_text(cell), _SIZE, bold=cell.tone == "strong") for cell in cells), default=0.0
+        )
+        title = pages.width(inert(column.heading), 8, bold=True)
+        self.numbers = max(min(widest, _NAME) if not self.right else widest, min(title, _TITLE))
+        self.width = self.numbers + (_BAR + _GAP if column.axis else 0.0)
+        self.title = (
+            pages.lines(column.heading, 8, max(self.width, 0.3), bold=True) if column.heading else [""]
+        )
+
+    def lines(self, row: int) -> list[str]:
+        """A cell's lines."""
+        cell = self.cells[row]
+        return self.pages.lines(cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong")
+
+    def place(self, x: float) -> tuple[float, str]:
+        """Where texts stand, and on which side of it."""
+        return (x + self.numbers, "right") if self.right else (x, "left")
+
+
+class _Drawn:
+    """One part of a table on its pages."""
+
+    def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
+        self.pages, self.heads = pages, heads
+        columns, self.rows = table.cells()
+        self.columns = [
+            _Column(column, [row[i] for row in self.rows], pages) for i, column in enumerate(columns)
+        ]
+
+    def draw(self) -> None:
+        if self.heads:
+            self._head()
+        for i in range(len(self.rows)):
+            self._row(i)
+
+    def _places(self) -> Iterator[tuple[float, _Column]]:
+        x = MARGIN
+        for column in self.columns:
+            yield x, column
+            x += column.width + _GAP
+
+    def _head(self) -> None:
+        pages, height = self.pages, max(len(column.title) for column in self.columns) * 0.15
+        pages.need(height + 0.4)
+        pages.y += height
+        for x, column in self._places():
+            for i, line in enumerate(reversed(column.title)):
+                at, side = column.place(x)
+                pages.text(at, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side)
+        pages.y += 0.06
+        self._rule(INK, 0.8)
+
+    def _row(self, row: int) -> None:
+        pages = self.pages
+        lines = [column.lines(row) for column in self.columns]
+        height = max(map(len, lines)) * _LEAD + 0.05
+        if pages.need(height) and self.heads:
+            self._head()
+        for (x, column), texts in zip(self._places(), lines, strict=True):
+            cell = column.cells[row]
+            at, side = column.place(x)
+            for i, line in enumerate(texts):
+                base = pages.y + _LEAD * (i + 1) - 0.03
+                pages.text(
+                    at, base, line, _SIZE, _TONES.get(cell.tone, INK), bold=cell.tone == "strong", align=side
+                )
+            if column.column.axis and isinstance(cell.content, doc.Number) and cell.content.estimate:
+                self._bar(
+                    x + column.numbers + _GAP,
+                    pages.y + 0.5 * _LEAD + 0.015,
+                    cell.content.estimate,
+                    column.column.axis,
+                )
+        pages.y += height
+        self._rule(LINE, 0.4)
+
+    def _bar(self, x: float, y: float, estimate: Estimate, axis: Axis) -> None:
+        """The value and its interval on the column's axis."""
+
+        def at(value: float) -> float:
+            return x + _BAR * float(axis.place(value).rstrip("%")) / 100
+
+        axes = self.pages.axes
+        axes.plot([x, x + _BAR], [y, y], LINE, linewidth=0.6)
+        if math.isfinite(estimate.low) and math.isfinite(estimate.high):
+            axes.plot(
+                [at(estimate.low), at(estimate.high)], [y, y], _RANGE, linewidth=4, solid_capstyle="round"
+            )
+        if math.isfinite(estimate.value):
+            axes.plot([at(estimate.value)], [y], "o", color=_POINT, markersize=3.2, markeredgewidth=0)
+
+    def _rule(self, colour: str, width: float) -> None:
+        end = MARGIN + sum(column.width + _GAP for column in self.columns) - _GAP
+        self.pages.axes.plot([MARGIN, end], [self.pages.y, self.pages.y], colour, linewidth=width)
+        self.pages.y += 0.02
