@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
 
 COMMANDS = {
+    "init": ("init:init", "Write a task, a suite file and a GitHub workflow, from two questions."),
     "run": ("run:run", "Evaluate models on tasks."),
     "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
 
 from evalwright.cli import options
 from evalwright.cli.dialect import dialect_options
+from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import several
 from evalwright.cli.output import print_result
 
@@ -74,6 +76,7 @@ from evalwright.cli.output import print_result
 )
 @options.AS_JSON
 @options.QUIET
+@LOGGING
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
@@ -105,6 +108,7 @@ def run(**given: Any) -> int:
 
 def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.analysis.board import make_board
+    from evalwright.cli import say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.board import board_document
     from evalwright.reports.documents.summary import run_summary, runs_summary
@@ -114,7 +118,14 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
 
     told = Callbacks(open_trackers(given["track"]))
     as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
-    with nullcontext() if given["quiet"] else TerminalProgress() as progress:
+    quiet, log_file = given["quiet"], given["log_file"]
+    with ExitStack() as stack:
+        # What progress says is logged too, so that a log without a terminal has it.
+        hidden = stack.enter_context(Path(os.devnull).open("w")) if quiet and log_file else None
+        progress = None if quiet and not log_file else stack.enter_context(TerminalProgress(hidden))
+        stack.enter_context(
+            logged(given["verbose"], log_file, progress.show if progress and not quiet else say)
+        )
         runs = run_blocking(
             lambda: evaluate_configuration(
                 configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -31,6 +32,8 @@ from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET
 
+_log = logging.getLogger("evalwright.evaluation")
+
 
 class Session:
     """One model's run while it is asked. A context manager, which drops what was not finished."""
@@ -40,6 +43,8 @@ class Session:
     ) -> None:
         plan.started = datetime.now(UTC)
         self.plan = plan
+        tasks = ", ".join(task.name for task in plan.tasks)
+        _log.info("Run %s: %s, %d answers on %s", plan.folder, plan.model.name, plan.total, tasks)
         self.told = told or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
@@ -112,11 +117,8 @@ class Meter(AbstractContextManager["Meter"]):
             label = self.plan.spec.label or self.plan.model.name
             seconds = time.monotonic() - self.began
             counts, total = self.door.counts, self.plan.total
-            self.reporter.update(
-                Progress(
-                    self.plan.id, label, total, self.done, self.failed, seconds, counts, finished, self.state
-                )
-            )
+            state = self.plan.id, label, total, self.done, self.failed, seconds, counts
+            self.reporter.update(Progress(*state, finished, self.state, self.door.loading()))
 
     async def _tick(self) -> None:
         while True:
