@@ -119,7 +119,10 @@ def test_nothing_is_replaced_unless_agreed() -> None:
     Path("suite.yaml").write_text("mine\n", encoding="utf-8")
     for refused in (typed("init", "--task", "gsm8k", *DEMO), answered("n\n", "--task", "gsm8k", *DEMO)):
         assert refused.code == 2
-        assert "Nothing was written: suite.yaml would be replaced. Add --replace if that is meant." in refused.err
+        assert (
+            "Nothing was written: suite.yaml would be replaced. Add --replace if that is meant."
+            in refused.err
+        )
         assert Path("suite.yaml").read_text(encoding="utf-8") == "mine\n" and not WORKFLOW.exists()
     agreed = answered("y\n", "--task", "gsm8k", *DEMO)
     assert agreed.code == 0 and "Replaced: suite.yaml" in agreed.out

@@ -39,7 +39,11 @@ COMMANDS = {
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "hret": ("foreign:hret", "Evaluate as the HaeRae Evaluation Toolkit does, with its flags."),
     "export": ("foreign:export", "Export runs as files of other programs."),
+    "completion": ("completion:completion", "Print what completes commands and names in a shell."),
 }
+
+COMPLETE = "_EVALWRIGHT_COMPLETE"
+"""The variable that a shell sets to ask what may follow what was typed."""
 
 
 class LazyGroup(click.Group):
@@ -88,6 +92,10 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    if os.environ.get(COMPLETE):
+        from evalwright.cli.completion import complete
+
+        return complete()
     return run_command(cli, arguments, "evalwright")
 
 

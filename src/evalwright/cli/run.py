@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,10 @@ from evalwright.cli.dialect import dialect_options
 from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import several
 from evalwright.cli.output import print_result
+
+if TYPE_CHECKING:
+    from evalwright.reports.document import Document
+    from evalwright.runs.reader import Run
 
 
 @click.command()
@@ -134,12 +138,24 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     if as_json:
         shown = []
     elif len(runs) > 1:
-        shown = [runs_summary(runs), board_document(make_board(runs), costs=True)]
+        shown = [runs_summary(runs), board_document(make_board(runs), costs=True), *_verdict(runs)]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *shown)
     return _conclude(runs, told.faults)
+
+
+def _verdict(runs: Sequence[Run]) -> Iterator[Document]:
+    """Of two runs, which is better and by how much, in a sentence, where they can be compared."""
+    from evalwright.analysis.comparison import compare_runs
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.reports.conclusions import verdict
+    from evalwright.reports.document import Conclusion, Document
+
+    with suppress(EvalwrightError):
+        if len(runs) == 2 and (said := verdict(compare_runs(runs[1], runs[0]))):
+            yield Document("", [Conclusion(said)])
 
 
 def _conclude(runs: Any, faults: Sequence[str]) -> int:
