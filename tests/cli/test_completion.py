@@ -71,9 +71,7 @@ def test_what_may_follow() -> None:
             assert all(name.isprintable() and name != "rm" for name in found), (shell, line)
 
 
-@pytest.mark.parametrize(
-    "line", ["evalwright nothing x", "evalwright runs show zz"]
-)
+@pytest.mark.parametrize("line", ["evalwright nothing x", "evalwright runs show zz"])
 def test_where_nothing_follows_nothing_is_said_of_it(line: str) -> None:
     extra = {"_EVALWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     done = typed(folder=Path(), extra=extra)

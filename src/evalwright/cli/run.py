@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from evalwright.cli.options import several
 from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
-    from evalwright.reports.document import Document
     from evalwright.runs.reader import Run
 
 
@@ -114,8 +113,7 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.cli import say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
-    from evalwright.reports.documents.board import board_document
-    from evalwright.reports.documents.summary import run_summary, runs_summary
+    from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -138,7 +136,7 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     if as_json:
         shown = []
     elif len(runs) > 1:
-        shown = [runs_summary(runs), board_document(make_board(runs), costs=True), *_verdict(runs)]
+        shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
@@ -146,16 +144,15 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     return _conclude(runs, told.faults)
 
 
-def _verdict(runs: Sequence[Run]) -> Iterator[Document]:
-    """Of two runs, which is better and by how much, in a sentence, where they can be compared."""
+def _verdict(runs: Sequence[Run]) -> str:
+    """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared."""
     from evalwright.analysis.comparison import compare_runs
     from evalwright.core.errors import EvalwrightError
     from evalwright.reports.conclusions import verdict
-    from evalwright.reports.document import Conclusion, Document
 
     with suppress(EvalwrightError):
-        if len(runs) == 2 and (said := verdict(compare_runs(runs[1], runs[0]))):
-            yield Document("", [Conclusion(said)])
+        return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 else ""
+    return ""
 
 
 def _conclude(runs: Any, faults: Sequence[str]) -> int:
