@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="First steps: evalwright run factual --model demo/small --model demo/large",
+    epilog="First steps: evalwright run factual-choice --model demo/small --model demo/large. For your own: evalwright init",
 )
 @click.version_option(__version__, message="evalwright %(version)s")
 def cli() -> None:
