@@ -1,0 +1,268 @@
+/**
+ * What the views read, wherever the data comes from: a file that holds all of it, a folder of files behind a web server, or
+ * `evalwright view`, which follows runs that are still going.
+ *
+ * Numbers with an interval are made in Python; this side only counts, filters, sorts and shows. Texts are data from strangers: they
+ * go to the page as text nodes and attributes' values, never as markup.
+ */
+
+/** A number with its interval, in its own unit. Absent bounds: there is no interval. */
+export interface Estimate {
+  value: number | null;
+  low?: number;
+  high?: number;
+  n: number;
+  failed: number;
+  method: string;
+}
+
+export interface Metric extends Estimate {
+  name: string;
+  /** Of shares: shown in points of 100. */
+  bounded: boolean;
+  lowerIsBetter: boolean;
+}
+
+export interface Slice {
+  /** Such as "domain". */
+  key: string;
+  parts: { name: string; metric: Metric }[];
+}
+
+export interface TaskInfo {
+  name: string;
+  description: string;
+  samples: number;
+  failed: number;
+  undecided: number;
+  /** How many records have which outcome. */
+  outcomes: Record<string, number>;
+  /** How many failures of each kind. */
+  failures: Record<string, number>;
+  metrics: Metric[];
+  slices: Slice[];
+}
+
+/** A node of the tree of tasks, inner ones first. */
+export interface GroupInfo {
+  name: string;
+  label: string;
+  parts: string[];
+  metric: Metric | null;
+}
+
+export type RunState = "running" | "finished" | "stopped";
+
+export interface RunInfo {
+  /** By which every other call names it: its place, as text. */
+  key: string;
+  /** The folder's name, as the command line takes it. */
+  name: string;
+  label: string;
+  model: string;
+  started: string;
+  seconds: number | null;
+  state: RunState;
+  /** Samples recorded so far, and those that the run will have where that is known. */
+  records: number;
+  expected: number | null;
+  tasks: TaskInfo[];
+  groups: GroupInfo[];
+  /** US dollars; null where it is not known of every answer. */
+  cost: number | null;
+  inputTokens: number;
+  outputTokens: number;
+  /** Facts to show as they are: machine, versions, settings, how it ended. */
+  facts: [name: string, value: string][];
+}
+
+export interface BoardRow {
+  run: string;
+  /** First and last rank that the data leave open. */
+  ranks: [number, number] | null;
+  overall: Metric | null;
+  /** By column. */
+  cells: (Metric | null)[];
+}
+
+/** More than one run, as `evalwright leaderboard` gives them: best first. */
+export interface Board {
+  columns: { name: string; note: string }[];
+  rows: BoardRow[];
+  /** What limits the comparison, as sentences. */
+  notes: string[];
+}
+
+export interface Catalog {
+  format: 1;
+  title: string;
+  /** ISO 8601. */
+  made: string;
+  /** Of evalwright. */
+  version: string;
+  /** Runs may grow: `onChange` tells when. */
+  live: boolean;
+  runs: RunInfo[];
+  board: Board | null;
+}
+
+/** A column of an index: one value for each sample. NaN and -1 stand for "none". */
+export type Column =
+  | { name: string; title: string; kind: "number"; values: Float64Array }
+  | { name: string; title: string; kind: "category"; names: string[]; codes: Int32Array };
+
+export interface Message {
+  role: string;
+  /** Texts, and images (by their hash; `data` is a data URL where it could be had). */
+  parts: (string | { image: string; mediaType: string; source?: string; data?: string })[];
+}
+
+export interface Reply {
+  text?: string;
+  reasoning?: string;
+  finish?: string;
+  logLikelihood?: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  reasoningTokens?: number;
+  cachedTokens?: number;
+  cost?: number;
+  model?: string;
+  /** Seconds. */
+  latency?: number;
+  /** The tokens with the natural log of their probabilities, where they were recorded. */
+  tokens?: [text: string, logProbability: number][];
+}
+
+export interface ScoreOf {
+  scorer: string;
+  value: number | null;
+  label: string;
+  explanation: string;
+  undecided: boolean;
+  /** Numbers that it is made of. */
+  parts: Record<string, number>;
+  /** Spans of the answer that the score rests on: beginning and end in UTF-16 code units. */
+  evidence: [begin: number, end: number][];
+  failure: Failure | null;
+  /** What a judge was sent and what it replied. */
+  exchange: { role: string; messages: Message[]; reply: Reply }[];
+}
+
+export interface Failure {
+  kind: string;
+  party: string;
+  message: string;
+  status: number | null;
+  attempts: number;
+}
+
+/** All that is recorded of one sample and repeat. */
+export interface Sample {
+  task: string;
+  id: string;
+  draw: number;
+  outcome: string;
+  messages: Message[];
+  input: string;
+  choices: string[];
+  /** Places of the right choices, and of the chosen one. */
+  gold: number[];
+  choice: number | null;
+  logLikelihoods: number[];
+  targets: string[];
+  passages: { id: string; text: string }[];
+  answer: string;
+  reasoning: string;
+  replies: Reply[];
+  scores: ScoreOf[];
+  failure: Failure | null;
+  metadata: [name: string, value: string][];
+  /** How the answer was formed of several draws, where it was. */
+  strategy: { name: string; draws: unknown[]; votes: [answer: string, votes: number][] } | null;
+  /** The record as it stands in samples.jsonl. */
+  raw: unknown;
+}
+
+export interface Preview {
+  question: string;
+  answer: string;
+}
+
+/** Conditions that must all hold. A category is one of the names (empty: none); a number lies in the range. */
+export interface Filter {
+  categories: Record<string, string[]>;
+  numbers: Record<string, [low: number, high: number]>;
+}
+
+export interface RunData {
+  info: RunInfo;
+  /** How many samples (with repeats) the index has now. */
+  size: number;
+  /** Those of facets and of the table: task, outcome, label, failure, score, latency, tokens, cost, length, slices, scorers. */
+  columns: Column[];
+  id(place: number): string;
+  draw(place: number): number;
+  /** The place of a sample, -1 where there is none. */
+  find(task: string, id: string, draw: number): number;
+  /** Places that fulfil the filter, in the order of the run. Synchronous: it reads columns alone. */
+  filter(filter: Filter): Int32Array;
+  /** How many of the places have each name of a category, by code; the last counts those without. */
+  counts(column: string, places: Int32Array): Int32Array;
+  /** Places ordered by a column; those without a value come last. Ties keep the order of the run. */
+  sort(places: Int32Array, column: string, descending: boolean): Int32Array;
+  /** The first words of a row, null while they are being read (then `onPreviews` tells). */
+  preview(place: number): Preview | null;
+  onPreviews(listener: () => void): () => void;
+  sample(place: number): Promise<Sample>;
+  /**
+   * Places among the given ones whose texts (question, messages, answer, reasoning, replies, targets, explanations, id) contain every
+   * word group of the query, whatever the case; "in quotes" is one. Hits come in parts, in the order of the run.
+   */
+  search(
+    query: string,
+    places: Int32Array,
+    found: (hits: Int32Array, done: number, of: number) => void,
+    stop: AbortSignal,
+  ): Promise<void>;
+}
+
+/** One task of two runs. */
+export interface TaskDifference {
+  task: string;
+  metric: string;
+  bounded: boolean;
+  lowerIsBetter: boolean;
+  paired: boolean;
+  a: number | null;
+  b: number | null;
+  difference: Estimate;
+  pValue: number | null;
+  onlyA: number;
+  onlyB: number;
+  /** What the numbers mean. */
+  sentence: string;
+}
+
+export interface Comparison {
+  a: string;
+  b: string;
+  tasks: TaskDifference[];
+  overall: { difference: Estimate; sentence: string } | null;
+  conclusion: string;
+  /** What differs in how the runs were made, and what limits the comparison. */
+  notes: string[];
+  /** Items that both have: place in A, place in B, and both main scores (NaN: none). The first repeat's place, the mean score of its repeats. */
+  pairs: { a: Int32Array; b: Int32Array; scoreA: Float64Array; scoreB: Float64Array };
+}
+
+export interface Data {
+  catalog: Catalog;
+  run(key: string): Promise<RunData>;
+  /** null where the file was made without this pair. */
+  comparison(a: string, b: string): Promise<Comparison | null>;
+  /** Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read again. */
+  onChange(listener: (runs: string[]) => void): () => void;
+  /** How the commands that the page offers name this run, such as "evalwright". Empty for a page that is not served. */
+  served: boolean;
+}

@@ -1,0 +1,3 @@
+import { render } from "preact";
+
+render(<p>Explorer</p>, document.getElementById("explorer") ?? document.body);
