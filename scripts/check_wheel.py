@@ -57,7 +57,9 @@ def environment(folder: Path, *packages: str | Path) -> Path:
 
 def check_files(wheel: Path, source: Path) -> None:
     """Raise SystemExit where the wheel lacks a file of the package, or has one that it must not."""
-    tracked = run("git", "ls-files", "src/evalwright", folder=ROOT).splitlines() if (ROOT / ".git").exists() else []
+    tracked = (
+        run("git", "ls-files", "src/evalwright", folder=ROOT).splitlines() if (ROOT / ".git").exists() else []
+    )
     wanted = {name.removeprefix("src/") for name in tracked if (ROOT / name).is_file()} or {
         path.relative_to(ROOT / "src").as_posix()
         for path in PACKAGE.rglob("*")
