@@ -93,9 +93,8 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
     if os.environ.get(COMPLETE):
-        from evalwright.cli.completion import complete
-
-        return complete()
+        code: int = import_module("evalwright.cli.completion").complete()
+        return code
     return run_command(cli, arguments, "evalwright")
 
 
