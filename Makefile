@@ -4,19 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 
-.PHONY: quickstart test lint types format explorer site demo-models clean help
+.PHONY: quickstart test wheel lint types format explorer site demo-models clean help
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, write a leaderboard
-	$(BIN)/evalwright run factual-closed-book factual-grounded --model demo/small --model demo/large --name quickstart
-	$(BIN)/evalwright compare quickstart-demo-small quickstart-demo-large
+	$(BIN)/evalwright run factual-choice --model demo/small --model demo/large --name quickstart --replace
 	$(BIN)/evalwright leaderboard quickstart-demo-small quickstart-demo-large \
-	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html
+	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html > /dev/null
+	$(BIN)/evalwright compare quickstart-demo-large quickstart-demo-small --flips 3
 
 test: $(VENV)/dev  ## Run all tests
 	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest -n auto --dist loadfile
+
+wheel: $(VENV)/bin/python  ## Build the wheel, check it, and use it in an environment of its own
+	$(BIN)/python scripts/check_wheel.py
 
 lint: $(VENV)/dev  ## Check style
 	$(BIN)/ruff check .

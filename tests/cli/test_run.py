@@ -178,3 +178,29 @@ def test_settings_over_a_task() -> None:
         done = typed("run", "questions.yaml", *ECHO, *flags)
         assert done.code == 2, flags
         assert message in done.err
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_log_file_has_what_happened_and_no_key(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-log-secret-9876543210fedcba"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    with serving(key="another-key-than-ours") as server:  # which refuses ours, naming it
+        options = ["--log-file", "logs/run.txt", *(["--quiet"] if quiet else [])]
+        done = typed(
+            "run", "questions.yaml", "--model", "openai/test", "-M", f"base_url={server.url}", *options
+        )
+    assert done.code == 1
+    log = Path("logs/run.txt").read_text(encoding="utf-8")
+    assert "INFO Run runs/" in log and "openai/test, 6 answers on questions" in log
+    assert "INFO openai/test: authentication failed" in log and "stopped" not in log
+    assert "openai/test: 0 of 6 completed" in log
+    assert secret not in log
+    assert all(line.startswith("20") for line in log.splitlines())
+    assert ("0 of 6 completed" in done.err) is not quiet
+
+
+def test_verbose_shows_what_the_package_logs() -> None:
+    command = ("run", "factual-choice", "--model", "demo/small", "--limit", "1")
+    assert "demo/small: loaded in" not in typed(*command, "--name", "a", "--home", "one").text
+    assert "demo/small: loaded in" in typed(*command, "--name", "b", "--home", "two", "--verbose").err
+    assert typed(*command, "--name", "c", "--log-file", "runs").code == 2

@@ -114,3 +114,11 @@ def test_a_wrong_override_is_named_and_not_the_file(given: str, key: str) -> Non
     assert done.code == 2
     assert f"The override '{key}' (-T)" in done.err
     assert "questions.yaml:" not in done.err
+
+
+def test_a_group_is_shown_as_its_parts() -> None:
+    lines = typed("tasks", "show", "factual").out.splitlines()
+    assert lines[0].startswith("factual: 7 tasks, 645 samples.")
+    assert [line.split()[0] for line in lines[1:]] == [*PARTS]
+    assert "333  Facts from memory" in lines[1]
+    assert typed("tasks", "show", "factual-stress").out.startswith("factual-stress, version 2: ")

@@ -64,6 +64,34 @@ def test_the_pace_is_the_recent_one() -> None:
     assert pace.left(60) == pytest.approx(60.0)
 
 
+def test_stored_responses_count_in_no_rate_and_the_clock_starts_when_the_first_request_is_sent() -> None:
+    pace = Pace()
+    for second in range(30):
+        pace.take(state_of(seconds=second, done=second * 50, counts=Counts(stored=second * 50)))
+    assert not pace.per_second and pace.left(100) is None
+    for second in range(6):
+        counts = Counts(stored=1500, sent=200, asked=2 * second)
+        pace.take(state_of(seconds=30 + second, done=1500 + 2 * second, counts=counts))
+    assert pace.per_second == pytest.approx(2.0, rel=0.2)
+    assert pace.left(100) == pytest.approx(50, rel=0.2)
+
+
+def test_time_to_load_a_model_is_in_no_rate() -> None:
+    pace = Pace()
+    for second in range(30):
+        pace.take(state_of(seconds=second, counts=Counts(sent=100), loading=("hf/x", float(second))))
+    for second in range(5):
+        pace.take(state_of(seconds=30 + second, done=3 * second, counts=Counts(sent=100, asked=3 * second)))
+    assert pace.per_second == pytest.approx(3.0, rel=0.3)
+
+
+def test_a_model_that_is_being_loaded_is_named_with_its_seconds() -> None:
+    state = state_of(loading=("hf/Qwen/Qwen3-0.6B", 12.2), counts=Counts(sent=8))
+    assert plain_line(state, Pace()) == "Loading hf/Qwen/Qwen3-0.6B, 12 s"
+    judge = state_of(loading=("hf/judge", 3.0), done=4, seconds=5.0, counts=Counts(sent=4, asked=4))
+    assert plain_line(judge, Pace()).startswith("demo/small: 4 of 2,400, Loading hf/judge, 3.0 s")
+
+
 def test_nothing_hostile_reaches_the_terminal() -> None:
     counts = Counts(cost=1.5, usage=Usage(10**6))
     for label in HOSTILE:
@@ -88,11 +116,11 @@ with TerminalProgress() as progress:
     for i in range(4):
         for run in ("one", "two"):
             progress.update(SimpleNamespace(run=run, label=f"model/{run}", total=100, done=i * 10, failed=0, seconds=i * 0.3,
-                                            counts=Counts(sent=i * 10), finished=False, state=""))
+                                            counts=Counts(sent=i * 10), finished=False, state="", loading=None))
         if i == 2:
             progress.say("[bold]slow down[/bold]")
             progress.update(SimpleNamespace(run="two", label="model/two", total=100, done=100, failed=0, seconds=0.9,
-                                            counts=Counts(sent=100), finished=True, state=""))
+                                            counts=Counts(sent=100), finished=True, state="", loading=None))
         time.sleep(0.3)
     print("to stdout")
     raise KeyboardInterrupt

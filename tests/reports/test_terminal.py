@@ -20,7 +20,7 @@ from evalwright.core.errors import Failure
 from evalwright.reports.document import Column, Document, Facts, Heading, Note, Table, Text
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
-from evalwright.reports.documents.summary import run_summary, runs_summary
+from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
 from evalwright.reports.terminal import show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
@@ -69,11 +69,25 @@ def test_a_run_in_short_fits_one_screen(tmp_path: Path) -> None:
     text = terminal(run_summary(run), width=80)
     assert len(text.splitlines()) <= 40 and max(map(len, text.splitlines())) <= 80
     row = row_with(text, "task-number-3")
-    assert row[1:4] == ["accuracy", "66.7 [41.7, 84.8]", "15 of 20"]
+    assert row[1:3] == ["66.7 [41.7, 84.8]", "15 of 20"]
+    assert row_with(text, "Metric")[1] == "accuracy"
     for part in ("60 × rate limited", "evalwright runs show", "samples", "--failed"):
         assert part in text
     one = terminal(run_summary(make_run(tmp_path, name="one", scores=[1.0, 0.0, None])), width=80)
     assert "1 failed item is not in accuracy: whatever" in " ".join(one.split())
+
+
+def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
+    names = [f"the-very-long-name-of-a-task-in-a-benchmark-{place}" for place in range(12)]
+    scores = {name: [1.0, 0.0, None, 1.0] for name in names}
+    made = [make_run(tmp_path, name=f"run-{i}", model=f"demo/{i}", scores=scores) for i in range(2)]
+    for document in (run_summary(made[0]), runs_summary(made)):
+        text = terminal(document, width=80)
+        assert all(name in text for name in names)
+        assert max(map(len, text.splitlines())) <= 80
+    short = board_summary(make_board(made), "One is better.")
+    text = terminal(runs_summary(made), width=80) + terminal(short, width=80)
+    assert len(text.splitlines()) <= 64 and text.splitlines()[-1] == "One is better."
 
 
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def _steps(data: dict[Any, Any]) -> list[dict[str, Any]]:
 
 def test_rights_triggers_and_actions() -> None:
     data = _parsed(
-        Publication("suite.yaml", ("--into", "README.md"), ("README.md",), ("OPENAI_API_KEY",), True)
+        Publication("suite.yaml", ("--into", "README.md"), ("README.md",), ("OPENAI_API_KEY",), ("plot",))
     )
     assert data["permissions"] == {"contents": "write"}
     assert data["concurrency"] == {"group": "leaderboard", "cancel-in-progress": False}

@@ -18,7 +18,8 @@ KINDS = ("false premise", "nonexistent entity", "impossible event", "unknowable"
 ROWS: dict[str, list[dict[str, Any]]] = {
     path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for path in sorted(FOLDER.glob("*.jsonl"))
-    if path.stem != "grounded_injected"  # grounded questions once more, with orders in their passages
+    # Grounded questions once more with orders in their passages, closed-book ones with answers to choose from.
+    if path.stem not in ("grounded_injected", "choice")
 }
 EVERY = [row for rows in ROWS.values() for row in rows]
 STRESS = [*ROWS["stress"], *ROWS["stress_languages"]]
@@ -76,6 +77,19 @@ def test_every_citation_resolves() -> None:
         assert bool(row["citations"]) is row["answerable"] is (row["answer_type"] != "none")
     unanswerable = sum(not row["answerable"] for row in ROWS["grounded"])
     assert unanswerable >= len(ROWS["grounded"]) / 6
+
+
+def test_the_answers_to_choose_from_are_those_of_the_closed_book_question_and_three_others() -> None:
+    closed = {row["id"]: row for row in ROWS["closed_book"]}
+    for line in (FOLDER / "choice.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        same = closed[row["id"]]
+        assert row["answer"] == same["answers"][0]
+        for key in ("question", "answer_type", "domain", "source", "known_since", "cluster"):
+            assert row[key] == same[key], row["id"]
+        accepted, choices = {plain(one) for one in same["answers"]}, [plain(one) for one in row["choices"]]
+        assert len(choices) == len(set(choices)) == 4
+        assert accepted & set(choices) == {plain(row["answer"])}, row["id"]
 
 
 def test_questions_are_in_the_script_of_their_language() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
 
 COMMANDS = {
+    "init": ("init:init", "Write a task, a suite file and a GitHub workflow, from two questions."),
     "run": ("run:run", "Evaluate models on tasks."),
     "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
@@ -41,7 +42,11 @@ COMMANDS = {
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),
     **FOREIGN_COMMANDS,
+    "completion": ("completion:completion", "Print what completes commands and names in a shell."),
 }
+
+COMPLETE = "_EVALWRIGHT_COMPLETE"
+"""The variable that a shell sets to ask what may follow what was typed."""
 
 
 class LazyGroup(click.Group):
@@ -82,7 +87,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="First steps: evalwright run factual --model demo/small --model demo/large",
+    epilog="First steps: evalwright run factual-choice --model demo/small --model demo/large. For your own: evalwright init",
 )
 @click.version_option(__version__, message="evalwright %(version)s")
 def cli() -> None:
@@ -91,6 +96,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    if os.environ.get(COMPLETE):
+        code: int = import_module("evalwright.cli.completion").complete()
+        return code
     return run_command(cli, arguments, "evalwright")
 
 

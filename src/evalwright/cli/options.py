@@ -151,6 +151,18 @@ JUDGES = several(
     metavar="M",
     help="A judge, provider/name: it scores by --rubric, or decides what the rules of tasks leave undecided.",
 )
+RUBRIC = several(
+    "--rubric",
+    "rubric",
+    metavar="TEXT",
+    help="What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
+)
+COLUMNS = several(
+    "--column",
+    "columns",
+    metavar="ROLE=NAME",
+    help="A column of a data file (mine.csv): its input, answer, target or passages.",
+)
 MODELS = together(
     several("--model", "models", metavar="M", help="A model, provider/name[@revision]."),
     MODEL_ARGUMENTS,
@@ -158,18 +170,8 @@ MODELS = together(
     ROLE_ARGUMENTS,
     OVERRIDES,
     JUDGES,
-    several(
-        "--rubric",
-        "rubric",
-        metavar="TEXT",
-        help="What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
-    ),
-    several(
-        "--column",
-        "columns",
-        metavar="ROLE=NAME",
-        help="A column of a data file (mine.csv): its input, answer, target or passages.",
-    ),
+    RUBRIC,
+    COLUMNS,
     several(
         "--where",
         metavar="KEY=VALUE",

@@ -147,8 +147,8 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         suite=given["suite"] or "",
         options=tuple(_options(given)),
         published=tuple(_published(given)),
-        secrets=tuple(dict.fromkeys((*_keys(configuration), *given["secrets"]))),
-        plots=bool(given["plots"] or given["pdf"]),
+        secrets=tuple(dict.fromkeys((*keys_of(configuration), *given["secrets"]))),
+        extras=(*extras_of(configuration), *(["plot"] if given["plots"] or given["pdf"] else [])),
         trusted=given["trust_file"] is not None,
     )
     text = workflow(made)
@@ -176,7 +176,7 @@ def _published(given: Mapping[str, Any]) -> list[str]:
     return [*named, *given["plots"]]
 
 
-def _keys(configuration: Configuration) -> list[str]:
+def keys_of(configuration: Configuration) -> list[str]:
     """The variables in which the configuration's models look for their keys."""
     from evalwright.models.remote.providers import find
 
@@ -189,3 +189,11 @@ def _keys(configuration: Configuration) -> list[str]:
         elif row is not None and row.key:
             out.append(row.key[0])
     return out
+
+
+def extras_of(configuration: Configuration) -> list[str]:
+    """The extras of this package that the configuration's models need."""
+    from evalwright.models.built_in import EXTRAS
+
+    named = (spec.model.partition("/")[0] for spec in (*configuration.models, *configuration.roles.values()))
+    return [EXTRAS[name] for name in named if name in EXTRAS]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
-from typing import Any
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli import options
 from evalwright.cli.dialect import dialect_options
+from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import several
 from evalwright.cli.output import print_result
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
 
 
 @click.command()
@@ -74,6 +79,7 @@ from evalwright.cli.output import print_result
 )
 @options.AS_JSON
 @options.QUIET
+@LOGGING
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
@@ -105,16 +111,23 @@ def run(**given: Any) -> int:
 
 def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     from evalwright.analysis.board import make_board
+    from evalwright.cli import say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
-    from evalwright.reports.documents.board import board_document
-    from evalwright.reports.documents.summary import run_summary, runs_summary
+    from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     told = Callbacks(open_trackers(given["track"]))
     as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
-    with nullcontext() if given["quiet"] else TerminalProgress() as progress:
+    quiet, log_file = given["quiet"], given["log_file"]
+    with ExitStack() as stack:
+        # What progress says is logged too, so that a log without a terminal has it.
+        hidden = stack.enter_context(Path(os.devnull).open("w")) if quiet and log_file else None
+        progress = None if quiet and not log_file else stack.enter_context(TerminalProgress(hidden))
+        stack.enter_context(
+            logged(given["verbose"], log_file, progress.show if progress and not quiet else say)
+        )
         runs = run_blocking(
             lambda: evaluate_configuration(
                 configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told
@@ -123,12 +136,23 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
     if as_json:
         shown = []
     elif len(runs) > 1:
-        shown = [runs_summary(runs), board_document(make_board(runs), costs=True)]
+        shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(as_json, data, *shown)
     return _conclude(runs, told.faults)
+
+
+def _verdict(runs: Sequence[Run]) -> str:
+    """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared."""
+    from evalwright.analysis.comparison import compare_runs
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.reports.conclusions import verdict
+
+    with suppress(EvalwrightError):
+        return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 else ""
+    return ""
 
 
 def _conclude(runs: Any, faults: Sequence[str]) -> int:

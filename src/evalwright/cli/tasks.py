@@ -98,7 +98,7 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 @dialect_options
 @AS_JSON
 def show(task: str, as_json: bool, **given: Any) -> None:
-    """Show what TASK is: its data, prompt, scorers, metrics and where it comes from."""
+    """Show what TASK is: its data, prompt, scorers, metrics and where it comes from; of a group, its parts."""
     import json
 
     from evalwright.cli.arguments import load_plugins
@@ -107,6 +107,13 @@ def show(task: str, as_json: bool, **given: Any) -> None:
     found = _load(task, given)
     if as_json:
         print_json([dict(one.definition) for one in found])
+        return
+    if len(found) > 1:
+        total = sum(len(one.samples) for one in found)
+        echo(f"{task}: {len(found)} tasks, {total:,} samples. Each of them: evalwright tasks show NAME")
+        width = max(len(one.name) for one in found)
+        for one in found:
+            echo(f"  {one.name:<{width}}  {len(one.samples):>6,}  {one.description}".rstrip())
         return
     for one in found:
         echo(f"{one.name}, version {one.version}: {one.description}")

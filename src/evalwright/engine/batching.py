@@ -7,6 +7,7 @@ request has come for a moment, because a model is the faster the more it sees at
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from evalwright.engine.model_slots import ModelSlots, patience_of
 from evalwright.engine.speed import Speed
 from evalwright.models.base import LocalModel
 
+_log = logging.getLogger("evalwright.engine")
 _SETTLE_SECONDS = 0.002
 _LONGEST_SETTLE = 0.05
 
@@ -186,7 +188,7 @@ class Batcher:
         if self._closing:
             self._leave_seat()
             return self._failure("the run ended before it was loaded")
-        started = time.monotonic()
+        self.speed.loading_since = started = time.monotonic()
         try:
             self._model.load()
         except Exception as error:
@@ -197,10 +199,13 @@ class Batcher:
             ).as_failure()
             self._leave_seat()
             return self._load_failure
+        finally:
+            self.speed.loading_since = None
         self._loaded = True
         seconds = time.monotonic() - started
         self.speed.load_seconds = (self.speed.load_seconds or 0.0) + seconds
         self._patience = patience_of(seconds)
+        _log.info("%s: loaded in %.1f s", self._model.name, seconds)
         return None
 
     def _unload(self) -> None:

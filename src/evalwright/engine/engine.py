@@ -7,6 +7,8 @@ own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for a
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -38,6 +40,7 @@ from evalwright.engine.store import Store, row_of
 from evalwright.engine.writer import MINE, STORED
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
+_log = logging.getLogger("evalwright.engine")
 _LOCAL_CONCURRENCY = 4096
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
@@ -201,6 +204,7 @@ class Engine:
                 counts.requested -= 1
             else:
                 counts.add_failure(failed.failure.kind)
+                _log.info("%s: %s: %s", lane.model.name, failed.failure.kind, failed.failure.message)
             raise
         except StoreError:
             counts.add_failure("store")
@@ -345,6 +349,13 @@ class Door(Ask):
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever sent the requests."""
         return self._lane(role).speed
+
+    def loading(self) -> tuple[str, float] | None:
+        """The model of these roles that is being loaded now, with the seconds that this has taken; None where none is."""
+        for lane in self._lanes.values():
+            if (since := lane.speed.loading_since) is not None:
+                return lane.model.name, time.monotonic() - since
+        return None
 
     def paid_by(self, reservation: Reservation) -> Ask:
         """This door, with a reservation that pays for what is sent."""

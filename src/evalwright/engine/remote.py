@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from evalwright.core.errors import (
@@ -22,6 +23,7 @@ from evalwright.models.base import RemoteModel
 from evalwright.models.timeouts import Timeouts
 
 # From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.
+_log = logging.getLogger("evalwright.engine")
 _LONG_WAIT = 20.0
 
 
@@ -150,6 +152,7 @@ class RemoteSender:
         if isinstance(following, Failure):
             raise RequestFailed(following) from None
         self._refuse_if_over()
+        _log.debug("%s: %s; sent again in %.1f s", self._model.name, error, following)
         return following
 
     def _refuse_if_over(self) -> None:

@@ -16,7 +16,8 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 class Speed:
     """What one model has done. Written to by one thread, a local model's own or else the event loop's; read by any.
 
-    answers: that came from the model itself, never from the store. load_seconds: None for a model that was not loaded.
+    answers: that came from the model itself, never from the store. load_seconds: None for a model that was not loaded. loading_since: when
+    the loading that goes on began, on the monotonic clock, else None.
     seconds: in which at least one request was under way, without loading.
     """
 
@@ -24,6 +25,7 @@ class Speed:
         self.answers = 0
         self.usage = Usage()
         self.load_seconds: float | None = None
+        self.loading_since: float | None = None
         self._latency = QuantileSketch()
         self._seconds = 0.0
         self._under_way = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -33,6 +34,7 @@ from evalwright.strategies.generate import TARGET
 
 SHOWN_AFTER = 0.5
 """Seconds after which a record can be seen by whoever follows the run."""
+_log = logging.getLogger("evalwright.evaluation")
 
 
 class Session:
@@ -43,6 +45,8 @@ class Session:
     ) -> None:
         plan.started = datetime.now(UTC)
         self.plan = plan
+        tasks = ", ".join(task.name for task in plan.tasks)
+        _log.info("Run %s: %s, %d answers on %s", plan.folder, plan.model.name, plan.total, tasks)
         self.told = told or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
@@ -124,11 +128,8 @@ class Meter(AbstractContextManager["Meter"]):
             label = self.plan.spec.label or self.plan.model.name
             seconds = time.monotonic() - self.began
             counts, total = self.door.counts, self.plan.total
-            self.reporter.update(
-                Progress(
-                    self.plan.id, label, total, self.done, self.failed, seconds, counts, finished, self.state
-                )
-            )
+            state = self.plan.id, label, total, self.done, self.failed, seconds, counts
+            self.reporter.update(Progress(*state, finished, self.state, self.door.loading()))
 
     async def _tick(self) -> None:
         while True:

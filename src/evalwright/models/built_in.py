@@ -32,6 +32,14 @@ BUILT_IN: dict[str, str] = {
 OPEN_ARGUMENTS = frozenset({"likelihood", "lm", "lm_eval", "verdict"})
 """Backends whose arguments are those of another class, which may mean anything."""
 
+EXTRAS: dict[str, str] = {
+    **dict.fromkeys(
+        ("bertscore", "comet", "hf", "hhem", "metricx", "minicheck", "nli", "reward", "st"), "hf"
+    ),
+    "litellm": "litellm",
+}
+"""The extra of this package that a backend needs."""
+
 EXAMPLES: dict[str, tuple[str, str]] = {
     "answers": ("answers/NAME", "whoever wrote the answers in a data file; it cannot be asked"),
     "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),

@@ -41,6 +41,13 @@ def worded_comparison(found: Comparison) -> Comparison:
     return replace(found, tasks=tasks, conclusion=text)
 
 
+def verdict(found: Comparison) -> str:
+    """One sentence: who is better by how much over all tasks, or on the only one; "" where nothing is said over several."""
+    if found.overall is not None:
+        return _overall(found.overall, *found.labels)
+    return _task(found.tasks[0], *found.labels) if len(found.tasks) == 1 else ""
+
+
 def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
     others = tuple(_worded(other, name_a, name_b) for other in task.others)
     said = " ".join(part for part in (_task(task, name_a, name_b), _also(task, name_a, name_b)) if part)

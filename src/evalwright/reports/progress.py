@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections import deque
@@ -23,16 +24,28 @@ PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
 
 _WINDOW = 20.0
-"""Seconds that a shown rate looks back: answers from the store at the start say nothing about the rest."""
+"""Seconds that a shown rate looks back."""
+
+_log = logging.getLogger("evalwright.progress")
 
 
 class Pace:
-    """The recent speed of one run and the time that is left at it."""
+    """The recent speed of one run and the time that is left at it, both of what is newly sent: stored responses come at once."""
 
     def __init__(self) -> None:
-        self._points: deque[tuple[float, int]] = deque([(0.0, 0)])
+        self._points: deque[tuple[float, float]] = deque([(0.0, 0.0)])
 
-    def add(self, seconds: float, done: int) -> None:
+    def take(self, state: Progress) -> None:
+        """Note where a run stands. The clock starts when the first request is sent and no model is being loaded."""
+        counts = state.counts
+        new, stored = counts.asked + counts.failed, counts.stored + counts.joined
+        if state.loading is not None or (stored and not counts.sent):
+            self._points.clear()
+        # A sample may be several requests, of which some are stored: so much of the work was new.
+        done = state.done * new / (new + stored) if new + stored else state.done
+        self.add(state.seconds, max([done, *(before for _, before in self._points)]))
+
+    def add(self, seconds: float, done: float) -> None:
         """Note how many were done by then."""
         self._points.append((seconds, done))
         while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW:
@@ -73,7 +86,7 @@ class TerminalProgress:
             if progress.run in self._ended:
                 return
             pace = self._paces.setdefault(progress.run, Pace())
-            pace.add(progress.seconds, progress.done)
+            pace.take(progress)
             if progress.finished:
                 self._ended.add(progress.run)
                 if self._bars is not None and progress.run in self._tasks:
@@ -89,9 +102,14 @@ class TerminalProgress:
                 self._line(plain_line(progress, pace))
 
     def say(self, sentence: str) -> None:
-        """Print a sentence that stays, above the live lines."""
+        """Print a sentence that stays, above the live lines, and log it."""
         with self._lock:
             self._line(inert(sentence))
+
+    def show(self, sentence: str) -> None:
+        """As `say`, for what is in the log already."""
+        with self._lock:
+            self._print(inert(sentence))
 
     def __enter__(self) -> Self:
         if self._wants_live:
@@ -107,6 +125,10 @@ class TerminalProgress:
             bars.stop()
 
     def _line(self, text: str) -> None:
+        _log.info("%s", text)
+        self._print(text)
+
+    def _print(self, text: str) -> None:
         if self._bars is not None:
             self._bars.console.print(text, soft_wrap=True)
         else:
@@ -134,12 +156,24 @@ def _bars(file: TextIO) -> Bars:
 
 def plain_line(state: Progress, pace: Pace) -> str:
     """Where one run stands, in one line."""
+    if state.loading is not None and not state.done:
+        return _loading(state)
     return f"{inert(state.label)}: {_state(state, pace)}"
+
+
+def _loading(state: Progress) -> str:
+    """Which model is being loaded, and since when; "" where none is."""
+    if state.loading is None:
+        return ""
+    name, seconds = state.loading
+    return f"Loading {inert(name)}, {numbers.duration(seconds)}"
 
 
 def _state(state: Progress, pace: Pace) -> str:
     """How many are done and failed, speed, time left and usage, and where stopping rules stand."""
-    parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}"]
+    if state.loading is not None and not state.done:
+        return _loading(state)
+    parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}", *filter(None, [_loading(state)])]
     if state.failed:
         parts.append(f"{numbers.count(state.failed)} failed")
     speed, left = pace.per_second, pace.left(state.total - state.done)

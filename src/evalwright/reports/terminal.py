@@ -24,6 +24,7 @@ _LEAST_FOLD = 12
 _COMFORT = 18
 """Cells under which text columns are not folded only to keep a table in one part."""
 _LONG_TITLE = 20
+_LONG_NAME = 40
 _ROOM = 24
 """Cells that folded key columns leave to the others, at least."""
 
@@ -33,11 +34,12 @@ Segment = tuple[str, Tone]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of plain texts, each with its tone; titles go with columns."""
+    """A table of plain texts, each with its tone; titles go with columns, and so does whether it has names, which are folded last."""
 
     columns: Sequence[Column]
     titles: Sequence[str]
     rows: Sequence[Sequence[Segment]]
+    named: Sequence[bool]
 
 
 def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segment]]:
@@ -58,16 +60,29 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
 
 
 def _natural_width(grid: Grid, i: int) -> int:
-    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped."""
+    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped, between its words if they fit."""
     title = cell_width(grid.titles[i])
-    most = title if grid.columns[i].folds else min(title, _LONG_TITLE)
+    word = max(map(cell_width, grid.titles[i].split()), default=0)
+    most = title if grid.columns[i].folds else min(title, max(_LONG_TITLE, min(word, _LONG_NAME)))
     return max([most, *(cell_width(row[i][0]) for row in grid.rows)])
 
 
-def _fold(grid: Grid, widths: list[int], room: int, columns: Sequence[int], spare: int, least: int) -> None:
-    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left, or are `least` wide."""
+def _fold(
+    grid: Grid,
+    widths: list[int],
+    room: int,
+    columns: Sequence[int],
+    spare: int,
+    least: int,
+    names: bool = False,
+) -> None:
+    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left, or are `least` wide.
+
+    names: those that have names, too, which otherwise keep what leaves the others a little room.
+    """
+    floors = [least if names or not named else max(least, room - _ROOM) for named in grid.named]
     while _total(widths, columns) + spare > room:
-        folding = [i for i in columns if grid.columns[i].folds and widths[i] > least]
+        folding = [i for i in columns if grid.columns[i].folds and widths[i] > floors[i]]
         if not folding:
             return
         widths[max(folding, key=widths.__getitem__)] -= 1
@@ -87,10 +102,10 @@ def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
     others = [i for i in every if i not in keys]
     widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
     _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
-    _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD)
+    _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD, names=True)
     part: list[int] = []
     for i in others:
-        _fold(grid, widths, room, [*keys, i], 0, _LEAST_FOLD)
+        _fold(grid, widths, room, [*keys, i], 0, _LEAST_FOLD, names=True)
         if part and _total(widths, [*keys, *part, i]) > room:
             yield [*keys, *part]
             part = []
@@ -218,7 +233,8 @@ def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
     texts = [_texts([row[i] for row in cells]) for i in range(len(columns))]
     made = [[(texts[i][place], cell.tone) for i, cell in enumerate(row)] for place, row in enumerate(cells)]
-    grid = Grid(columns, [inert(column.heading) for column in columns], made)
+    named = [any(row[i].name for row in cells) for i in range(len(columns))]
+    grid = Grid(columns, [inert(column.heading) for column in columns], made, named)
     return lay_out_table(grid, width, _INDENT)
 
 

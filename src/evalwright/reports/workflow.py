@@ -21,14 +21,16 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Publication:
     """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed.
 
-    suite: the one of the file's that is run, "" where it has none. trusted: the person lets the file set what only a person decides.
+    suite: the one of the file's that is run, "" where it has none. extras: of the package, to be installed. watched: files beside
+    `config` whose change starts it. trusted: the person lets the file set what only a person decides.
     """
 
     config: str
     options: tuple[str, ...]
     published: tuple[str, ...]
     secrets: tuple[str, ...] = ()
-    plots: bool = False
+    extras: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
     trusted: bool = False
     suite: str = ""
 
@@ -39,10 +41,10 @@ def workflow(made: Publication) -> str:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example --into README.md."
         )
-    for text in (made.config, made.suite, *made.options):
+    for text in (made.config, made.suite, *made.watched, *made.options):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
             raise ConfigurationError(f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'.")
-    for text in (made.config, *made.published):
+    for text in (made.config, *made.watched, *made.published):
         if text.startswith(("/", "~")) or ".." in re.split(r"[/\\]", text) or re.match("[A-Za-z]:", text):
             raise ConfigurationError(f"'{text}' is outside the repository: give a path relative to its root.")
     for name in made.secrets:
@@ -50,11 +52,11 @@ def workflow(made: Publication) -> str:
             raise ConfigurationError(
                 f"'{name}' cannot be the name of a secret: use letters, digits and underscores, and not beginning with GITHUB_."
             )
-    extra = "[plot]" if made.plots else ""
-    path = made.config.replace("\\", "/").replace("'", "''")
+    extra = f"[{','.join(sorted(set(made.extras)))}]" if made.extras else ""
+    paths = [path.replace("\\", "/").replace("'", "''") for path in (made.config, *made.watched)]
     keys = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets)
     texts = {
-        "@PATH@": f"'{path}'",
+        "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
         "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
         "@CONFIG@": shlex.quote(made.config)
         + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")

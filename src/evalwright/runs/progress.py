@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Progress:
     """How far one run is. done counts samples times draws, failed those without an answer or score.
 
-    state: where stopping rules stand, in a few words.
+    state: where stopping rules stand, in a few words. loading: the model that is being loaded, and for how many seconds.
     """
 
     run: str
@@ -27,6 +27,7 @@ class Progress:
     counts: Counts
     finished: bool = False
     state: str = ""
+    loading: tuple[str, float] | None = None
 
 
 class ProgressReporter(Protocol):

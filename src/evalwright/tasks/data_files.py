@@ -54,7 +54,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     Raises DatasetError where no column has the question, or nothing says how answers are scored.
     """
     wanted = nested(overrides or {})
-    known = _columns_of(path)
+    known = columns_of(path)
     found = _found(known, wanted.get("columns") or {}, path)
     generate = (wanted.get("answer") or {}).get("mode") == "generate"
     if generate and "target" not in found and found.get("answer") == "answer":
@@ -119,7 +119,7 @@ def _cell(column: str) -> str:
     return f"{{{{ row[{column!r}] }}}}"
 
 
-def _columns_of(path: Path) -> list[str]:
+def columns_of(path: Path) -> list[str]:
     """The columns of the first row."""
     first = next(file_rows(path), None)
     if first is None:

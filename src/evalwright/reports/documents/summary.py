@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.documents.run import bounds_notes, metrics_table, usage_facts
+from evalwright.reports.columns import score_columns
+from evalwright.reports.documents.board import board_document, board_labels, coverage
+from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, usage_facts
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.runs.results import unscored
 
 if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult
 
@@ -26,7 +29,8 @@ _MOST_COLUMNS = 4
 
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
-    blocks: list[doc.Block] = [doc.Facts([("Model", _model(run))]), *_scores(run), *_unscored(run)]
+    made = [("Model", _model(run)), *([("Metric", metric)] if (metric := _metric(run)) else [])]
+    blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_unscored(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
@@ -49,6 +53,30 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
     shown = next((run for run in runs if run.n_failed), runs[0])
     return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown)))])
+
+
+def board_summary(board: Board, verdict: str = "") -> doc.Document:
+    """The ranks of a few runs with the score that makes them, and a sentence that says who is better; `board_document` has all of it."""
+    ends = [doc.Conclusion(verdict)] if verdict else []
+    if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
+        whole = board_document(board, costs=True)  # the scores on each task stand nowhere else
+        return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
+    first = score_columns(board)[0]
+    columns = doc.columns("Rank>", "Model*", "Tied", first.title, "Items>", "Failed>", "Cost>")
+    rows = [
+        (
+            numbers.ranks(row.ranks) if row.ranks else numbers.NOTHING,
+            doc.Cell(label, "strong", name=True),
+            row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
+            doc.Number(estimate, first.unit),
+            coverage(row),
+            failed_cell(row.n_failed),
+            "" if row.cost is None else numbers.money(row.cost),
+        )
+        for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
+    ]
+    said = "Ranks are ranges that hold together at 95%. All of it: evalwright leaderboard RUN..."
+    return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes([said]), *ends])
 
 
 def _more(run: Run) -> Iterator[tuple[str, str]]:
@@ -92,7 +120,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
     groups = [(f"{one.name} ({one.coverage})", "", one.metrics[0]) for one in run.groups if one.metrics]
     found = [*tasks, *groups] if len(tasks) + len(groups) <= _MOST_ROWS else [*groups, *tasks]
-    yield _table(found[:_MOST_ROWS])
+    yield _table(found[:_MOST_ROWS], _metric(run))
     if len(found) > _MOST_ROWS:
         yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
     for name, _, metric in found:
@@ -100,8 +128,14 @@ def _scores(run: Run) -> Iterator[doc.Block]:
             yield doc.Note(f"{name}: {few}", "warn")
 
 
-def _table(found: Sequence[tuple[str, str, MetricResult]]) -> doc.Table:
-    """A line a task. The bounds are those of the score whatever the items without one would have scored."""
+def _metric(run: Run) -> str:
+    """The main metric of all tasks, where there are several tasks with one."""
+    labels = {task.metrics[0].label for task in run.tasks if task.metrics}
+    return labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
+
+
+def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
+    """A line a task. common: the metric of all of them. The bounds are those of the score whatever the items without one would have scored."""
     columns = doc.columns("Task*", "Metric~", "Score [95% interval]", "Items>", "Bounds>")
     rows: list[Sequence[doc.Content]] = []
     for name, label, metric in found:
@@ -111,7 +145,7 @@ def _table(found: Sequence[tuple[str, str, MetricResult]]) -> doc.Table:
         rows.append(
             (
                 doc.Cell(name, name=True),
-                label,
+                "" if common else label,
                 doc.Cell(doc.Number(one, unit), "strong"),
                 doc.Cell(scored, "warn") if scored else numbers.count(one.n),
                 "–".join(ends) if ends else "",

@@ -126,6 +126,12 @@ def count_of(provider: str) -> int:
     )
 
 
+def names_of(provider: str) -> list[str]:
+    """The models of a provider whose price is known by their name, sorted."""
+    books = (_own.get(provider), _packaged(provider))
+    return sorted({name for book in books if book is not None for name in book.names})
+
+
 def as_of() -> str:
     """The day of the package's table."""
     return str(_document()["as_of"])

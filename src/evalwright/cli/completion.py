@@ -1,0 +1,168 @@
+"""Completion of commands, options, tasks, runs and models in bash, zsh and fish: `eval "$(evalwright completion bash)"`.
+
+The shell calls the command with `_EVALWRIGHT_COMPLETE` set; click reads what was typed. Which parameter takes which names is said by a table
+here, so that no command needs to know of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
+
+from evalwright.cli import COMMANDS, COMPLETE, LazyGroup
+
+
+def task_names(context: click.Context) -> Iterator[str]:
+    """Tasks and groups by name, and files of this folder that can be one."""
+    from evalwright.tasks.index import TaskIndex
+
+    yield from TaskIndex().names()
+    for pattern in ("*.yaml", "*.yml", "*.csv", "*.jsonl"):
+        yield from sorted(path.name for path in Path().glob(pattern))
+
+
+def run_names(context: click.Context) -> Iterator[str]:
+    """Runs of the folder of runs, the newest first."""
+    folder = Path(context.params.get("runs_folder") or "runs")
+    found = sorted(folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return (path.parent.name for path in found)
+
+
+def model_names(context: click.Context) -> Iterator[str]:
+    """Providers with a slash, then their models that are known: those of the package, and those with a price."""
+    from evalwright.models.local.demo import demo_names
+    from evalwright.models.registry import providers
+    from evalwright.models.remote import prices
+
+    for provider in providers():
+        yield f"{provider}/"
+        for name in demo_names() if provider == "demo" else prices.names_of(provider):
+            yield f"{provider}/{name}"
+
+
+def suite_files(context: click.Context) -> Iterator[str]:
+    """YAML files of this folder."""
+    return (path.name for pattern in ("*.yaml", "*.yml") for path in sorted(Path().glob(pattern)))
+
+
+def no_names(context: click.Context) -> Iterator[str]:
+    """None: a path alone."""
+    return iter(())
+
+
+Names = Callable[[click.Context], Iterable[str]]
+_BY_METAVAR: dict[str, Names] = {
+    **dict.fromkeys(("RUN", "RUN|FOLDER..."), run_names),
+    **dict.fromkeys(("TASK...", "FILE|TASK"), task_names),
+    **dict.fromkeys(("M", "MODEL"), model_names),
+    **dict.fromkeys(("FILE", "DIR"), no_names),
+}
+"""What an option or argument takes, by what its help calls it."""
+_BY_NAME: dict[str, Names] = {
+    **dict.fromkeys(("run", "run2", "runs"), run_names),
+    **dict.fromkeys(("task", "tasks", "a", "b"), task_names),
+    "model": model_names,
+    "config": suite_files,
+}
+"""What an argument takes that its help calls by its name."""
+
+
+class _Named(click.types.StringParamType):
+    """A text that is one of some names, or a path."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Names that begin so, without those that would act on a terminal; paths where there are none."""
+        found = dict.fromkeys(name for name in self._names(ctx) if name.startswith(incomplete))
+        if self._names is model_names and "/" not in incomplete:
+            found = dict.fromkeys(name for name in found if name.endswith("/"))
+        items = [CompletionItem(name) for name in found if name.isprintable() and name != incomplete]
+        path = "dir" if param.metavar == "DIR" else "file"
+        return items or [CompletionItem(incomplete, type=path)]
+
+
+def _name_parameters(command: click.Command) -> None:
+    """Give the parameters of a command, and of those below it, the names that they take."""
+    for param in command.params:
+        own = None if param.metavar and param.name != "config" else _BY_NAME.get(param.name or "")
+        names = own or _BY_METAVAR.get(param.metavar or "")
+        if names and isinstance(param.type, click.types.StringParamType):
+            param.type = _Named(names)
+    for other in command.commands.values() if isinstance(command, click.Group) else ():
+        _name_parameters(other)
+
+
+class _Completing(LazyGroup):
+    """The command line while a shell completes it: no module is imported for a list of commands."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _name_parameters(command)
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names of the commands."""
+        named = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return named or click.Command.shell_complete(self, ctx, incomplete)
+
+
+class _Bash(BashComplete):
+    # No space after a provider: its model follows.
+    source_template = BashComplete.source_template.replace(
+        "    return 0",
+        "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace\n\n    return 0",
+    )
+
+
+class _Zsh(ZshComplete):
+    source_template = ZshComplete.source_template.replace(
+        "        compadd -U -V unsorted -a completions",
+        "        [[ ${completions[1]} == */ ]] && compadd -U -S '' -V unsorted -a completions || "
+        "compadd -U -V unsorted -a completions",
+    )
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": FishComplete}
+
+
+def _of(shell: str) -> ShellComplete:
+    from evalwright.cli import cli
+
+    return SHELLS[shell](_Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE)
+
+
+def complete() -> int:
+    """Print what may follow what was typed, for the shell that asks in the environment. Whatever goes wrong, there is nothing then."""
+    shell, _, what = os.environ[COMPLETE].partition("_")
+    if shell not in SHELLS or what != "complete":
+        return 2
+    try:
+        click.echo(_of(shell).complete())
+    except Exception:
+        return 1
+    return 0
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def completion(shell: Any) -> None:
+    """Print what completes commands, options, tasks, runs and models in SHELL.
+
+    For bash, in ~/.bashrc: eval "$(evalwright completion bash)". For zsh, in ~/.zshrc: eval "$(evalwright completion zsh)". For fish:
+    evalwright completion fish > ~/.config/fish/completions/evalwright.fish
+    """
+    click.echo(_of(shell).source())

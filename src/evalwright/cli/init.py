@@ -1,0 +1,201 @@
+"""`evalwright init`: a task, a suite and a GitHub workflow, from two questions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, several
+from evalwright.cli.output import echo
+
+SUITE = "suite.yaml"
+WORKFLOW = ".github/workflows/evalwright.yml"
+BOARDS = ("leaderboard.md", "leaderboard.html")
+
+
+@click.command()
+@click.option(
+    "--task",
+    metavar="FILE|TASK",
+    help="A CSV or JSONL file of your own questions, or a bundled benchmark. A file that does not exist is begun with examples.",
+)
+@several("--model", "models", metavar="M", help="A model, provider/name.")
+@JUDGES
+@RUBRIC
+@COLUMNS
+@click.option("--no-workflow", is_flag=True, help="Write no GitHub workflow.")
+@click.option("--replace", is_flag=True, help="Replace files that are there.")
+def init(**given: Any) -> None:
+    """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
+
+    --task and --model answer the questions beforehand. No file is replaced without a question or --replace, and no request is sent.
+    """
+    task = given["task"] or _asked(
+        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)",
+        "questions.csv",
+        "--task",
+    )
+    models = given["models"] or tuple(
+        _asked(
+            "Which models (provider/name, separated by spaces)", "demo/small demo/large", "--model"
+        ).split()
+    )
+    files = _files(task, models, given)
+    _write(files, given["replace"])
+    _end(files)
+
+
+def _asked(question: str, default: str, option: str) -> str:
+    try:
+        return str(click.prompt(question, default=default, err=True)).strip()
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            echo("", error=True)
+            raise click.UsageError(f"There is no terminal to ask on: add {option}.") from None
+        raise
+
+
+def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
+    """What is to be written, by path. Raises an error of usage before anything is."""
+    from evalwright.cli.arguments import judge_settings, role_specs
+    from evalwright.core.errors import UnknownName
+    from evalwright.models.registry import parse_name, providers
+    from evalwright.reports.starter import suite_text
+    from evalwright.tasks.datasets.formats import SUFFIXES
+
+    for name in (*models, *given["judges"]):
+        provider = parse_name(name)[0]
+        if provider not in providers():
+            raise UnknownName("model provider", provider, providers(), "`evalwright models list` shows all.")
+    if given["rubric"] and not given["judges"]:
+        raise click.UsageError("--rubric needs a judge: name one with --judge provider/name.")
+    made: dict[str, str] = {}
+    data = Path(task)
+    if data.suffix.lower() in SUFFIXES:
+        task_file, extras = _own(data, given, made)
+        tasks, name = [task_file], Path(task_file).stem
+    else:
+        from evalwright.tasks.loading import find_definitions
+
+        if given["columns"] or given["rubric"]:
+            raise click.UsageError("--column and --rubric are for a file of your own questions.")
+        tasks, extras = [task], ["hub"] if any(map(_from_hub, find_definitions(task))) else []
+        name = re.sub(r"[^\w.-]+", "-", Path(task).stem if Path(task).is_file() else task)
+    judging = judge_settings({**given, "tasks": [task]}, {})
+    judging.pop("overrides", None)
+    if given["judges"]:
+        judging["roles"] = {role: spec.model for role, spec in role_specs((), (), given["judges"]).items()}
+    made[SUITE] = suite_text(name, tasks, models, judging)
+    if not given["no_workflow"]:
+        made[WORKFLOW] = _workflow(
+            models + given["judges"], extras, [path for path in (*tasks, task) if Path(path).suffix]
+        )
+    return made
+
+
+def _from_hub(definition: Any) -> bool:
+    """Whether a task's data come from the hub of Hugging Face."""
+    document = getattr(definition, "document", None)  # a task made by Python has none
+    dataset = document.value.get("dataset") if document else None
+    return isinstance(dataset, dict) and "hub" in dataset
+
+
+def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[str, list[str]]:
+    """The task file of a person's data file, and the extras that reading it needs; what is to be written is put into `made`."""
+    from evalwright.cli.arguments import judge_settings
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.starter import EXAMPLE, task_text
+    from evalwright.tasks.data_files import columns_of, data_file_task
+
+    place = Path(os.path.relpath(data.expanduser().resolve(), Path.cwd().resolve()))
+    if place.parts[0] == "..":
+        raise ConfigurationError(
+            f"'{data}' is outside this folder: copy it here, so that both can be in one repository."
+        )
+    if place.is_file():
+        overrides = judge_settings({**given, "tasks": [str(place)]}, {}).get("overrides", {})
+        definition = data_file_task(place, {**overrides, "answer.mode": "generate"})
+        definition |= {key: overrides[key] for key in ("scorers", "metrics") if key in overrides}
+        columns = columns_of(place)
+    elif place.suffix.lower() == ".csv":
+        made[str(place)] = EXAMPLE
+        columns = EXAMPLE.partition("\n")[0].split(",")
+        sample = {"input": "{{ row['question'] }}", "target": "{{ row['answer'] }}"}
+        definition = {"task": place.stem, "sample": sample, "scorers": ["short-answer"]}
+    else:
+        raise ConfigurationError(f"'{data}' does not exist. Only a .csv file can be begun with examples.")
+    file = f"{definition['task']}.yaml"
+    if file == SUITE:
+        raise ConfigurationError(
+            f"The task of '{data}' would be {SUITE}, which is the suite: rename the data file."
+        )
+    made[file] = task_text(definition, place.as_posix(), columns)
+    kind = place.suffix.lower().removeprefix(".")
+    return file, [kind] if kind in ("parquet", "xlsx") else []
+
+
+def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) -> str:
+    from evalwright.cli.publishing import extras_of, keys_of
+    from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.reports.workflow import Publication, workflow
+
+    configuration = Configuration(models=tuple(map(ModelSpec, models)))
+    options = [
+        part for path in BOARDS for part in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
+    ]
+    return workflow(
+        Publication(
+            config=SUITE,
+            options=tuple(options),
+            published=BOARDS,
+            secrets=tuple(dict.fromkeys(keys_of(configuration))),
+            extras=(*extras_of(configuration), *extras),
+            watched=tuple(watched),
+        )
+    )
+
+
+def _write(files: Mapping[str, str], replace: bool) -> None:
+    """Write all of them, or none where one is there already and is not to be replaced."""
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.starter import EXAMPLE
+    from evalwright.tasks.files import read_file, write_file
+
+    there = [
+        path for path, text in files.items() if Path(path).exists() and read_file(Path(path)) != text.encode()
+    ]
+    if there and not replace:
+        listed = ", ".join(there)
+        try:
+            agreed = click.confirm(f"Replace what is there ({listed})?", err=True)
+        except click.Abort as abort:
+            if not isinstance(abort.__context__, EOFError):
+                raise
+            echo("", error=True)
+            agreed = False
+        if not agreed:
+            raise ConfigurationError(
+                f"Nothing was written: {listed} would be replaced. Add --replace if that is meant."
+            )
+    for path, text in files.items():
+        changed = write_file(Path(path), text)
+        what = " (examples: put your own questions in)" if text == EXAMPLE else ""
+        echo(f"{'Replaced' if path in there else 'Written' if changed else 'Unchanged'}: {path}{what}")
+
+
+def _end(files: Mapping[str, str]) -> None:
+    """What to do next."""
+    from evalwright.cli.publishing import keys_of
+    from evalwright.evaluation.configuration_file import read_configuration
+
+    keys = list(dict.fromkeys(keys_of(read_configuration(Path(SUITE)))))
+    if keys and WORKFLOW in files:
+        echo(f"For the workflow, add to the repository's secrets: {', '.join(keys)}.")
+    if missing := [key for key in keys if not os.environ.get(key)]:
+        echo(f"Set in this shell first: {', '.join(missing)}.")
+    echo(f"Next: evalwright run --config {SUITE}")

@@ -1,0 +1,78 @@
+"""What `--verbose` and `--log-file` show: the log of the package, on standard error or at the end of a file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import together
+
+LOGGING = together(
+    click.option("--verbose", is_flag=True, help="Also show retries, failures and what libraries say."),
+    click.option("--log-file", metavar="FILE", help="Also append what happens, with times, to a file."),
+)
+
+
+class _Lines(logging.Handler):
+    """Shows records to a person, above the live lines of a run."""
+
+    def __init__(self, tell: Callable[[str], None], level: int) -> None:
+        super().__init__(level)
+        self._tell = tell
+        # What progress says, it shows itself.
+        self.addFilter(lambda record: record.name != "evalwright.progress")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(self.format(record))
+
+
+class _File(logging.StreamHandler[TextIOWrapper]):
+    """Writes records to a file, a line each, without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from evalwright.core.secrets import mask
+        from evalwright.reports.text import inert
+
+        return inert(mask(super().format(record)))
+
+
+@contextmanager
+def logged(verbose: bool, file: str | None, tell: Callable[[str], None]) -> Iterator[None]:
+    """Log within the block: to `tell` (warnings always), and to a file. Raises ConfigurationError for a file that cannot be written."""
+    logger = logging.getLogger("evalwright")
+    handlers: list[logging.Handler] = [_Lines(tell, logging.DEBUG if verbose else logging.WARNING)]
+    if file is not None:
+        handlers.append(_opened(Path(file)))
+    level = logger.level
+    if verbose or file is not None:
+        # Libraries are silenced unless this is DEBUG.
+        logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    for handler in handlers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        for handler in handlers:
+            logger.removeHandler(handler)
+            if isinstance(handler, _File):
+                handler.stream.close()
+
+
+def _opened(path: Path) -> _File:
+    from evalwright.core.errors import ConfigurationError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handler = _File(path.open("a", encoding="utf-8", errors="backslashreplace"))
+    except OSError as error:
+        raise ConfigurationError(
+            f"The log file '{path}' cannot be written: {error.strerror or error}."
+        ) from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    return handler

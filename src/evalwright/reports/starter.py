@@ -1,0 +1,98 @@
+"""The files that `evalwright init` writes, as text: a task of one's own questions, a suite, and example questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+EXAMPLE = """id,question,answer
+lesotho,Which country is completely surrounded by South Africa?,Lesotho
+abuja,Which city became the capital of Nigeria in 1991?,Abuja
+mali,Which empire did Mansa Musa rule?,Mali Empire
+lua,In which country was the programming language Lua created?,Brazil
+scurvy,Which disease comes from a lack of vitamin C?,scurvy
+chromosomes,How many chromosomes are in a human body cell?,46
+sputnik,In which year was Sputnik 1 launched?,1957
+robot,From which language does the word robot come?,Czech
+"""
+"""Questions to begin with, to be replaced by one's own."""
+
+_WORDS = frozenset(
+    [
+        "and",
+        "else",
+        "false",
+        "for",
+        "if",
+        "in",
+        "is",
+        "none",
+        "not",
+        "or",
+        "recursive",
+        "row",
+        "true",
+        "False",
+        "None",
+        "True",
+    ]
+)
+
+
+def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:
+    """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data: the file, as the task names it."""
+    by_rubric = "metrics" in definition
+    question = "{{ input }}" if by_rubric else "Question: {{ input }}\nAnswer:"
+    sample = {key: _readable(value) for key, value in definition["sample"].items()}
+    if "id" in columns:
+        sample = {"id": "{{ id }}", **sample}
+    text: dict[str, Any] = {
+        "task": definition["task"],
+        "description": f"The questions of {data}.",
+        "dataset": data,
+        "sample": sample,
+        "prompt": {"user": f"{{{{ passages[0].text }}}}\n\n{question}" if "passages" in sample else question},
+        # A base model goes on with questions of its own; a chat model ends by itself.
+        "answer": {"text": {"max_tokens": 256} if by_rubric else {"max_tokens": 48, "stop": ["\n"]}},
+        "scorers": definition["scorers"],
+        "metrics": definition.get("metrics", ["accuracy"]),
+    }
+    look = f"evalwright tasks preview {definition['task']}.yaml"
+    return f"# The questions of {data} as a task. To see what a model is sent: {look}\n{_yaml(text)}"
+
+
+def suite_text(
+    name: str, tasks: Sequence[str], models: Sequence[str], settings: Mapping[str, Any] | None = None
+) -> str:
+    """A suite file. settings: of the suite, beside these."""
+    return (
+        "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
+        + _yaml({"name": name, "tasks": list(tasks), "models": list(models), **(settings or {})})
+        + "# limit: 100      # so many samples of each task, the same for every model\n"
+        + "# budget: 5 USD   # stop when this much is spent\n"
+    )
+
+
+def _readable(cell: Any) -> Any:
+    """`{{ row['question'] }}` as `{{ question }}`, where the column's name allows it."""
+    if isinstance(cell, list):
+        return [_readable(one) for one in cell]
+    name = str(cell).removeprefix("{{ row['").removesuffix("'] }}")
+    plain = name != cell and name.isidentifier() and name.isascii() and name not in _WORDS
+    return f"{{{{ {name} }}}}" if plain else cell
+
+
+def _yaml(data: Mapping[str, Any]) -> str:
+    """As a person would write it: in this order, each text in one line."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Gives texts of several lines as one line with escapes."""
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+        return dumper.represent_scalar(
+            "tag:yaml.org,2002:str", value, '"' if "\n" in value or "{" in value else None
+        )
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)
