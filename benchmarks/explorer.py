@@ -133,7 +133,7 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
         vowels = ["ာ", "ိ", "ီ", "ု", "ူ", "ေ", "ဲ", "ော", "ို", "န်", "င်", "တ်"]
         syllables = [a + b + tone for a in consonants for b in vowels for tone in ("", "း", "့")]
         sizes, count, mark = (1, 2, 3), 12_000, ""
-    words = {}
+    words: dict[str, None] = {}
     while len(words) < count:
         picked = rng.integers(len(syllables), size=int(rng.choice(sizes)))
         words["".join(syllables[one] for one in picked) + mark] = None

@@ -241,7 +241,7 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
         pytest.skip("the released package is not here (make test has it)")
     tree = ast.parse((Path(home).parent / "_cli" / "run.py").read_text())
     theirs = {
-        node.args[0].value.removeprefix("--")
+        str(node.args[0].value).removeprefix("--")
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and getattr(node.func, "attr", "") == "add_argument"
