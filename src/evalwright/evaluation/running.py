@@ -50,7 +50,7 @@ from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.runs.callbacks import Callbacks
-from evalwright.runs.progress import ProgressReporter, Unfailing
+from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
 from evalwright.trackers import open_trackers
 
@@ -76,6 +76,7 @@ def evaluate(
 
     tasks: names, paths of files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
     answer, or a mapping from labels to these; a function or Model may also stand first: `evaluate(my_function, "kmmlu")`.
+    progress: told how far runs are; without it a notebook shows a line now and then, and anything else nothing.
     callbacks: told of runs and samples (`runs.callbacks.Callback`). track: trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
@@ -99,7 +100,9 @@ def evaluate(
         **settings,
     )
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=progress, objects=objects, callbacks=told)
+        lambda: evaluate_configuration(
+            configuration, progress=progress or notebook_progress(), objects=objects, callbacks=told
+        )
     )
     told.warn()
     return runs
