@@ -7,12 +7,14 @@ import inspect
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright import trackers
 from evalwright.compat.hret import (
     EvaluationResult,
     Evaluator,
@@ -29,7 +31,7 @@ from evalwright.compat.hret.evaluator import main
 from evalwright.compat.hret.models import BaseModel, load_model
 from evalwright.compat.hret.published_judges import Judging
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName
 
 ROWS = [
     {"input": f"{n} 더하기 1은?", "reference": str(n + 1), "_subset_name": "짝" if n % 2 == 0 else "홀"}
@@ -314,6 +316,101 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
         hret.configure(output_dir="./hret_results")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"evaluator_params": {"ignore_cas": True}}, "'ignore_cas' of the evaluation method 'string_match'. Did you mean 'ignore_case'"),
+        (
+            {"evaluation_method": "llm_judge", "evaluator_params": {"judge_type": "k2"}}, "'judge_type' of the evaluation method 'llm_judge'",
+        ),
+        ({"judge_model": "openai_judge", "judge_params": {"model_name": "m", "modle": 1}}, "'modle' of the model 'openai_judge'"),
+        ({"scaling_method": "best_of_n", "scaling_params": {"n_paths": 3}}, "'n_paths' of the scaling method 'best_of_n'. Known: n."),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv", "seperator": ";"}}, "'seperator' of the dataset 'generic_file'"),
+        ({"dataset": "rowz"}, "dataset 'rowz'. Did you mean 'rows'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_told_with_the_closest_and_all(more: dict[str, Any], said: str) -> None:
+    Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
+    given = {} if "dataset" not in more else {"dataset_params": more.pop("dataset_params", {})}
+    told = run(**given, **more).metrics["pipeline_error"]
+    assert said in told and "Known: " in told and "__init__" not in told
+
+
+def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_rules() -> None:
+    model = load_model("vllm", model_name_or_path="m", cot=True)
+    wrong_answer = "생각. 오답: (B)"
+    for published, said in ((True, "(B)"), (False, wrong_answer)):
+        parser = model.native(published=published).parser
+        assert parser is not None and parser(wrong_answer)[1] == said
+
+
+def test_what_rules_leave_undecided_is_in_the_result() -> None:
+    rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
+    said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
+
+    @models.register_model("said")
+    class Said(Model):
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": said[one["input"]]} for one in inputs]
+
+    result = run(model="said", model_params={}, dataset_params={"rows": rows})
+    assert result.metrics == {"accuracy": 1.0, "n_undecided": 1}
+    assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
+    assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
+
+
+def test_a_subset_of_a_dataset_without_any_is_refused() -> None:
+    Path("a.csv").write_text("input,reference,subset\na,b,c\n", encoding="utf-8")
+    params = {"file_path": "a.csv"}
+    told = run(dataset="generic_file", dataset_params=params, subset="c").metrics["pipeline_error"]
+    assert "no subsets" in told
+
+
+def test_published_examples_may_have_conversions_and_widths() -> None:
+    template = "{input!r}|{reference:>4}\n"
+    result = run(
+        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template=template
+    )
+    assert result.info["num_few_shot_applied"] == 1 and Model.seen[0]["input"].endswith(
+        "'보기 0?'|   0\n0 더하기 1은?"
+    )
+    wide = run(
+        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template="{input:>99999}"
+    )
+    assert wide.info["num_few_shot_applied"] == 0
+
+
+def test_settings_of_the_facade_have_their_effect(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    met = threading.Barrier(2)
+    sizes: list[int] = []
+    logged: list[str] = []
+
+    def alone(prompt: str) -> str:
+        met.wait(60)
+        return "1"
+
+    def together(prompts: list[str]) -> list[str]:
+        sizes.append(len(prompts))
+        return ["1"] * len(prompts)
+
+    def log(run: Any, where: str, before: str) -> str:
+        logged.append(run.name)
+        return "id"
+
+    monkeypatch.setitem(trackers._TRACKERS._found, "mine", log)
+    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+    hret.configure(max_workers=2, batch_size=4, custom_loggers=["mine=here"])
+    hret.quick_eval(alone, dataset="rows", language_penalize=False)
+    assert len(logged) == 1 and "batch_size has no effect on 'alone'" in caplog.text
+    hret.quick_eval(together, dataset="rows", language_penalize=False)
+    assert max(sizes) == 4 and "max_workers has no effect on 'together'" in caplog.text
+    hret.configure(custom_loggers=["nowhere"])
+    with pytest.raises(UnknownName, match="nowhere"):
+        hret.quick_eval(together, dataset="rows")
+
+
 def test_further_defects_of_configurations(tmp_path: Path) -> None:
     Path("null.yaml").write_text(
         "dataset: {name: rows}\nmodel: {name: mine}\nscaling:\nfew_shot: null\nlanguage_penalize: false\n"
@@ -325,7 +422,10 @@ def test_further_defects_of_configurations(tmp_path: Path) -> None:
     load_model("openai", model_name="m", api_base="http://127.0.0.1:9/v1")  # no key
     with pytest.raises(ValueError, match="model_name and api_base are required"):
         load_model("openai", model_name="m")
-    with pytest.raises(ValueError, match="no parameter 'temprature'"):
+    with pytest.raises(
+        ValueError,
+        match=r"Unknown parameter 'temprature' of the model 'huggingface'. Did you mean 'temperature'.*Known: ",
+    ):
         load_model("huggingface", model_name_or_path="x", temprature=1)
     with pytest.raises(ValueError, match="already registered"):
         evaluation.register_evaluator("string_match")(object)

@@ -12,12 +12,12 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.compat.hret.asking import Native, SampleDoor
+from evalwright.compat.hret.asking import AS_IT_LIKES, Native, SampleDoor
 from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
-from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
+from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
 from evalwright.compat.hret.rows import ROW, input_of, plain
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
@@ -25,7 +25,7 @@ from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability, Generate, Reward
+from evalwright.core.requests import Ability, Reward
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
 from evalwright.models.base import Model
@@ -304,7 +304,7 @@ class AskedModel:
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return list(self._wait(self._generated(inputs, return_logits, kwargs)))
+        return list(self._wait(self._generated(inputs, {"return_logits": return_logits, **kwargs})))
 
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
@@ -314,34 +314,17 @@ class AskedModel:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _generated(
-        self, inputs: list[dict[str, Any]], logits: bool, options: Mapping[str, Any]
+        self, inputs: list[dict[str, Any]], options: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        until = options.get("until") or ()
+        sampling = replace(AS_IT_LIKES, **asked_for(options))
         requests = []
         for one in inputs:
             text = input_of(one)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
-            requests.append(
-                Generate(
-                    text,
-                    max_tokens=options.get("max_new_tokens"),
-                    temperature=None,
-                    stop=(until,) if isinstance(until, str) else tuple(until),
-                    draw=draw,
-                    top_logprobs=0 if logits else None,
-                )
-            )
+            requests.append(sampling.request(text, draw))
         responses = await asyncio.gather(*(self._ask(TARGET, request) for request in requests))
         self.responses += responses
-        made = []
-        for one, response in zip(inputs, responses, strict=True):
-            out = {**one, "prediction": response.text}
-            if response.tokens:
-                values = [token.log_prob for token in response.tokens]
-                tokens = [token.text for token in response.tokens]
-                out["logits"] = {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": tokens}
-            made.append(out)
-        return made
+        return [replied(one, response) for one, response in zip(inputs, responses, strict=True)]
 
     async def _rewarded(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         asked = [self._ask(REWARD, Reward(input_of(one), str(one.get("prediction") or ""))) for one in inputs]
@@ -362,7 +345,9 @@ def _with_rows(scorer: Scorer, parts: Components) -> Any:
 
 def definition_of(parts: Components) -> dict[str, Any]:
     """The call as the run records it."""
-    config = {name: value for name, value in vars(parts.config).items() if name != "model_backend_params"}
+    config = {
+        name: value for name, value in parts.config.settings().items() if name != "model_backend_params"
+    }
     return {
         "source": "hret",
         "scoring": "published" if parts.published else "corrected",
