@@ -549,6 +549,36 @@ def test_saved_results_become_runs(tmp_path: Path) -> None:
     Path("bad.json").write_text(
         '{"metrics": {}, "samples": [], "info": {"error": "was empty"}}', encoding="utf-8"
     )
-    for name, why in (("bad.json", "was empty"), ("nope.json", "does not exist")):
+    deep = (
+        '{"metrics": {}, "info": {}, "samples": [{"input": "a", "metadata": ' + "[" * 990 + "]" * 990 + "}]}"
+    )
+    Path("deep.json").write_text(deep, encoding="utf-8")
+    for name, why in (
+        ("bad.json", "was empty"),
+        ("nope.json", "does not exist"),
+        ("deep.json", "nested too deeply"),
+    ):
         with pytest.raises(RunError, match=why):
             import_hret(Path(name), Path("imported"))
+
+
+def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdicts() -> None:
+    from evalwright.compat.hret.importing import import_hret
+
+    def saved(name: str, method: str, metrics: dict[str, Any], *samples: dict[str, Any]) -> Any:
+        info = {"dataset_name": "d", "evaluation_method_name": method, "model_backend_name": "openai"}
+        text = json.dumps({"metrics": metrics, "samples": samples, "info": info})
+        Path(f"{name}.json").write_text(text, encoding="utf-8")
+        (made,) = import_hret(Path(f"{name}.json"), Path("imported"))
+        assert made.folder.name == name  # HRET's results do not say which model it was
+        return made.tasks[0].metrics[0]
+
+    said = {"input": "a", "prediction": "Score: 4"}
+    grade = saved("grades", "llm_judge", {"average_judge_score": 4.0}, {**said, "judge_score": 4.0}, said)
+    assert (grade.label, grade.estimate.value) == ("average_judge_score", 4.0)
+    assert (grade.estimate.n, grade.estimate.n_failed, grade.estimate.bounds) == (1, 1, (1.0, 5.0))
+    options = {"input": "a", "reference": "y", "options": ["x", "y"], "prediction": "z"}
+    right, wrong = ({**options, "logits": {"option_log_probs": values}} for values in ([-2, -1], [-1, -2]))
+    assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5
+    pair = {**said, "judge_correct": True, "judge_winner": "A"}
+    assert saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label == "judge_accuracy"

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
-from evalwright.compat.hret.rows import input_of
+from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
-from evalwright.core.private import ordinary
+from evalwright.core.private import home_folder, ordinary
 from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, Part, Prompt, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
+from evalwright.evaluation.running import run_blocking
 from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.tasks.images import fetched
 
+Made = TypeVar("Made")
 Reader = Callable[[str, Response], Response]
 
 AS_IT_LIKES = Sampling(temperature=None)
@@ -137,6 +141,31 @@ class SampleDoor(Ask):
         found = [one.log_likelihood or 0.0 for one in await asyncio.gather(*asked)]
         self.found = self.mutated = {"logits": {"option_log_probs": found}}
         return Response(text=options[found.index(max(found))], values=tuple(found))
+
+
+def asked_alone(
+    models: Mapping[str, Native | PluginModel],
+    rows: Sequence[Mapping[str, Any]],
+    make: Callable[[SampleDoor, Sample], Awaitable[Made]],
+    *,
+    at_once: bool = True,
+) -> list[Made]:
+    """What is made of each row outside of any run, by an engine of its own with the store of this folder."""
+
+    async def work() -> list[Made]:
+        with Store.open(home_folder()) as store:
+            async with Engine(store) as engine:
+                opened = {role: one.model if isinstance(one, Native) else one for role, one in models.items()}
+                ask = engine.door(opened)
+                samples = [
+                    Sample(str(place), input_of(row), metadata={ROW: row}, row=row)
+                    for place, row in enumerate(rows)
+                ]
+                made = [make(SampleDoor(ask, one, dict(one.row), models), one) for one in samples]
+                return await asyncio.gather(*made) if at_once else [await one for one in made]
+
+    found: list[Made] = run_blocking(work)
+    return found
 
 
 def prompt_of(native: Native, text: str, images: list[Any]) -> Prompt:

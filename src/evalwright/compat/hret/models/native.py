@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import re
@@ -21,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, SampleDoor
+from evalwright.compat.hret.asking import Native, SampleDoor, asked_alone
 from evalwright.compat.hret.models.base import (
     BaseJudge,
     BaseModel,
@@ -32,16 +31,11 @@ from evalwright.compat.hret.models.base import (
 from evalwright.compat.hret.plugins import asked_for, replied
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.registry import check_parameters
-from evalwright.compat.hret.rows import input_of
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.core.errors import RequestFailed
-from evalwright.core.private import home_folder
 from evalwright.core.requests import LogLikelihood, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
-from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
-from evalwright.evaluation.running import run_blocking
 from evalwright.models.registry import open_model
 from evalwright.strategies.generate import Sampling
 
@@ -71,37 +65,22 @@ class NativeModel:
         """The model and how it is asked."""
         raise NotImplementedError
 
-    def _ask_all(
-        self, make: Callable[[SampleDoor, dict[str, Any]], Any], rows: Sequence[Mapping[str, Any]]
-    ) -> list[Any]:
-        """One call for each row, through an engine of its own with the store of this folder."""
-        models = {self.role: self.native(published=settings.scoring() == "published")}
-
-        async def work() -> list[Any]:
-            with Store.open(home_folder()) as store:
-                async with Engine(store) as engine:
-                    door = engine.door({self.role: models[self.role].model})
-                    asked = (
-                        make(SampleDoor(door, Sample(str(place)), dict(row), models), dict(row))
-                        for place, row in enumerate(rows)
-                    )
-                    return await asyncio.gather(*asked)
-
-        found: list[Any] = run_blocking(work)
-        return found
+    def _ask_all(self, make: Callable[[SampleDoor, Sample], Any], rows: Sequence[Given]) -> list[Any]:
+        return asked_alone({self.role: self.native(published=settings.scoring() == "published")}, rows, make)
 
     def _answered(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
         sampling = self.native(published=settings.scoring() == "published").sampling
 
-        async def one(door: SampleDoor, row: dict[str, Any]) -> dict[str, Any]:
-            request = replace(sampling, **asked_for(options)).request(input_of(row), 0)
+        async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
+            request = replace(sampling, **asked_for(options)).request(sample.input, 0)
             try:
                 response = await door(self.role, request)
             except RequestFailed as error:
-                return {**row, "prediction": None, "error": error.failure.message, "finish_reason": "error"}
+                lost = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
+                return {**sample.row, **lost}
             score = {"judge_score": response.values[0]} if self.role == "judge" and response.values else {}
             reason = {"finish_reason": response.finish_reason} if response.finish_reason else {}
-            return {**replied({**row, **door.found}, response), **reason, **score}
+            return {**replied({**sample.row, **door.found}, response), **reason, **score}
 
         return self._ask_all(one, inputs)
 
@@ -155,7 +134,7 @@ class HuggingFaceModel(_Generator):
         )
 
     def _score_option(self, prompt: str, option: str) -> float:
-        async def one(door: SampleDoor, row: Mapping[str, Any]) -> float:
+        async def one(door: SampleDoor, sample: Sample) -> float:
             response = await door(self.role, LogLikelihood(prompt, f" {option}"))
             return response.log_likelihood or 0.0
 
@@ -193,9 +172,9 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
 
-        async def one(door: SampleDoor, row: dict[str, Any]) -> dict[str, Any]:
-            response = await door(self.role, Reward(input_of(row), str(row.get("prediction") or "")))
-            return {**row, "reward": response.values[0]}
+        async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
+            response = await door(self.role, Reward(sample.input, str(sample.row.get("prediction") or "")))
+            return {**sample.row, "reward": response.values[0]}
 
         return self._ask_all(one, inputs)
 
