@@ -359,6 +359,58 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
     assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"judge_params": {"model_name": "m"}}, "judge_params have no effect without judge_model"),
+        ({"reward_params": {"how": "x"}}, "reward_params have no effect without reward_model"),
+        ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -> None:
+    Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
+    assert said in run(**more).metrics["pipeline_error"]
+    assert "pipeline_error" not in run(scoring="published", **more).metrics
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--dataset", "rows", "--model", "mine", "--output_file", "."])
+    assert ended.value.code == 2 and "directory" in capsys.readouterr().err and not Model.seen
+
+
+def test_answers_are_in_the_result_where_no_verdict_can_be_read() -> None:
+    @models.register_model("mute_judge")
+    class Mute(models.BaseJudge):
+        def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "no verdict"} for one in inputs]
+
+    result = run(evaluation_method="llm_judge", judge_model="mute_judge")
+    assert "pipeline_error" in result.metrics and len(result.samples) == 6 and result.run is not None
+    assert all(one["prediction"] and one["score_error"] for one in result.samples)
+
+
+def test_a_metric_of_nothing_is_none_and_not_missing() -> None:
+    rows = [{"input": "어디?", "reference": "부산"}]
+
+    @models.register_model("unsure")
+    class Unsure(Model):
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "부산 또는 서울"} for one in inputs]
+
+    result = run(model="unsure", model_params={}, dataset_params={"rows": rows})
+    assert result.metrics == {"accuracy": None, "n_undecided": 1}
+    assert "not known" in str(result.analysis_report())
+
+
+def test_a_parser_that_is_no_function_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="not 3"):
+        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
+
+
 def test_a_subset_of_a_dataset_without_any_is_refused() -> None:
     Path("a.csv").write_text("input,reference,subset\na,b,c\n", encoding="utf-8")
     params = {"file_path": "a.csv"}

@@ -118,6 +118,12 @@ class Evaluator:
             "model_backend_name": name,
         }
         try:
+            for role, (one, given) in roles.items():
+                if given and not one and (scoring or self.scoring or settings.scoring()) == "corrected":
+                    what = role.removesuffix("_model")
+                    raise ConfigurationError(
+                        f"{what}_params have no effect without {role}: name one, or leave them out."
+                    )
             runner = PipelineRunner(
                 **names,
                 model_backend_params=params,

@@ -336,21 +336,30 @@ def evaluation_context(
         yield context
 
 
+def _decorator(run: Callable[..., Any]) -> Callable[[Function], Callable[..., Any]]:
+    """A decorator by which a call of the function becomes `run(function, *arguments)`."""
+
+    def decorate(function: Function) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> Any:
+            return run(function, *args, **named)
+
+        return call
+
+    return decorate
+
+
 def evaluate(
     dataset: str | None = None, model: str | None = None, evaluation_method: str | None = None, **kwargs: Any
 ) -> Callable[[Function], Callable[..., EvaluationResult]]:
     """A decorator: calling the function evaluates it, and returns the result."""
 
-    def decorate(function: Function) -> Callable[..., EvaluationResult]:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> EvaluationResult:
-            given = {"evaluation_method_name": evaluation_method, **kwargs}
-            with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
-                return context.evaluate(function)
+    def run(function: Function, *args: Any, **named: Any) -> EvaluationResult:
+        given = {"evaluation_method_name": evaluation_method, **kwargs}
+        with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
+            return context.evaluate(function)
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def benchmark(
@@ -358,41 +367,33 @@ def benchmark(
 ) -> Callable[[Function], Callable[..., dict[str, EvaluationResult]]]:
     """A decorator for a function that returns functions by name: calling it evaluates each. models: those of them that are wanted."""
 
-    def decorate(function: Function) -> Callable[..., dict[str, EvaluationResult]]:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> dict[str, EvaluationResult]:
-            found = function(*args, **named)
-            missing = [name for name in models or () if name not in found]
-            if missing:
+    def run(function: Function, *args: Any, **named: Any) -> dict[str, EvaluationResult]:
+        found = function(*args, **named)
+        for name in models or ():
+            if name not in found:
                 raise ValueError(
-                    f"'{function.__name__}' returns no function for '{missing[0]}': {', '.join(found)}."
+                    f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}."
                 )
-            wanted = {name: one for name, one in found.items() if not models or name in models}
-            with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
-                return context.benchmark(wanted)
+        wanted = {name: one for name, one in found.items() if not models or name in models}
+        with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
+            return context.benchmark(wanted)
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def track_metrics(metrics: Sequence[str]) -> Callable[[Function], Function]:
     """A decorator: these keys of the dict that the function returns join the history."""
 
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> Any:
-            result = function(*args, **named)
-            if isinstance(result, Mapping):
-                tracker = MetricsTracker()
-                tracker.start_run(function.__name__)
-                tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
-                _global_tracker.metrics_history.append(tracker.end_run())
-            return result
+    def run(function: Function, *args: Any, **named: Any) -> Any:
+        result = function(*args, **named)
+        if isinstance(result, Mapping):
+            tracker = MetricsTracker()
+            tracker.start_run(function.__name__)
+            tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
+            _global_tracker.metrics_history.append(tracker.end_run())
+        return result
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def quick_eval(model_function: Function, dataset: str = "kmmlu", **kwargs: Any) -> EvaluationResult:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.published import Likelihood
-from evalwright.compat.hret.rows import ROW, input_of, plain
+from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     check_free,
@@ -26,7 +26,7 @@ from evalwright.compat.recording import (
 from evalwright.core.errors import Failure, RunError, ScoringError
 from evalwright.core.private import ordinary
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.samples import Answer, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
 from evalwright.models.base import fingerprint_of
@@ -116,8 +116,7 @@ def _import(
         for key in ("dataset_name", "evaluation_method_name", "split", "scaling_method_name")
     }
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
-    task = "-".join(filter(None, ("hret", texts["dataset_name"], texts["evaluation_method_name"])))
-    task = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in task)
+    task = task_name(texts["dataset_name"], texts["evaluation_method_name"])
     identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
     folder = run_folder(out, name, model if name else file.stem, [], taken, alone=alone)
     check_free(folder, identity)
@@ -161,21 +160,8 @@ def _import(
 
 
 def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
-    options = row.get("options")
-    choices = tuple(map(str, options)) if isinstance(options, list) else ()
-    reference = "" if row.get("reference") is None else str(row["reference"])
     kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
-    metadata: dict[str, Any] = {ROW: plain(kept)}
-    if "_subset_name" in row:
-        metadata["subset"] = _text(row["_subset_name"])
-    sample = Sample(
-        f"{index:06}",
-        input=input_of(row),
-        targets=(reference,) if reference else (),
-        choices=choices,
-        gold=(choices.index(reference),) if reference in choices else (),
-        metadata=metadata,
-    )
+    sample = replace(sample_of(index, kept), row={})
     said = row.get("original_prediction", row.get("prediction"))
     if said is None or row.get("error"):
         failure = Failure("failed", "provider", _text(row.get("error")) or "HRET recorded no prediction.")

@@ -18,7 +18,7 @@ from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
-from evalwright.compat.hret.rows import ROW, input_of, plain
+from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
@@ -108,8 +108,9 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
             samples=list(samples),
             judge=parts.judge,
         )
+    subset = config.subset if isinstance(config.subset, str) else ""
     return Task(
-        name=_task_name(config),
+        name=task_name(config.dataset_name, subset, config.evaluation_method_name),
         samples=samples,
         strategy=RowStrategy(parts),
         scorers=tuple(replace(one, function=_with_rows(one, parts)) if one.asks else one for one in scorers),
@@ -132,7 +133,10 @@ class Rows:
         seen = Counter[str]()
         self._samples = []
         for number, row in enumerate(self.rows):
-            self._samples.append(_sample(number, row, seen[input_of(row)]))
+            earlier = seen[
+                input_of(row)
+            ]  # so many rows with this input come before it, and each is drawn anew
+            self._samples.append(sample_of(number, row, **({"earlier": earlier} if earlier else {})))
             seen[input_of(row)] += 1
         text = json.dumps([plain(row) for row in self.rows], sort_keys=True, ensure_ascii=False)
         self.content_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -158,29 +162,6 @@ def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         if place is not None:
             changed[place]["content"] = f"{prefix}{changed[place].get('content', '')}"
     return {"input": f"{prefix}{given}" if changed is None else changed, "few_shot_applied": True}
-
-
-def _sample(number: int, row: Mapping[str, Any], earlier: int) -> Sample:
-    """earlier: how many rows with the same input come before it: each is drawn anew."""
-    options = row.get("options")
-    choices = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
-    reference = row.get("reference")
-    target = "" if reference is None else str(reference)
-    kept = plain(row)
-    return Sample(
-        id=f"{number:06}",
-        input=input_of(row),
-        targets=(target,) if target else (),
-        choices=choices,
-        gold=(choices.index(target),) if target in choices else (),
-        metadata={
-            ROW: kept,
-            **({"earlier": earlier} if earlier else {}),
-            **({"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {}),
-        },
-        cluster=str(row.get("_cluster", "")),
-        row=dict(row),
-    )
 
 
 class RowStrategy:
@@ -356,11 +337,5 @@ def definition_of(parts: Components) -> dict[str, Any]:
     }
 
 
-def _task_name(config: PipelineConfig) -> str:
-    subset = config.subset if isinstance(config.subset, str) else ""
-    name = "-".join(filter(None, ("hret", config.dataset_name, subset, config.evaluation_method_name)))
-    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)
-
-
 def _name_of(plugin: Any, name: str) -> str:
-    return f"{type(plugin).__name__}" if name == "multi" else name
+    return type(plugin).__name__ if name == "multi" else name

@@ -31,19 +31,16 @@ def result_of(run: Run, task: Task, parts: Components, seconds: float) -> Evalua
         "run": str(run.folder),
     }
     info |= {"model": run.model, "n_failed": found.n_failed}
-    failures = [
-        one
-        for record in records
-        for one in (record.failure, *record.score_failures.values())
-        if one is not None
-    ]
-    if len(failures) == len(records):
-        info |= {"status": "failed", "error": failures[0].message}
-        return EvaluationResult({"pipeline_error": failures[0].message}, [], info, run)
     samples = [_sample(record, task, parts) for record in records]
+    failures = [record.failure or next(iter(record.score_failures.values()), None) for record in records]
+    if failures[0] is not None and all(failures):
+        info |= {"status": "failed", "error": failures[0].message}
+        return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
     if isinstance(parts.evaluator, BuiltIn):
         metrics: dict[str, Any] = _values(found.metrics)
         if not parts.published:
+            # A metric of nothing is there all the same: None.
+            metrics = {**dict.fromkeys(one.label for one in found.metrics), **metrics}
             info |= _numbers(found.metrics, found.slices.get("subset", {}))
     else:
         metrics, samples, more = _by_plugin(samples, parts)

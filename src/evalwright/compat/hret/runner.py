@@ -138,6 +138,10 @@ def _scaler(config: PipelineConfig, about: Any, model: Any, published: bool) -> 
             raise ValueError(
                 f"Dataset '{config.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
             )
+        if config.scaling_params and not published:
+            raise ValueError(
+                "scaling_params have no effect without a scaling method: name one, or leave them out."
+            )
         return None
     if only is not None and name not in allowed:
         raise ValueError(

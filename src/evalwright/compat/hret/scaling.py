@@ -115,6 +115,10 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         return cast(Parser, default)
     if value is None or callable(value):
         return cast("Parser | None", value)
+    if not isinstance(value, str):
+        raise ConfigurationError(
+            f"A parser is a function or its name as package.module.function, not {value!r}."
+        )
     module, _, name = str(value).rpartition(".")
     try:
         found = getattr(import_module(module), name)

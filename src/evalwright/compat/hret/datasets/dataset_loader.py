@@ -42,6 +42,8 @@ class GenericFileDataset(BaseDataset):
     def load(self) -> list[dict[str, Any]]:
         """The rows as samples. Raises ValueError for a format that cannot be read, DatasetError for a column that is not there."""
         self.refuse_subset()
+        if self.split != "test" and not self.published:
+            raise ValueError(f"A file has no splits: leave out split={self.split!r}.")
         self.notes, self.left_out = [], 0
         samples = []
         rows = self._rows()

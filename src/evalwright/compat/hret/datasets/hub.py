@@ -52,7 +52,8 @@ class HubDataset(BaseDataset):
         if base_prompt_template is None:
             self.base_prompt_template = self.table["template"]
         elif not base_prompt_template:
-            self.base_prompt_template = self.table.get("bare", self.table["template"])
+            bare = self.table.get("bare", self.table["template"])
+            self.base_prompt_template = bare if bare or self.published else self.table["template"]
 
     def load(self) -> list[dict[str, Any]]:
         """The samples of all subsets. Raises ValueError where a subset that was named cannot be read."""
@@ -126,7 +127,14 @@ class HubDataset(BaseDataset):
         raise NotImplementedError
 
     def _filled(self, **fields: str) -> str:
-        return filled(self.base_prompt_template or "", fields)
+        try:
+            return filled(self.base_prompt_template or "", fields)
+        except KeyError as error:
+            if self.published:
+                raise
+            raise ValueError(
+                f"The prompt template has the field {error}; it may have {', '.join(fields)}."
+            ) from None
 
     def _made(
         self, subset: str | None, reference: str, options: list[str] | None = None, **fields: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from evalwright.compat.hret import published_judges as published
 from evalwright.compat.hret.evaluation.base import register_evaluator
@@ -15,7 +15,10 @@ from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeTyp
 class ResponseParser:
     """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
 
-    read: ClassVar[Callable[[str], dict[str, Any]]]
+    @staticmethod
+    def read(reply: str) -> dict[str, Any]:
+        """The score, winner or verdict."""
+        raise NotImplementedError
 
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """What the reply says."""
