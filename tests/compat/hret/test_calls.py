@@ -505,6 +505,20 @@ def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(setting: 
         run_from_config("strange.yaml")
 
 
+def test_a_configuration_of_many_aliases_is_refused_at_once() -> None:
+    lines = ["a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    Path("bomb.yaml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="more than 100,000 values"):
+        run_from_config("bomb.yaml")
+
+
+def test_examples_of_the_evaluated_split_leave_rows_of_every_subset() -> None:
+    rows = [{"input": f"{n}?", "reference": str(n), "_subset_name": "ab"[n % 2]} for n in range(4)]
+    result = run(num_few_shot=2, dataset_params={"rows": rows})
+    assert sorted(one["_subset_name"] for one in result.samples) == ["a", "b"]
+
+
 def test_templates_pad_nothing() -> None:
     """A width of a gigabyte in a template of examples makes no text at all."""
     rows = [{"input": "a", "reference": "b"}]

@@ -389,9 +389,7 @@ def test_a_custom_aggregator_decides_in_both_modes() -> None:
     assert (found.text, found.strategy["chosen"]) == ("3.0", None)
 
 
-def test_beams_of_corrected_mode_are_the_models_own_and_several_draws_have_a_temperature(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_beams_of_corrected_mode_are_the_models_own_and_several_draws_have_a_temperature() -> None:
     for how, penalty in (("sum", 0.0), ("mean", 1.0)):
         params = {"beam_size": 3, "max_tokens": 9, "agg_strategy": how}
         backend = Backend(plugin=False)
@@ -401,7 +399,7 @@ def test_beams_of_corrected_mode_are_the_models_own_and_several_draws_have_a_tem
         assert found.length_penalty == penalty
     greedy = Backend(sampling=Sampling(temperature=0.0))
     drawn: Any = strategy_of("self_consistency", {}, published=False, backend=greedy)
-    assert drawn.sampling.temperature == 0.7 and "the temperature is 0.7" in caplog.text
+    assert drawn.sampling.temperature == 0.7
 
 
 def test_defect_27_beams_without_log_probabilities_are_a_failure_and_not_the_first_text() -> None:

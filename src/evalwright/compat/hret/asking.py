@@ -66,6 +66,14 @@ def images_of_row(row: Mapping[str, Any]) -> list[Any]:
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
+def turns_of(row: Mapping[str, Any]) -> list[Message]:
+    """The conversation that a row's input is, if it is one."""
+    given = row.get("input")
+    turns = given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else []
+    roles = ("system", "user", "assistant")
+    return [Message(one["role"], str(one.get("content", ""))) for one in turns if one.get("role") in roles]
+
+
 class SampleDoor(Ask):
     """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
 
@@ -127,7 +135,17 @@ class SampleDoor(Ask):
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
         images = images_of_row(self._row) if native.vision and own else []
-        asked = replace(request, prompt=prompt_of(native, text, images))
+        prompt = prompt_of(native, text, images)
+        if native.chat and text.startswith(self._text) and (turns := turns_of(self._row)):
+            # The row's own conversation, with what stands behind it in its last turn, as the prompt's images do.
+            rest = (text + native.suffix).removeprefix(self._text)
+            parts = [part for part in prompt[-1].content if not isinstance(part, str)] if images else []
+            last = replace(
+                turns[-1], content=(turns[-1].text + rest, *parts) if parts else turns[-1].text + rest
+            )
+            system = () if turns[0].role == "system" else prompt[:-1]
+            prompt = (*system, *turns[:-1], last)
+        asked = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
             asked = native.sampling.request(asked.prompt, int(self._key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +23,8 @@ DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE: str = texts()["few_shot"]["example_template"]
 CotParser = Callable[[str], tuple[str, str]]
 Row = dict[str, Any]
 
+_MOST_NODES = 100_000
+"""Values of a configuration file."""
 _OTHER_SPLITS = ("dev", "validation", "valid", "train", "test")
 """Where examples are looked for when no split is named: made for it first."""
 
@@ -119,7 +122,7 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
             source = split
             break
     if not pool:
-        order = random.Random(0).sample(range(len(rows)), len(rows))[: config.num_few_shot]
+        order = _examples_of(rows, config.num_few_shot)
         source, pool = config.split, [rows[place] for place in sorted(order)]
         rows = [row for place, row in enumerate(rows) if place not in set(order)]
         notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
@@ -146,6 +149,20 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
         return texts[subset]
 
     return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
+
+
+def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
+    """The places of n rows drawn by seed, so that as long as there are others no subset loses its last row."""
+    left = Counter(row.get("_subset_name") for row in rows)
+    first, rest = list[int](), list[int]()
+    for place in random.Random(0).sample(range(len(rows)), len(rows)):
+        subset = rows[place].get("_subset_name")
+        if len(first) < n and left[subset] > 1:
+            left[subset] -= 1
+            first.append(place)
+        else:
+            rest.append(place)
+    return [*first, *rest][:n]
 
 
 def _split(config: PipelineConfig, split: str) -> Any:
@@ -193,4 +210,11 @@ def read_settings(path: Path) -> Mapping[str, Any]:
         return {}
     if not isinstance(found, Mapping):
         raise ConfigurationError(f"{path} must be a mapping, not a {type(found).__name__}.")
+    nodes, left = 0, [found]
+    while left:  # an anchor of YAML stands for all that it names, each time
+        one = left.pop()
+        nodes += 1
+        if nodes > _MOST_NODES:
+            raise ConfigurationError(f"{path} has more than {_MOST_NODES:,} values.")
+        left += one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
     return found

@@ -189,6 +189,11 @@ class RowStrategy:
                 backend=backend,
                 known=tuple(SCALING_REGISTRY),
             )
+            drawn = getattr(self.inner, "sampling", None)
+            several = config.scaling_method_name in ("self_consistency", "best_of_n")
+            if several and backend.sampling.temperature == 0 and drawn is not None and drawn.temperature:
+                note = f"'{config.scaling_method_name}' draws several answers: the temperature is {drawn.temperature}, in place of 0."
+                parts.notes.append(note)
         self.needs = self.inner.needs
         self.roles: dict[str, frozenset[Ability]] = {
             role: able for role, able in getattr(self.inner, "roles", {}).items() if role in parts.roles

@@ -202,7 +202,6 @@ def _corrected(method: str, given: Mapping[str, Any], backend: Backend, cot: Cot
 def _drawn(name: str, setup: Setup, options: Mapping[str, Any]) -> Strategy:
     """Several draws; at temperature 0, HRET's default, they would all be the same, so that 0.7 is taken."""
     if setup.sampling.temperature == 0:
-        logger.warning("'%s' draws several answers: the temperature is 0.7, in place of 0.", name)
         setup = replace(setup, sampling=replace(setup.sampling, temperature=0.7))
     return bind(name, setup, options)
 

@@ -188,7 +188,10 @@ class OpenAIModel(_Generator):
     def native(self, *, published: bool) -> Native:
         """Published: what HRET sends, which is neither a seed nor the chain of thought, nor the settings of one call."""
         given = self.params
-        own = {} if published else {"seed": given["seed"], "stop": _texts(given["stop"])}
+        own: dict[str, Any] = {}
+        if not published:
+            logs = 0 if given["logprobs"] else None
+            own = {"seed": given["seed"], "stop": _texts(given["stop"]), "top_logprobs": logs}
         most = given["max_tokens"] if published else given["max_tokens"] or given["max_new_tokens"]
         return Native(
             _remote(given, chat=given["use_chat_api"], published=published),
