@@ -296,7 +296,8 @@ class Numbers:
         return "unsure" if "unsure" in states else "wrong"
 
     def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
-        unit, kinds = one.unit, [side.dimensions[0][0] for side in (one.unit, goal.unit) if side and side.dimensions]
+        unit = one.unit
+        kinds = [side.dimensions[0][0] for side in (unit, goal.unit) if side and side.dimensions]
         if kinds in (["angle", "celsius"], ["angle", "fahrenheit"], ["celsius", "angle"]):
             unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도"
         given, wanted = value, goal.value

@@ -365,6 +365,7 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
         ({"judge_params": {"model_name": "m"}}, "judge_params have no effect without judge_model"),
         ({"reward_params": {"how": "x"}}, "reward_params have no effect without reward_model"),
         ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
+        ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
     ],
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.datasets.base import filled, load_datasets
 from evalwright.compat.hret.published import texts
 from evalwright.core.errors import ConfigurationError
@@ -54,11 +55,13 @@ class PipelineConfig:
     def __post_init__(self) -> None:
         for name in ("dataset_params", "model_backend_params", "scaling_params", "evaluator_params"):
             setattr(self, name, getattr(self, name) or {})
-        shots: Any = self.num_few_shot
-        if not isinstance(shots, int) or shots < 0:
-            self.num_few_shot = 0
-            if shots is not None:
-                log.warning("num_few_shot must be a whole number from 0 on, not %r: 0 is used.", shots)
+        shots: Any = 0 if self.num_few_shot is None else self.num_few_shot
+        self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
+        if shots != self.num_few_shot:
+            said = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
+            if settings.scoring() == "corrected":
+                raise ValueError(f"{said}.")
+            log.warning("%s: 0 is used.", said)
 
     def names(self) -> dict[str, Any]:
         """What a result says first."""

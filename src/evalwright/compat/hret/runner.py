@@ -39,7 +39,8 @@ class PipelineRunner(PipelineConfig):
     track: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        with settings.using(self.scoring):
+            super().__post_init__()
         self.components = components_of(self, self.scoring, self.instance)
 
     @property
