@@ -135,17 +135,11 @@ class SampleDoor(Ask):
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
         images = images_of_row(self._row) if native.vision and own else []
-        prompt = prompt_of(native, text, images)
-        if native.chat and text.startswith(self._text) and (turns := turns_of(self._row)):
-            # The row's own conversation, with what stands behind it in its last turn, as the prompt's images do.
-            rest = (text + native.suffix).removeprefix(self._text)
-            parts = [part for part in prompt[-1].content if not isinstance(part, str)] if images else []
-            last = replace(
-                turns[-1], content=(turns[-1].text + rest, *parts) if parts else turns[-1].text + rest
-            )
-            system = () if turns[0].role == "system" else prompt[:-1]
-            prompt = (*system, *turns[:-1], last)
-        asked = replace(request, prompt=prompt)
+        # The row's own conversation; what stands behind its text goes behind its last turn.
+        given = native.chat and role == TARGET and text.startswith(self._text)
+        turns = turns_of(self._row) if given else []
+        said = turns[-1].text + text.removeprefix(self._text) if turns else text
+        asked = replace(request, prompt=prompt_of(native, said, images, turns))
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
             asked = native.sampling.request(asked.prompt, int(self._key))
@@ -186,14 +180,15 @@ def asked_alone(
     return found
 
 
-def prompt_of(native: Native, text: str, images: list[Any]) -> Prompt:
-    """The prompt as the model gets it."""
+def prompt_of(native: Native, text: str, images: list[Any], turns: Sequence[Message] = ()) -> Prompt:
+    """The prompt as the model gets it. turns: the conversation whose last turn it is."""
     text += native.suffix
     if not native.chat:
         return text
     parts = tuple(_image(native, named) for named in images)
-    user = Message("user", (text, *parts) if parts else text)
-    return (Message("system", native.system), user) if native.system else (user,)
+    last = replace(turns[-1] if turns else Message("user", ""), content=(text, *parts) if parts else text)
+    told = not native.system or (turns and turns[0].role == "system")
+    return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
 
 def _image(native: Native, named: Any) -> Part:
