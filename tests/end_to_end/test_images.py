@@ -241,7 +241,7 @@ def bad(folder: Path, name: str) -> str:
         ("device", "is outside the task's folder"),
         ("missing", "cannot be read: no such file or directory"),
         ("folder", "cannot be read: it is a folder"),
-        ("url", "add --image-urls to allow"),
+        ("url", "add --image-urls, or set"),
         ("file url", "has an address that is neither http nor https"),
         ("data", "is not an image"),
         ("nul", "cannot be found"),

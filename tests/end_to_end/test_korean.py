@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate, load_task
+from evalwright.compat.hret import Evaluator
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.runs.reader import Run
@@ -52,10 +53,25 @@ def loaded(key: str, name: str, folder: Path) -> Task:
     return load_task(name, overrides=overrides)
 
 
+TABLE = FOLDER / "generic_file.csv"
+"""A file of a person's own, as `generic_file` takes it: a question, an answer and what else there is."""
+
+
+def own_file(form: int) -> Task:
+    """The file as a task: written, or by the likelihood of its answers."""
+    own: dict[str, Any] = {"columns": {"input": "질문", "target": "정답"}}
+    if form == 0:
+        own |= {"answer.text.max_tokens": 2, "scorers": [{"judge-correct": {}}, "short-answer"]}
+    else:
+        own |= {"answer": {"mode": "continuation"}, "scorers": ["likelihood"]}
+    return load_task(str(TABLE), overrides=own)
+
+
 def grader(asked: Asked) -> Mapping[str, Any]:
-    """A judge for whom every second criterion is met."""
+    """A judge for whom every second criterion is met, and every answer correct."""
     classes = ("충족", "미충족")
-    return {key: {"reason": "근거", "class": classes[place % 2]} for place, key in enumerate(asked.criteria)}
+    found = {key: {"reason": "근거", "class": classes[place % 2]} for place, key in enumerate(asked.criteria)}
+    return found or {"reason": "근거", "class": "correct"}
 
 
 def test_every_benchmark_runs_in_each_of_its_forms(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +88,7 @@ def test_every_benchmark_runs_in_each_of_its_forms(own_folder: Path, monkeypatch
         role = ModelSpec("openai/grader", {"base_url": server.url, "api_key_env": "TEST_JUDGE_KEY"})
         for form, roles in ((0, {"judge": role}), (1, {})):
             tasks = [loaded(key, name, folders[key]) for key, both in TASKS.items() for name in both[form]]
+            tasks.append(own_file(form))
             runs += evaluate(tasks, model, name=("written", "likelihood")[form], roles=roles)
         judged = len(server.log or ())
     for run, form in zip(runs, (0, 1), strict=True):
@@ -97,6 +114,20 @@ def test_every_benchmark_runs_in_each_of_its_forms(own_folder: Path, monkeypatch
     assert all(task.main is not None and task.main.estimate.n == task.n_samples for task in runs[1].tasks)
     (quality,) = (task for task in runs[0].tasks if task.name == "k2-eval")
     outcomes = [row["outcome"] for row in runs[0].rows() if row["task"] == "k2-eval"]
-    assert len(outcomes) == 30 and judged == outcomes.count("answered") > 20
+    own = [row["outcome"] for row in runs[0].rows() if row["task"] == "generic_file"]
+    assert len(outcomes) == len(own) == 30 and judged == [*outcomes, *own].count("answered") > 50
     assert quality.metrics[1].estimate.value == pytest.approx(1.0)
     assert quality.metrics[2].estimate.value == pytest.approx(0.0)
+    for run in runs:
+        assert [task.n_samples for task in run.tasks if task.name == "generic_file"] == [30]
+    fields = {row["metadata"]["분야"] for row in runs[0].rows() if row["task"] == "generic_file"}
+    assert fields == {"지리", "역사", "과학", "상식", "수학"}
+    result = Evaluator().run(
+        model="huggingface",
+        model_params={"model_name_or_path": model.removeprefix("hf/"), "device": "cpu", "max_new_tokens": 2},
+        dataset="generic_file",
+        dataset_params={"file_path": str(TABLE), "input_col": "질문", "reference_col": "정답"},
+        language_penalize=False,
+    )
+    assert result.run is not None and len(result.samples) == 30 and "pipeline_error" not in result.metrics
+    assert result.samples[1]["reference"] == "세종" and result.samples[1]["metadata"]["난이도"] == "하"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -44,13 +45,14 @@ class Diary(Callback):
 class Half:
     """Anything with one of the methods."""
 
-    def __init__(self, fails: str) -> None:
+    def __init__(self, fails: str, error: type[BaseException] = RuntimeError) -> None:
         self.calls = 0
+        self.error = error
         setattr(self, fails, self._fail)
 
     def _fail(self, *_: Any) -> None:
         self.calls += 1
-        raise RuntimeError("the disk of the diary is full")
+        raise self.error("the disk of the diary is full\x1b[2J")
 
 
 @pytest.mark.parametrize("settings", [{}, {"budget": ["100 requests"]}], ids=["at once", "in rounds"])
@@ -69,6 +71,27 @@ def test_one_that_fails_costs_no_sample_and_is_reported(fails: str, caplog: pyte
     assert run.n_failed == 0 and len(diary.told) == 5 and half.calls == 1
     (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
     assert "'Half'" in said and fails in said and "the disk of the diary is full" in said
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError, GeneratorExit, SystemExit], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("fails", ["sample_finished", "run_finished"])
+def test_one_that_raises_what_ends_an_event_loop_ends_no_run(
+    fails: str, error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        (run,) = evaluate("one.csv", ONES, callbacks=[Half(fails, error)])
+    (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
+    assert run.n_failed == 0 and error.__name__ in said
+
+
+def test_what_a_callback_raises_cannot_command_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    half = Half("run_finished")
+    half.name = "half\x1b]0;title"  # type: ignore[attr-defined]
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        evaluate("one.csv", ONES, callbacks=[half])
+    assert "diary is full?[2J" in caplog.text and "\x1b" not in caplog.text
 
 
 # -- trackers ------------------------------------------------------------------------------------------------------------

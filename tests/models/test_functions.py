@@ -153,6 +153,10 @@ def raising(prompt: str) -> str:
     raise ValueError("no such thing")
 
 
+async def cancelling(prompt: str) -> str:
+    raise asyncio.CancelledError("too slow")
+
+
 async def raising_later(prompt: str) -> str:
     raise ValueError("no such thing")
 
@@ -166,6 +170,7 @@ async def raising_later(prompt: str) -> str:
         (lambda prompt: awaited(prompt), "make it `async def`"),
         (raising, "'raising' raised ValueError: no such thing"),
         (raising_later, "'raising_later' raised ValueError: no such thing"),
+        (cancelling, "'cancelling' raised CancelledError: too slow"),
         (evalwright.model(batch_size=4)(lambda prompts: ["1"] * 9), "returned 9 answers to 2 prompts"),
         (evalwright.model(batch_size=4)(lambda prompts: "one"), "must return a list of answers"),
         (evalwright.model(batch_size=4)(lambda prompts: [None] * 2), "is a `return` missing?"),

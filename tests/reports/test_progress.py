@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,3 +143,18 @@ def test_a_terminal_is_put_back_even_when_interrupted() -> None:
     assert "model/two: 100 answers in 0.90 s" in text
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is visible again
     assert text.rindex("\x1b[?25h") < text.index("Traceback")
+
+
+def test_a_notebook_shows_a_line_where_nobody_asked_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evalwright import ScriptedModel, evaluate
+
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("question,target\nf,1\n", encoding="utf-8")
+    evaluate("one.csv", ScriptedModel("1", name="ones"))
+    assert capsys.readouterr().out == ""
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    evaluate("one.csv", ScriptedModel("1", name="ones"), name="again")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("ones: 1 answer in ")

@@ -40,6 +40,19 @@ def test_dates(targets: tuple[str, ...], reply: str, label: str) -> None:
     assert label_of(targets, reply, answer_type="date") == label
 
 
+@pytest.mark.parametrize(
+    ("target", "reply", "label"),
+    [
+        ("10월 9일", "10월 9일입니다.", "correct"),
+        ("10월 9일", "10월 3일입니다. 10월 9일은 개천절입니다.", "incorrect"),
+        ("10월 9일", "한글날은 10월 9일이고 개천절은 10월 3일입니다.", "undecided"),
+        ("10月9日", "答えは10月3日です。", "incorrect"),
+    ],
+)
+def test_a_month_and_a_day_without_a_year(target: str, reply: str, label: str) -> None:
+    assert label_of((target,), reply) == label
+
+
 @given(st.dates(date(1000, 1, 1), date(2199, 12, 31)), st.dates(date(1000, 1, 1), date(2199, 12, 31)))
 def test_every_form_of_a_date_is_that_date_and_no_other(day: date, other: date) -> None:
     month = day.strftime("%B")

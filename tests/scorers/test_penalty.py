@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ConfigurationError, ScoringError, TaskError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.scorers.penalty import check_penalty, penalised
 from evalwright.scorers.registry import bind
 from evalwright.scorers.text.spoken import spoken
+from evalwright.tasks.loading import load_task
 
 TABLE = Path(__file__).resolve().parent.parent / "data" / "spoken.jsonl"
 SAMPLE = Sample("s", "대한민국의 수도는?", ("서울",), metadata={"language": "ko"})
@@ -56,12 +58,34 @@ def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, s
 def test_what_is_no_score_or_below_nought_stays() -> None:
     undecided = bind("short-answer", {"language_penalty": {}}).function(SAMPLE, Answer("서울 또는 부산"))
     assert isinstance(undecided, Undecided)
-    sample = Sample("s", targets=("나는 학교에 간다.",))
-    found: Any = bind("ter", {"language_penalty": {"expected": "ko"}}).function(
-        sample, Answer("I go to the school.")
-    )
+    below = Score(-2.0)
+    found: Any = penalised(below, SAMPLE, Answer("I go to the school."), check_penalty({}))
     assert isinstance(found, Score)
     assert found.value == found.parts["before"] < 0
+
+
+@pytest.mark.parametrize("kind", ["bleu", "chrf", "chrf++", "ter", "perplexity"])
+def test_scores_that_no_penalty_changes_refuse_it_and_say_why(kind: str) -> None:
+    with pytest.raises(ConfigurationError, match="made of counts over all samples"):
+        bind(kind, {"language_penalty": {"expected": "ko"}})
+
+
+def test_multiplied_values_make_no_pass_at_k_without_a_threshold(tmp_path: Path) -> None:
+    def task(penalty: dict[str, Any], metric: dict[str, Any]) -> Path:
+        (tmp_path / "a.jsonl").write_text(
+            '{"input": "수도는?", "target": "서울", "language": "ko"}\n', "utf-8"
+        )
+        text = {
+            "task": "a", "dataset": {"path": "a.jsonl"}, "prompt": {"user": "{{ input }}"}, "answer": {"draws": 2, "text": {"temperature": 0.7}},
+            "scorers": [{"short-answer": {"language_penalty": penalty}}], "metrics": [{"pass@k": {"k": 2, **metric}}],
+        }  # fmt: skip
+        (tmp_path / "a.yaml").write_text(json.dumps(text), "utf-8")
+        return tmp_path / "a.yaml"
+
+    with pytest.raises(TaskError, match="combine: gate, or give 'pass@k' a threshold"):
+        load_task(task({}, {}))
+    for penalty, metric in (({"combine": "gate"}, {}), ({}, {"threshold": 0.5})):
+        assert load_task(task(penalty, metric)).metrics[0].kind == "pass@k"
 
 
 @pytest.mark.parametrize(

@@ -200,3 +200,20 @@ def test_given_answers_in_a_task_file() -> None:
         evaluate("given.yaml", "demo/small")
     with pytest.raises(DatasetError, match="no rows"):
         load_task(write("empty.csv", "input,target\n"))
+
+
+def test_other_columns_go_along_as_metadata() -> None:
+    write("a.csv", "question,target,topic,level,id\n1+1?,2,sums,easy,x\n2+2?,4,sums,,y\n")
+    (run,) = evaluate("a.csv", "scripted/echo", where=["level=easy"])
+    (row,) = run.rows()
+    assert row["metadata"] == {"topic": "sums", "level": "easy"}
+    write("b.jsonl", '{"question": "a", "target": "a", "topic": "t"}\n{"question": "b", "target": "b"}\n')
+    (run,) = evaluate("b.jsonl", "scripted/echo")
+    assert run.n_failed == 0
+
+
+def test_a_table_with_very_many_columns_is_refused_in_a_sentence() -> None:
+    write("wide.csv", ",".join(f"c{n}" for n in range(50_000)) + f"\n{'1,' * 49_999}1\n")
+    with pytest.raises(DatasetError, match="49,980 more") as refused:
+        load_task("wide.csv")
+    assert len(str(refused.value)) < 500

@@ -35,7 +35,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "a.txt", tmp_path):
+    for path in (tmp_path / "file" / "a.txt", tmp_path, Path("\0.html")):
         with pytest.raises(ConfigurationError, match="cannot be written"):
             write_file(path, "x")
     with pytest.raises(ConfigurationError, match="cannot be read"):

@@ -23,6 +23,7 @@ from evalwright.evaluation.planning import check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.metrics.registry import usual_metric
+from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -178,6 +179,10 @@ def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) 
             _bound_again(found, options) if again else Scorer(name, found["kind"], options, _never)
         )
     metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
+    by_name = {scorer.name: scorer.options for scorer in scorers}
+    for metric in metrics:
+        if metric.kind in KINDS:
+            check_multiplied(metric.kind, metric.options, by_name.get(metric.scorer, {}))
     kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
     return Rules(scorers, metrics, lambda names: metrics, kept)
 

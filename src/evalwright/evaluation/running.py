@@ -49,7 +49,7 @@ from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.runs.callbacks import Callbacks
-from evalwright.runs.progress import ProgressReporter, Unfailing
+from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
 from evalwright.trackers import open_trackers
 
@@ -75,17 +75,17 @@ def evaluate(
 
     tasks: names, paths of files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
     answer, or a mapping from labels to these; a function or Model may also stand first: `evaluate(my_function, "kmmlu")`.
-    callbacks: told of runs and samples (`runs.callbacks.Callback`). track: trackers to log to, "mlflow" or "mlflow=ADDRESS".
+    progress: told how far runs are; a notebook has it without. callbacks: told of runs and samples (`runs.callbacks.Callback`). track:
+    trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
-
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
-    Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
-    cannot be kept.
+    Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers cannot be kept.
     """
     if are_models(tasks):
         tasks, models = models, tasks  # type: ignore[assignment]
     objects = Objects()
+    shown = progress or notebook_progress()
     told = Callbacks((*callbacks, *open_trackers([track] if isinstance(track, str) else track)))
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     for key in ("where", "until", "budget", "price", "plugins"):
@@ -98,7 +98,7 @@ def evaluate(
         **settings,
     )
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=progress, objects=objects, callbacks=told)
+        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told)
     )
     told.warn()
     return runs

@@ -131,6 +131,17 @@ def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
         )
 
 
+def check_multiplied(kind: str, options: Mapping[str, Any], scorer: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where no draw with a foreign sentence could be right. scorer: its options."""
+    penalty = scorer.get("language_penalty")
+    if penalty is None or penalty.get("combine") == "gate" or "threshold" in options or kind in OF_VOTES:
+        return
+    raise ConfigurationError(
+        f"'{kind}' counts draws with the full value of 1, and language_penalty with combine: multiply takes from that with any "
+        f"sentence in another language. Use combine: gate, or give '{kind}' a threshold."
+    )
+
+
 def shown_name(kind: str, options: Mapping[str, Any]) -> str:
     """ "pass@5" for pass@k with k: 5."""
     return f"{kind[:-1]}{options['k']}" if kind in KINDS and "k" in options else kind

@@ -85,9 +85,11 @@ class Callbacks:
             return
         try:
             method(*given)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also what would end the event loop, or look like a cancelled run
             self._callbacks = [one for one in self._callbacks if one is not callback]
-            name = getattr(callback, "name", "") or type(callback).__name__
+            name = printable(str(getattr(callback, "name", "") or type(callback).__name__))
             why = printable(mask(f"{type(error).__name__}: {error}"))
             self.faults.append(
                 f"The callback '{name}' failed in {what} and was told no more: {why}. No sample is lost."

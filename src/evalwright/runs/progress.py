@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -36,6 +38,17 @@ class ProgressReporter(Protocol):
     def update(self, progress: Progress) -> None: ...
 
     def say(self, sentence: str) -> None: ...
+
+
+def notebook_progress() -> ProgressReporter | None:
+    """What shows progress below a notebook's cell; None where no notebook is running. Reports are reached by name (`core/shown.py`)."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):
+        return None
+    made: ProgressReporter = resolve_name("evalwright.reports.progress:TerminalProgress")(
+        sys.stdout, live=False
+    )
+    return made
 
 
 class Unfailing:

@@ -2,6 +2,8 @@
 
     scorers: [{choice: {language_penalty: {expected: ko, combine: multiply}}}]
 
+The metrics of bleu, chrf, ter and perplexity are made of counts that no penalty can change: those scorers refuse it.
+
 combine: `multiply` (default) the value by the share of the reply that is in the language; `gate`: the value where that share is at least
 `least` (0.5), else 0. expected: a language code, else the sample's metadata `language`. The share is that of `text/spoken.py`.
 """
@@ -20,10 +22,16 @@ from evalwright.scorers.text.spoken import spoken
 
 OPTION = "language_penalty"
 _COMBINE = ("multiply", "gate")
+_OF_COUNTS = ("bleu", "chrf", "chrf++", "perplexity", "ter")
 
 
-def check_penalty(given: object) -> dict[str, Any]:
-    """The settings of a penalty with defaults. Raises ConfigurationError."""
+def check_penalty(given: object, scorer: str = "") -> dict[str, Any]:
+    """The settings of a penalty with defaults. Raises ConfigurationError, also for a scorer that it would not change."""
+    if scorer in _OF_COUNTS:
+        raise ConfigurationError(
+            f"The scorer '{scorer}' takes no language_penalty: its metric is made of counts over all samples, not of their values, "
+            "so the penalty would change nothing. Add the scorer 'language' beside it."
+        )
     known = {"expected": None, "combine": "multiply", "least": 0.5}
     if not isinstance(given, Mapping) or not set(given) <= set(known):
         raise ConfigurationError(

@@ -297,13 +297,9 @@ class Numbers:
 
     def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
         unit = one.unit
-        if (
-            unit
-            and unit.dimensions == (("angle", 1),)
-            and goal.unit
-            and goal.unit.dimensions[0][0] in ("celsius", "fahrenheit")
-        ):
-            unit = None  # "100 degrees"
+        kinds = [side.dimensions[0][0] for side in (unit, goal.unit) if side and side.dimensions]
+        if kinds in (["angle", "celsius"], ["angle", "fahrenheit"], ["celsius", "angle"]):
+            unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도"
         given, wanted = value, goal.value
         if unit and goal.unit and unit != goal.unit:
             there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)

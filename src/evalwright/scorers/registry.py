@@ -238,7 +238,7 @@ def _with_penalty(kind: str, rest: Mapping[str, Any], settings: object, name: st
     """The scorer `kind` whose values count by the language of the answer."""
     from evalwright.scorers import penalty  # it reads tables of words, which few runs need
 
-    full = penalty.check_penalty(settings)
+    full = penalty.check_penalty(settings, kind)
     alone = bind(kind, rest, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:

@@ -6,18 +6,23 @@
 | answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
+
+Up to 100 other columns go along as metadata, so that samples can be chosen by them (`--where topic=history`) and found in the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, closest
+from evalwright.core.text import printable
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
+from evalwright.tasks.samples import KNOWN_METADATA
+from evalwright.tasks.schema import Sample
 from evalwright.tasks.yaml_files import shown
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -27,6 +32,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "passages": ("context", "passage", "article", "document", "source_text"),
 }
 """The names that a column of each role may have, the likeliest first."""
+
+
+_OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
+"""Columns that samples take by themselves."""
+_MOST_METADATA = 100
 
 
 def as_data_file(name: str) -> Path | None:
@@ -60,15 +70,14 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     if generate and "target" not in found and found.get("answer") == "answer":
         found["target"] = found["answer"]
     if "input" not in found and "input" not in (wanted.get("sample") or {}):
-        listed = ", ".join(known)
-        by_other = len(known) == 1 and next((sign for sign in ";\t|" if sign in listed), "")
+        by_other = len(known) == 1 and next((sign for sign in ";\t|" if sign in known[0]), "")
         if by_other and path.suffix.lower() == ".csv":
             raise DatasetError(
                 f"The cells of '{shown(path)}' are separated by {by_other!r}: save it with commas, or with tabs as .tsv."
             )
         raise DatasetError(
             f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed}. Name it: --column input=NAME."
+            f"columns: {listed(known)}. Name it: --column input=NAME."
         )
     sample: dict[str, Any] = {
         role: _cell(column) for role, column in found.items() if role in ("input", "target")
@@ -78,6 +87,8 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         sample["passages"] = [_cell(found["passages"])]
         prompt = "{{ passages[0].text }}\n\n{{ input }}"
     given = "answer" in found and not generate
+    others = [column for column in known if column not in found.values() and column not in _OWN]
+    sample["metadata"] = {column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]}
     return {
         "task": "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in path.stem).strip("._-")
         or "data",
@@ -94,7 +105,7 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
     for role, column in named.items():
         if column not in known:
             near = closest(column, known)
-            hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(known)}."
+            hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
             raise DatasetError(f"'{shown(path)}' has no column '{column}' ({role}). {hint}")
     by_fold = {column.strip().casefold().replace(" ", "_"): column for column in reversed(known)}
     found = {role: str(column) for role, column in named.items()}
@@ -110,13 +121,19 @@ def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], kn
         return ["short-answer"]
     raise DatasetError(
         f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
-        f"or name the column of what is expected with --column target=NAME. Its columns: {', '.join(known)}."
+        f"or name the column of what is expected with --column target=NAME. Its columns: {listed(known)}."
     )
 
 
 def _cell(column: str) -> str:
     """A template of a column, whatever its name is."""
     return f"{{{{ row[{column!r}] }}}}"
+
+
+def listed(columns: Sequence[str], most: int = 20) -> str:
+    """The names of columns for a message: not all of a million, and none that is a page long."""
+    names = ", ".join(printable(str(column))[:60] for column in columns[:most])
+    return f"{names} and {len(columns) - most:,} more" if len(columns) > most else names
 
 
 def columns_of(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import open_private, ordinary
 from evalwright.core.secrets import mask
+from evalwright.core.text import printable
 
 
 def place_of(path: Path) -> Path:
@@ -74,13 +75,17 @@ def write_file(path: Path, data: bytes | str) -> bool:
     """Write a file that a person named, as `write_bytes` does. Raises ConfigurationError with a sentence."""
     try:
         return write_text(path, data) if isinstance(data, str) else write_bytes(path, data)
-    except OSError as error:
-        raise ConfigurationError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        raise ConfigurationError(f"'{printable(str(path))}' cannot be written: {_why(error)}.") from error
 
 
 def read_file(path: Path) -> bytes:
     """The bytes of a file that a person named, none where there is no file. Raises ConfigurationError with a sentence."""
     try:
         return ordinary(path).read_bytes() if path.exists() else b""
-    except OSError as error:
-        raise ConfigurationError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"'{printable(str(path))}' cannot be read: {_why(error)}.") from error
+
+
+def _why(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -128,7 +128,7 @@ def fetched(url: str) -> Image:
         raise DatasetError(f"The image '{_short(shown)}' has an address that is neither http nor https.")
     if not urls_allowed():
         raise DatasetError(
-            f"The row names an image by its address ({_short(shown)}): add --image-urls to allow that such images are fetched."
+            f"The row names an image by its address ({_short(shown)}): add --image-urls, or set {VARIABLE}=1, to allow that such images are fetched."
         )
     kept = home_folder() / "images" / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
     with suppress(OSError):

@@ -148,11 +148,12 @@ def metrics_of(
 
 def _check_repeats(kind: str, options: Mapping[str, Any], draws: int, scorer: Scorer) -> None:
     """Raise UsageError where a metric over repeats cannot be made of so many, or its scorer reads nothing to vote on."""
-    from evalwright.metrics.repeats import KINDS, OF_VOTES, check_k
+    from evalwright.metrics.repeats import KINDS, OF_VOTES, check_k, check_multiplied
     from evalwright.scorers.reading import reader
 
     if kind in KINDS:
         check_k(kind, options, draws)
+        check_multiplied(kind, options, scorer.options)
     if kind in OF_VOTES:
         try:
             reader(scorer.kind, scorer.options)

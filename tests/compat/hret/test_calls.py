@@ -7,12 +7,14 @@ import inspect
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright import trackers
 from evalwright.compat.hret import (
     EvaluationResult,
     Evaluator,
@@ -29,7 +31,7 @@ from evalwright.compat.hret.evaluator import main
 from evalwright.compat.hret.models import BaseModel, load_model
 from evalwright.compat.hret.published_judges import Judging
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UnknownName
 
 ROWS = [
     {"input": f"{n} 더하기 1은?", "reference": str(n + 1), "_subset_name": "짝" if n % 2 == 0 else "홀"}
@@ -314,6 +316,154 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
         hret.configure(output_dir="./hret_results")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"evaluator_params": {"ignore_cas": True}}, "'ignore_cas' of the evaluation method 'string_match'. Did you mean 'ignore_case'"),
+        (
+            {"evaluation_method": "llm_judge", "evaluator_params": {"judge_type": "k2"}}, "'judge_type' of the evaluation method 'llm_judge'",
+        ),
+        ({"judge_model": "openai_judge", "judge_params": {"model_name": "m", "modle": 1}}, "'modle' of the model 'openai_judge'"),
+        ({"scaling_method": "best_of_n", "scaling_params": {"n_paths": 3}}, "'n_paths' of the scaling method 'best_of_n'. Known: n."),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv", "seperator": ";"}}, "'seperator' of the dataset 'generic_file'"),
+        ({"dataset": "rowz"}, "dataset 'rowz'. Did you mean 'rows'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_told_with_the_closest_and_all(more: dict[str, Any], said: str) -> None:
+    Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
+    given = {} if "dataset" not in more else {"dataset_params": more.pop("dataset_params", {})}
+    told = run(**given, **more).metrics["pipeline_error"]
+    assert said in told and "Known: " in told and "__init__" not in told
+
+
+def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_rules() -> None:
+    model = load_model("vllm", model_name_or_path="m", cot=True)
+    wrong_answer = "생각. 오답: (B)"
+    for published, said in ((True, "(B)"), (False, wrong_answer)):
+        parser = model.native(published=published).parser
+        assert parser is not None and parser(wrong_answer)[1] == said
+
+
+def test_what_rules_leave_undecided_is_in_the_result() -> None:
+    rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
+    said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
+
+    @models.register_model("said")
+    class Said(Model):
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": said[one["input"]]} for one in inputs]
+
+    result = run(model="said", model_params={}, dataset_params={"rows": rows})
+    assert result.metrics == {"accuracy": 1.0, "n_undecided": 1}
+    assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
+    assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"judge_params": {"model_name": "m"}}, "judge_params have no effect without judge_model"),
+        ({"reward_params": {"how": "x"}}, "reward_params have no effect without reward_model"),
+        ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
+        ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -> None:
+    Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
+    assert said in run(**more).metrics["pipeline_error"]
+    assert "pipeline_error" not in run(scoring="published", **more).metrics
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--dataset", "rows", "--model", "mine", "--output_file", "."])
+    assert ended.value.code == 2 and "directory" in capsys.readouterr().err and not Model.seen
+
+
+def test_answers_are_in_the_result_where_no_verdict_can_be_read() -> None:
+    @models.register_model("mute_judge")
+    class Mute(models.BaseJudge):
+        def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "no verdict"} for one in inputs]
+
+    result = run(evaluation_method="llm_judge", judge_model="mute_judge")
+    assert "pipeline_error" in result.metrics and len(result.samples) == 6 and result.run is not None
+    assert all(one["prediction"] and one["score_error"] for one in result.samples)
+
+
+def test_a_metric_of_nothing_is_none_and_not_missing() -> None:
+    rows = [{"input": "어디?", "reference": "부산"}]
+
+    @models.register_model("unsure")
+    class Unsure(Model):
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": "부산 또는 서울"} for one in inputs]
+
+    result = run(model="unsure", model_params={}, dataset_params={"rows": rows})
+    assert result.metrics == {"accuracy": None, "n_undecided": 1}
+    assert "not known" in str(result.analysis_report())
+
+
+def test_a_parser_that_is_no_function_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="not 3"):
+        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
+
+
+def test_a_subset_of_a_dataset_without_any_is_refused() -> None:
+    Path("a.csv").write_text("input,reference,subset\na,b,c\n", encoding="utf-8")
+    params = {"file_path": "a.csv"}
+    told = run(dataset="generic_file", dataset_params=params, subset="c").metrics["pipeline_error"]
+    assert "no subsets" in told
+
+
+def test_published_examples_may_have_conversions_and_widths() -> None:
+    template = "{input!r}|{reference:>4}\n"
+    result = run(
+        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template=template
+    )
+    assert result.info["num_few_shot_applied"] == 1 and Model.seen[0]["input"].endswith(
+        "'보기 0?'|   0\n0 더하기 1은?"
+    )
+    wide = run(
+        scoring="published", num_few_shot=1, few_shot_split="dev", few_shot_example_template="{input:>99999}"
+    )
+    assert wide.info["num_few_shot_applied"] == 0
+
+
+def test_settings_of_the_facade_have_their_effect(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    met = threading.Barrier(2)
+    sizes: list[int] = []
+    logged: list[str] = []
+
+    def alone(prompt: str) -> str:
+        met.wait(60)
+        return "1"
+
+    def together(prompts: list[str]) -> list[str]:
+        sizes.append(len(prompts))
+        return ["1"] * len(prompts)
+
+    def log(run: Any, where: str, before: str) -> str:
+        logged.append(run.name)
+        return "id"
+
+    monkeypatch.setitem(trackers._TRACKERS._found, "mine", log)
+    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+    hret.configure(max_workers=2, batch_size=4, custom_loggers=["mine=here"])
+    hret.quick_eval(alone, dataset="rows", language_penalize=False)
+    assert len(logged) == 1 and "batch_size has no effect on 'alone'" in caplog.text
+    hret.quick_eval(together, dataset="rows", language_penalize=False)
+    assert max(sizes) == 4 and "max_workers has no effect on 'together'" in caplog.text
+    hret.configure(custom_loggers=["nowhere"])
+    with pytest.raises(UnknownName, match="nowhere"):
+        hret.quick_eval(together, dataset="rows")
+
+
 def test_further_defects_of_configurations(tmp_path: Path) -> None:
     Path("null.yaml").write_text(
         "dataset: {name: rows}\nmodel: {name: mine}\nscaling:\nfew_shot: null\nlanguage_penalize: false\n"
@@ -325,7 +475,10 @@ def test_further_defects_of_configurations(tmp_path: Path) -> None:
     load_model("openai", model_name="m", api_base="http://127.0.0.1:9/v1")  # no key
     with pytest.raises(ValueError, match="model_name and api_base are required"):
         load_model("openai", model_name="m")
-    with pytest.raises(ValueError, match="no parameter 'temprature'"):
+    with pytest.raises(
+        ValueError,
+        match=r"Unknown parameter 'temprature' of the model 'huggingface'. Did you mean 'temperature'.*Known: ",
+    ):
         load_model("huggingface", model_name_or_path="x", temprature=1)
     with pytest.raises(ValueError, match="already registered"):
         evaluation.register_evaluator("string_match")(object)
@@ -351,6 +504,20 @@ def test_a_configuration_file_runs_no_code_and_sends_nothing_elsewhere(setting: 
     Path("strange.yaml").write_text(setting)
     with pytest.raises(ConfigurationError, match="only you may decide"):
         run_from_config("strange.yaml")
+
+
+def test_a_configuration_of_many_aliases_is_refused_at_once() -> None:
+    lines = ["a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    Path("bomb.yaml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="more than 100,000 values"):
+        run_from_config("bomb.yaml")
+
+
+def test_examples_of_the_evaluated_split_leave_rows_of_every_subset() -> None:
+    rows = [{"input": f"{n}?", "reference": str(n), "_subset_name": "ab"[n % 2]} for n in range(4)]
+    result = run(num_few_shot=2, dataset_params={"rows": rows})
+    assert sorted(one["_subset_name"] for one in result.samples) == ["a", "b"]
 
 
 def test_templates_pad_nothing() -> None:
@@ -449,6 +616,36 @@ def test_saved_results_become_runs(tmp_path: Path) -> None:
     Path("bad.json").write_text(
         '{"metrics": {}, "samples": [], "info": {"error": "was empty"}}', encoding="utf-8"
     )
-    for name, why in (("bad.json", "was empty"), ("nope.json", "does not exist")):
+    deep = (
+        '{"metrics": {}, "info": {}, "samples": [{"input": "a", "metadata": ' + "[" * 990 + "]" * 990 + "}]}"
+    )
+    Path("deep.json").write_text(deep, encoding="utf-8")
+    for name, why in (
+        ("bad.json", "was empty"),
+        ("nope.json", "does not exist"),
+        ("deep.json", "nested too deeply"),
+    ):
         with pytest.raises(RunError, match=why):
             import_hret(Path(name), Path("imported"))
+
+
+def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdicts() -> None:
+    from evalwright.compat.hret.importing import import_hret
+
+    def saved(name: str, method: str, metrics: dict[str, Any], *samples: dict[str, Any]) -> Any:
+        info = {"dataset_name": "d", "evaluation_method_name": method, "model_backend_name": "openai"}
+        text = json.dumps({"metrics": metrics, "samples": samples, "info": info})
+        Path(f"{name}.json").write_text(text, encoding="utf-8")
+        (made,) = import_hret(Path(f"{name}.json"), Path("imported"))
+        assert made.folder.name == name  # HRET's results do not say which model it was
+        return made.tasks[0].metrics[0]
+
+    said = {"input": "a", "prediction": "Score: 4"}
+    grade = saved("grades", "llm_judge", {"average_judge_score": 4.0}, {**said, "judge_score": 4.0}, said)
+    assert (grade.label, grade.estimate.value) == ("average_judge_score", 4.0)
+    assert (grade.estimate.n, grade.estimate.n_failed, grade.estimate.bounds) == (1, 1, (1.0, 5.0))
+    options = {"input": "a", "reference": "y", "options": ["x", "y"], "prediction": "z"}
+    right, wrong = ({**options, "logits": {"option_log_probs": values}} for values in ([-2, -1], [-1, -2]))
+    assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5
+    pair = {**said, "judge_correct": True, "judge_winner": "A"}
+    assert saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label == "judge_accuracy"

@@ -23,7 +23,7 @@ from evalwright.compat.hret.judging import GRADE, WINNER
 from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.utils.prompt_template import JudgeType
-from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
@@ -336,7 +336,7 @@ def test_defect_m5_likelihood_writes_its_verdict_and_refuses_unknown_parameters(
     """Further 5: log_likelihood wrote no verdict into the sample."""
     _, row = scored("log_likelihood", CHOICE, "(A)", likelihoods=(-3.0, -1.0, -2.0))
     assert row["evaluation"]["is_correct"] is True and row["prediction_normalized"] == "(B)"
-    with pytest.raises(ConfigurationError, match="does not take"):
+    with pytest.raises(UsageError, match="Unknown parameter 'normalize'"):
         scoring_of("log_likelihood", {"normalize": True}, published=False, language=None)
 
 

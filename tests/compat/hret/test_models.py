@@ -54,6 +54,26 @@ def test_defect_28_settings_are_sent_and_published_sends_what_hret_sends() -> No
     assert texts and not any("sk-not-shown-anywhere" in text for text in texts)
 
 
+def test_several_draws_at_temperature_0_say_so_and_log_probabilities_are_asked_for() -> None:
+    params = {"model_name": "m", "temperature": 0.0, "logprobs": True}
+    with serving(answer=lambda prompt: "1") as server:
+        params["api_base"] = server.url
+        result = run(model_params=params, scaling_method="self_consistency", scaling_params={"n_paths": 2})
+    assert "the temperature is 0.7, in place of 0" in str(result.info["notes"])
+    bodies = [entry["body"] for entry in server.log or () if "body" in entry]
+    assert all(body["temperature"] == 0.7 and body["logprobs"] is True for body in bodies) and bodies
+
+
+def test_a_conversation_of_a_row_is_sent_turn_by_turn() -> None:
+    turns = [{"role": "system", "content": "짧게."}, {"role": "user", "content": "1 더하기 1은?"}]
+    rows = [{"input": turns, "reference": "2"}]
+    with serving(answer=lambda prompt: "2") as server:
+        params = {"model_name": "m", "api_base": server.url, "cot": True, "cot_trigger": "생각하자."}
+        assert run(model_params=params, dataset_params={"rows": rows}).metrics == {"accuracy": 1.0}
+    (sent,) = [entry["body"]["messages"] for entry in server.log or () if "body" in entry]
+    assert sent == [turns[0], {"role": "user", "content": "1 더하기 1은?\n생각하자.\n"}]
+
+
 def test_responses_are_paid_for_once() -> None:
     with serving(answer=lambda prompt: "1") as server:
         for _ in range(2):

@@ -25,7 +25,7 @@ from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import method_of, scoring_of
 from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType, default_cot_parser
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -256,5 +256,5 @@ def test_patterns_of_a_call_are_bounded_and_checked_at_once() -> None:
         slow.parse("a" * 40 + "!")
     with pytest.raises(ConfigurationError, match="no pattern"):
         method_of("partial_match", {"regexes_to_ignore": ["("]})
-    with pytest.raises(ConfigurationError, match="does not take"):
+    with pytest.raises(UnknownName, match="Unknown parameter 'normalize'"):
         method_of("log_likelihood", {"normalize": True})

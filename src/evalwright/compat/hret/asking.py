@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
-from evalwright.compat.hret.rows import input_of
+from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
-from evalwright.core.private import ordinary
+from evalwright.core.private import home_folder, ordinary
 from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, Part, Prompt, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
+from evalwright.evaluation.running import run_blocking
 from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.tasks.images import fetched
 
+Made = TypeVar("Made")
 Reader = Callable[[str, Response], Response]
 
 AS_IT_LIKES = Sampling(temperature=None)
@@ -60,6 +64,14 @@ def images_of_row(row: Mapping[str, Any]) -> list[Any]:
     given = row.get("input")
     found = row.get("images") or (given.get("images") if isinstance(given, Mapping) else None) or []
     return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def turns_of(row: Mapping[str, Any]) -> list[Message]:
+    """The conversation that a row's input is, if it is one."""
+    given = row.get("input")
+    turns = given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else []
+    roles = ("system", "user", "assistant")
+    return [Message(one["role"], str(one.get("content", ""))) for one in turns if one.get("role") in roles]
 
 
 class SampleDoor(Ask):
@@ -123,7 +135,11 @@ class SampleDoor(Ask):
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
         images = images_of_row(self._row) if native.vision and own else []
-        asked = replace(request, prompt=prompt_of(native, text, images))
+        # The row's own conversation; what stands behind its text goes behind its last turn.
+        given = native.chat and role == TARGET and text.startswith(self._text)
+        turns = turns_of(self._row) if given else []
+        said = turns[-1].text + text.removeprefix(self._text) if turns else text
+        asked = replace(request, prompt=prompt_of(native, said, images, turns))
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
             asked = native.sampling.request(asked.prompt, int(self._key))
@@ -139,14 +155,40 @@ class SampleDoor(Ask):
         return Response(text=options[found.index(max(found))], values=tuple(found))
 
 
-def prompt_of(native: Native, text: str, images: list[Any]) -> Prompt:
-    """The prompt as the model gets it."""
+def asked_alone(
+    models: Mapping[str, Native | PluginModel],
+    rows: Sequence[Mapping[str, Any]],
+    make: Callable[[SampleDoor, Sample], Awaitable[Made]],
+    *,
+    at_once: bool = True,
+) -> list[Made]:
+    """What is made of each row outside of any run, by an engine of its own with the store of this folder."""
+
+    async def work() -> list[Made]:
+        with Store.open(home_folder()) as store:
+            async with Engine(store) as engine:
+                opened = {role: one.model if isinstance(one, Native) else one for role, one in models.items()}
+                ask = engine.door(opened)
+                samples = [
+                    Sample(str(place), input_of(row), metadata={ROW: row}, row=row)
+                    for place, row in enumerate(rows)
+                ]
+                made = [make(SampleDoor(ask, one, dict(one.row), models), one) for one in samples]
+                return await asyncio.gather(*made) if at_once else [await one for one in made]
+
+    found: list[Made] = run_blocking(work)
+    return found
+
+
+def prompt_of(native: Native, text: str, images: list[Any], turns: Sequence[Message] = ()) -> Prompt:
+    """The prompt as the model gets it. turns: the conversation whose last turn it is."""
     text += native.suffix
     if not native.chat:
         return text
     parts = tuple(_image(native, named) for named in images)
-    user = Message("user", (text, *parts) if parts else text)
-    return (Message("system", native.system), user) if native.system else (user,)
+    last = replace(turns[-1] if turns else Message("user", ""), content=(text, *parts) if parts else text)
+    told = not native.system or (turns and turns[0].role == "system")
+    return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
 
 def _image(native: Native, named: Any) -> Part:

@@ -61,7 +61,7 @@ _OPTIONS: list[click.Parameter] = [
     _flag("judge_model", "The judge's name in the registry."),
     _flag("reward_model", "The reward model's name in the registry."),
     _flag("scaling_method", "How several replies become one."),
-    _flag("output_file", "Where the result goes, as JSON. Without it: standard output."),
+    _flag("output_file", "Where the result goes, as JSON. Without it: standard output.", type=click.Path(dir_okay=False, writable=True)),
     _flag("cot_parser", "A function that splits a reply into reasoning and answer, as package.module.function."),
     *(_flag(name, f"Parameters ({name.partition('_')[0]}), as a JSON object.", type=_Json(), default="{}") for name in _PARAMS),
     option(
@@ -81,7 +81,8 @@ _OPTIONS: list[click.Parameter] = [
 
 def _work(**given: Any) -> int:
     from evalwright.compat.hret.evaluator import Evaluator, run_from_config
-    from evalwright.compat.hret.utils.util import as_json, write_json
+    from evalwright.compat.hret.utils.util import as_json
+    from evalwright.tasks.files import write_file
 
     context = click.get_current_context()
     logging.basicConfig(level=given["log_level"], stream=sys.stderr)
@@ -112,7 +113,7 @@ def _work(**given: Any) -> int:
             **call, subset=names, custom_cot_parser=given["cot_parser"]
         )
     if given["output_file"]:
-        write_json(Path(given["output_file"]), result.to_dict())
+        write_file(Path(given["output_file"]), as_json(result.to_dict()))
     else:
         click.echo(as_json(result.to_dict()))
     return 1 if "pipeline_error" in result.metrics or result.info.get("n_failed") else 0

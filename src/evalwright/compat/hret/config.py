@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.datasets.base import filled, load_datasets
+from evalwright.compat.hret.published import texts
+from evalwright.core.errors import ConfigurationError
 
 log = logging.getLogger("evalwright.hret")
 
-DEFAULT_FEW_SHOT_INSTRUCTION = "다음은 문제와 정답의 몇 가지 예시입니다.\n\n"
-DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE = "{input}\n정답: {reference}\n\n"
+DEFAULT_FEW_SHOT_INSTRUCTION: str = texts()["few_shot"]["instruction"]
+DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE: str = texts()["few_shot"]["example_template"]
 
 CotParser = Callable[[str], tuple[str, str]]
 Row = dict[str, Any]
 
+_MOST_NODES = 100_000
+"""Values of a configuration file."""
 _OTHER_SPLITS = ("dev", "validation", "valid", "train", "test")
 """Where examples are looked for when no split is named: made for it first."""
 
@@ -47,11 +55,23 @@ class PipelineConfig:
     def __post_init__(self) -> None:
         for name in ("dataset_params", "model_backend_params", "scaling_params", "evaluator_params"):
             setattr(self, name, getattr(self, name) or {})
-        if not isinstance(self.num_few_shot, int) or self.num_few_shot < 0:
-            log.warning(
-                "num_few_shot must be a whole number from 0 on, not %r: 0 is used.", self.num_few_shot
-            )
-            self.num_few_shot = 0
+        shots: Any = 0 if self.num_few_shot is None else self.num_few_shot
+        self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
+        if shots != self.num_few_shot:
+            said = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
+            if settings.scoring() == "corrected":
+                raise ValueError(f"{said}.")
+            log.warning("%s: 0 is used.", said)
+
+    def names(self) -> dict[str, Any]:
+        """What a result says first."""
+        return {
+            name: getattr(self, name) for name in ("dataset_name", "subset", "split", "model_backend_name")
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """All fields of a configuration, for another one."""
+        return {one.name: getattr(self, one.name) for one in fields(PipelineConfig)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +98,7 @@ def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
     """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them even where no examples were made."""
     source = config.few_shot_split or config.split
     try:
-        text = examples_text(_split(config, source).load()[: config.num_few_shot], config)
+        text = examples_text(_split(config, source).load()[: config.num_few_shot], config, padded=True)
     except Exception as error:
         log.error("No examples could be made of the split '%s': %s", source, error)
         text = ""
@@ -105,7 +125,7 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
             source = split
             break
     if not pool:
-        order = random.Random(0).sample(range(len(rows)), len(rows))[: config.num_few_shot]
+        order = _examples_of(rows, config.num_few_shot)
         source, pool = config.split, [rows[place] for place in sorted(order)]
         rows = [row for place, row in enumerate(rows) if place not in set(order)]
         notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
@@ -134,21 +154,38 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
     return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
 
 
+def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
+    """The places of n rows drawn by seed, so that as long as there are others no subset loses its last row."""
+    left = Counter(row.get("_subset_name") for row in rows)
+    first, rest = list[int](), list[int]()
+    for place in random.Random(0).sample(range(len(rows)), len(rows)):
+        subset = rows[place].get("_subset_name")
+        if len(first) < n and left[subset] > 1:
+            left[subset] -= 1
+            first.append(place)
+        else:
+            rest.append(place)
+    return [*first, *rest][:n]
+
+
 def _split(config: PipelineConfig, split: str) -> Any:
     given = {key: value for key, value in (config.dataset_params or {}).items() if key != "split"}
     given = {key: value for key, value in given.items() if "few_shot" not in key}
     return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
 
 
-def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig) -> str:
-    """The instruction and the examples; "" where no row has an input or the template names anything but input and reference."""
+def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, padded: bool = False) -> str:
+    """The instruction and the examples; "" where no row has an input or the template names anything but input and reference.
+
+    padded: see `filled`.
+    """
     texts = []
     for row in rows:
         if given := str(row.get("input", "")):
             try:
                 reference = str(row.get("reference", ""))
                 fields = {"input": given, "reference": reference}
-                texts.append(filled(config.few_shot_example_template, fields))
+                texts.append(filled(config.few_shot_example_template, fields, padded=padded))
             except Exception as error:
                 log.warning("An example was left out: %s: %s", type(error).__name__, error)
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
@@ -156,3 +193,31 @@ def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig) -> 
 
 def _content(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row.get("input", "")), str(row.get("reference", ""))
+
+
+def read_settings(path: Path) -> Mapping[str, Any]:
+    """A mapping in a YAML or JSON file. Raises OSError, and ConfigurationError for anything else."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        if path.suffix.lower() in (".yaml", ".yml"):
+            import yaml
+
+            found = yaml.safe_load(text)
+        else:
+            found = json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{path} is not valid JSON: {error}.") from None
+    except Exception as error:
+        raise ConfigurationError(f"{path} is not valid YAML: {error}.") from None
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise ConfigurationError(f"{path} must be a mapping, not a {type(found).__name__}.")
+    nodes, left = 0, [found]
+    while left:  # an anchor of YAML stands for all that it names, each time
+        one = left.pop()
+        nodes += 1
+        if nodes > _MOST_NODES:
+            raise ConfigurationError(f"{path} has more than {_MOST_NODES:,} values.")
+        left += one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
+    return found

@@ -187,7 +187,9 @@ class Best(Published):
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The best draw; the row has the reward of the last, as in HRET."""
         prompt = self.render(sample)
-        settings = {} if self._rewards or self._alike else self._with_log_probs(ask)
+        # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a user as it likes.
+        silent = self._rewards or self._alike or self._backend.plugin
+        settings = {} if silent else self._with_log_probs(ask)
         found = await self._draws(sample, ask, draw, prompt, self._n, **settings)
         worths = [0.0] * len(found)
         if self._rewards:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_INSTRUCTION,
     CotParser,
     log,
+    read_settings,
 )
+from evalwright.compat.hret.results import failed_result
 from evalwright.compat.hret.runner import PipelineRunner
 from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
@@ -27,52 +29,45 @@ from evalwright.tasks.files import is_within
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
-SECTIONS: Mapping[str, frozenset[str]] = {
-    "dataset": frozenset({"name", "subset", "split", "params"}),
-    "model": frozenset({"name", "params"}),
-    "judge_model": frozenset({"name", "params"}),
-    "reward_model": frozenset({"name", "params"}),
-    "scaling": frozenset({"name", "params"}),
-    "evaluation": frozenset({"method", "params"}),
-    "few_shot": frozenset({"num", "split", "instruction", "example_template"}),
-}
-VALUES = frozenset({"language_penalize", "target_lang", "custom_cot_parser", "scoring"})
-"""What a configuration file may have besides its sections."""
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "dataset": {"name": "dataset", "subset": "subset", "split": "split", "params": "dataset_params"},
+    "model": {"name": "model", "params": "model_params"},
+    "judge_model": {"name": "judge_model", "params": "judge_params"},
+    "reward_model": {"name": "reward_model", "params": "reward_params"},
+    "scaling": {"name": "scaling_method", "params": "scaling_params"},
+    "evaluation": {"method": "evaluation_method", "params": "evaluator_params"},
+    "few_shot": {
+        "num": "num_few_shot", "split": "few_shot_split", "instruction": "few_shot_instruction",
+        "example_template": "few_shot_example_template",
+    },
+}  # fmt: skip
+"""The keys of each section of a configuration file, with the arguments of `run` that they are."""
+VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
+"""What a file may have besides its sections."""
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
+@dataclass(eq=False)
 class Evaluator:
     """Defaults for evaluations. scoring: `published` or `corrected`; None takes what `set_scoring` chose."""
 
-    def __init__(
-        self,
-        default_model_backend: str = "huggingface",
-        default_judge_backend: str | None = None,
-        default_reward_backend: str | None = None,
-        default_scaling_method: str | None = None,
-        default_evaluation_method: str = "string_match",
-        default_split: str = "test",
-        default_cot_parser: CotParser | str | None = None,
-        default_num_few_shot: int = 0,
-        default_few_shot_split: str | None = None,
-        default_few_shot_instruction: str = DEFAULT_FEW_SHOT_INSTRUCTION,
-        default_few_shot_example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
-        *,
-        scoring: str | None = None,
-    ) -> None:
-        self.default_model_backend = default_model_backend
-        self.default_judge_backend = default_judge_backend
-        self.default_reward_backend = default_reward_backend
-        self.default_scaling_method = default_scaling_method
-        self.default_evaluation_method = default_evaluation_method
-        self.default_split = default_split
-        self.default_num_few_shot = default_num_few_shot
-        self.default_few_shot_split = default_few_shot_split
-        self.default_few_shot_instruction = default_few_shot_instruction
-        self.default_few_shot_example_template = default_few_shot_example_template
-        self.scoring = None if scoring is None else settings.checked_scoring(scoring)
-        published = (self.scoring or settings.scoring()) == "published"
-        self.default_cot_parser = parser_of(default_cot_parser, published=published)
+    default_model_backend: str = "huggingface"
+    default_judge_backend: str | None = None
+    default_reward_backend: str | None = None
+    default_scaling_method: str | None = None
+    default_evaluation_method: str = "string_match"
+    default_split: str = "test"
+    default_cot_parser: CotParser | str | None = None
+    default_num_few_shot: int = 0
+    default_few_shot_split: str | None = None
+    default_few_shot_instruction: str = DEFAULT_FEW_SHOT_INSTRUCTION
+    default_few_shot_example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE
+    _: KW_ONLY
+    scoring: str | None = None
+
+    def __post_init__(self) -> None:
+        with settings.using(self.scoring) as chosen:
+            parser_of(self.default_cot_parser, published=chosen == "published")
 
     def run(
         self,
@@ -104,24 +99,33 @@ class Evaluator:
         """One evaluation. What is None has the evaluator's default. What fails as a whole is the metric `pipeline_error`, or is raised
         where raise_on_error says so."""
         backend = model or self.default_model_backend
-        judge, reward = judge_model or self.default_judge_backend, reward_model or self.default_reward_backend
-        final_split = _first(split, self.default_split)
+        roles = {
+            "generate_model": (backend, model_params),
+            "judge_model": (judge_model or self.default_judge_backend, judge_params),
+            "reward_model": (reward_model or self.default_reward_backend, reward_params),
+        }
         name, params = backend, dict(model_params or {})
-        if judge is not None or reward is not None:
-            name, params = (
-                "multi",
-                {
-                    "generate_model": {"name": backend, "params": params} if backend else None,
-                    "judge_model": {"name": judge, "params": judge_params or {}} if judge else None,
-                    "reward_model": {"name": reward, "params": reward_params or {}} if reward else None,
-                },
-            )
+        if any(one is not None for one, _ in list(roles.values())[1:]):
+            parts = {
+                role: {"name": one, "params": given or {}} if one else None
+                for role, (one, given) in roles.items()
+            }
+            name, params = "multi", parts
+        names = {
+            "dataset_name": dataset,
+            "subset": subset,
+            "split": _first(split, self.default_split),
+            "model_backend_name": name,
+        }
         try:
+            for role, (one, given) in roles.items():
+                if given and not one and (scoring or self.scoring or settings.scoring()) == "corrected":
+                    what = role.removesuffix("_model")
+                    raise ConfigurationError(
+                        f"{what}_params have no effect without {role}: name one, or leave them out."
+                    )
             runner = PipelineRunner(
-                dataset_name=dataset,
-                subset=subset,
-                split=final_split,
-                model_backend_name=name,
+                **names,
                 model_backend_params=params,
                 scaling_method_name=_first(scaling_method, self.default_scaling_method),
                 scaling_params=scaling_params,
@@ -142,16 +146,7 @@ class Evaluator:
         except Exception as error:
             if raise_on_error:
                 raise
-            log.error("The evaluation cannot be run: %s: %s", type(error).__name__, error)
-            info = {
-                "dataset_name": dataset,
-                "subset": subset,
-                "split": final_split,
-                "model_backend_name": name,
-            }
-            return EvaluationResult(
-                {"pipeline_error": str(error)}, [], {**info, "error_message": str(error), "status": "failed"}
-            )
+            return failed_result(names, error)
         return runner.run(raise_on_error=raise_on_error)
 
 
@@ -167,55 +162,33 @@ def run_from_config(
 
     Raises OSError where it cannot be read, ConfigurationError for what it does not hold, has besides, or may not set.
     """
-    config = _read(Path(config_path))
+    config = read_settings(Path(config_path))
     if not trust and (asked := list(_proposed(config, Path(config_path).resolve().parent))):
         raise ConfigurationError(
             f"{config_path} sets what only you may decide:\n"
             + "\n".join(asked)
             + "\nRead it, then add --trust (in Python trust=True)."
         )
-    parts: dict[str, Mapping[str, Any]] = {}
-    for name, known in SECTIONS.items():
-        section = config.get(name)
-        if section is None:
-            section = {}
-        if not isinstance(section, Mapping):
-            raise ConfigurationError(
-                f"{config_path}: '{name}' must be a mapping with {', '.join(sorted(known))}."
-            )
-        for key in section:
-            if key not in known:
-                log.warning(
-                    "%s: '%s.%s' has no effect. Known: %s.", config_path, name, key, ", ".join(sorted(known))
-                )
-        parts[name] = section
-    for key in config:
-        if key not in SECTIONS and key not in VALUES:
-            log.warning("%s: '%s' has no effect.", config_path, key)
-    dataset, model, shots = parts["dataset"], parts["model"], parts["few_shot"]
-    return Evaluator(scoring=scoring or config.get("scoring")).run(
-        model=model.get("name"),
-        judge_model=parts["judge_model"].get("name"),
-        reward_model=parts["reward_model"].get("name"),
-        dataset=dataset.get("name") or "haerae_bench",
-        subset=dataset.get("subset"),
-        split=dataset.get("split"),
-        scaling_method=parts["scaling"].get("name"),
-        evaluation_method=parts["evaluation"].get("method"),
-        dataset_params=dataset.get("params"),
-        model_params=model.get("params"),
-        judge_params=parts["judge_model"].get("params"),
-        reward_params=parts["reward_model"].get("params"),
-        scaling_params=parts["scaling"].get("params"),
-        evaluator_params=parts["evaluation"].get("params"),
-        language_penalize=_first(config.get("language_penalize"), True),
-        target_lang=config.get("target_lang"),
-        custom_cot_parser=parser_of(config.get("custom_cot_parser")),
-        num_few_shot=shots.get("num"),
-        few_shot_split=shots.get("split"),
-        few_shot_instruction=shots.get("instruction"),
-        few_shot_example_template=shots.get("example_template"),
-    )
+    call: dict[str, Any] = {}
+    for name, section in config.items():
+        known = SECTIONS.get(name, {})
+        if name in VALUES:
+            call[name] = section
+        elif not known:
+            log.warning("%s: '%s' has no effect.", config_path, name)
+        elif section is not None and not isinstance(section, Mapping):
+            raise ConfigurationError(f"{config_path}: '{name}' must be a mapping with {', '.join(known)}.")
+        for key, value in (section or {}).items() if known else ():
+            if key in known:
+                call[known[key]] = value
+            else:
+                log.warning("%s: '%s.%s' has no effect. Known: %s.", config_path, name, key, ", ".join(known))
+    parser_of(call.get("custom_cot_parser"))
+    chosen = call.pop("scoring", None)
+    given = {
+        name: value for name, value in call.items() if value is not None and (value or name != "dataset")
+    }
+    return Evaluator(scoring=scoring or chosen).run(**given)
 
 
 def _proposed(value: Any, folder: Path, at: str = "") -> Iterator[str]:
@@ -244,26 +217,6 @@ def _may_set(key: str, value: Any, folder: Path) -> bool:
     if key == "model_kwargs":
         return not proposed({"common": value}, folder)
     return key not in ("data_dir", "data_files", "storage_options", "trust_remote_code")
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    text = path.read_text(encoding="utf-8")
-    try:
-        if path.suffix.lower() in (".yaml", ".yml"):
-            import yaml
-
-            found = yaml.safe_load(text)
-        else:
-            found = json.loads(text)
-    except ValueError as error:
-        raise ConfigurationError(f"{path} is not valid JSON: {error}.") from None
-    except Exception as error:
-        raise ConfigurationError(f"{path} is not valid YAML: {error}.") from None
-    if found is None:
-        return {}
-    if not isinstance(found, Mapping):
-        raise ConfigurationError(f"{path} must be a mapping, not a {type(found).__name__}.")
-    return found
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,9 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hret.config import PipelineConfig, log
+from evalwright.compat.hret.asking import Native
+from evalwright.compat.hret.config import PipelineConfig, log, read_settings
+from evalwright.compat.hret.models.native import NativeModel
+from evalwright.compat.hret.rows import plain
 from evalwright.compat.hret.runner import PipelineRunner
-from evalwright.compat.hret.utils.util import EvaluationResult, write_json
+from evalwright.compat.hret.utils.util import EvaluationResult, as_json, write_json
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.functions import function_model
+from evalwright.trackers import open_trackers
 
 Function = Callable[..., Any]
 
@@ -35,9 +40,11 @@ _SHORT = {
 
 @dataclass
 class HRETConfig:
-    """Settings of this facade. mlflow_tracking, wandb_tracking: add that tracker to every context. log_level: of this package's log.
+    """Settings of this facade.
 
-    tensorboard_tracking, batch_size, max_workers and custom_loggers are taken and have no effect, as in HRET.
+    mlflow_tracking, wandb_tracking, tensorboard_tracking: send every context's results there. custom_loggers: further trackers, each NAME or
+    NAME=WHERE (`evalwright run --track`). max_workers: calls of a function at once. batch_size: prompts that a function of lists gets at
+    once. log_level: of this package's log.
     """
 
     default_dataset: str = "kmmlu"
@@ -61,22 +68,10 @@ class HRETConfig:
 
     def load_from_file(self, config_path: str | Path) -> None:
         """Take the values of a YAML or JSON file; keys that are no settings are logged and left out."""
-        path = Path(config_path)
-        if not path.exists():
-            log.warning("There is no configuration file %s.", path)
-            return
         try:
-            text = path.read_text(encoding="utf-8")
-            if path.suffix.lower() in (".yaml", ".yml"):
-                import yaml
-
-                found = yaml.safe_load(text)
-            else:
-                found = json.loads(text)
-        except Exception as error:
-            log.error("The configuration %s cannot be read: %s", path, error)
-            return
-        self.update(found if isinstance(found, Mapping) else {})
+            self.update(read_settings(Path(config_path)))
+        except (OSError, ConfigurationError) as error:
+            log.error("The configuration %s cannot be read: %s", config_path, error)
 
     def update(self, values: Mapping[str, Any]) -> None:
         """Set these; the others are logged."""
@@ -152,22 +147,27 @@ class MetricsTracker:
 _global_tracker = MetricsTracker()
 
 
-class FunctionModel:
-    """A function from a prompt to a reply as a model: one call for each prompt. What it raises fails that sample alone."""
+class _Function(NativeModel):
+    """A function as the model that is evaluated, one call for each prompt, or for lists of them. What it raises fails those samples alone."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.__name__ = getattr(function, "__name__", "function")
+        given = _global_config
+        made = function_model(function)
+        batched = made.signature.batched
+        if batched and given.batch_size:
+            made = function_model(function, batch_size=given.batch_size)
+        elif not batched and given.max_workers:
+            made = function_model(function, concurrency=given.max_workers)
+        self.model = made
+        for name, wanted in (("batch_size", not batched), ("max_workers", batched)):
+            if wanted and getattr(given, name):
+                takes = "lists of prompts" if batched else "one prompt at a time"
+                log.warning("%s has no effect on '%s', which takes %s.", name, made.name, takes)
 
-    def generate_batch(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The inputs with `prediction`, or with `error`."""
-        made = []
-        for one in inputs:
-            try:
-                made.append({**one, "prediction": self.function(one.get("input", ""))})
-            except Exception as error:
-                made.append({**one, "prediction": "", "error": f"{type(error).__name__}: {error}"})
-        return made
+    def native(self, *, published: bool) -> Native:
+        """As any model; a function whose parameter is called `messages` gets chat messages."""
+        chat = "chat" in self.model.abilities
+        return Native(self.model, chat=chat, vision=chat)
 
 
 class EvaluationContext:
@@ -197,18 +197,21 @@ class EvaluationContext:
         self.run_name = run_name
         self.results: list[EvaluationResult] = []
         self.mlops_integrations: list[Callable[[dict[str, Any], list[EvaluationResult]], Any]] = []
-        if _global_config.mlflow_tracking:
+        wanted = _global_config
+        self.track = [*(["tensorboard"] if wanted.tensorboard_tracking else ()), *wanted.custom_loggers]
+        open_trackers(self.track)
+        if wanted.mlflow_tracking:
             self.log_to_mlflow()
-        if _global_config.wandb_tracking:
+        if wanted.wandb_tracking:
             self.log_to_wandb()
 
     def __enter__(self) -> EvaluationContext:
-        config = dict(vars(self.config))
+        config = self.config
         self.metrics_tracker.start_run(
-            run_name=self.run_name,
-            dataset=self.config.dataset_name,
-            model=self.config.model_backend_name,
-            config=config,
+            self.run_name,
+            dataset=config.dataset_name,
+            model=config.model_backend_name,
+            config=config.settings(),
         )
         return self
 
@@ -229,11 +232,9 @@ class EvaluationContext:
 
     def evaluate(self, model_function: Function) -> EvaluationResult:
         """The function's own replies, evaluated."""
-        config = dict(vars(self.config))
-        name = getattr(model_function, "__name__", "function").strip("<>")
-        config |= {"model_backend_name": name, "model_backend_params": {}}
-        runner = PipelineRunner(**config, scoring=self.scoring, model=FunctionModel(model_function))
-        result = runner.run()
+        model = _Function(model_function)
+        config = self.config.settings() | {"model_backend_name": model.model.name, "model_backend_params": {}}
+        result = PipelineRunner(**config, scoring=self.scoring, instance=model, track=self.track).run()
         self.results.append(result)
         self.metrics_tracker.log_metrics(result.metrics)
         return result
@@ -256,10 +257,8 @@ class EvaluationContext:
 
     def log_to_mlflow(self, experiment_name: str | None = None) -> None:
         """Send metrics, parameters and results to MLflow in the end; without it installed, this is logged and nothing is sent."""
-        try:
-            mlflow: Any = import_module("mlflow")
-        except ImportError:
-            log.error("mlflow is not installed: pip install mlflow")
+        mlflow = _library("mlflow")
+        if mlflow is None:
             return
         if experiment_name:
             mlflow.set_experiment(experiment_name)
@@ -269,16 +268,14 @@ class EvaluationContext:
                 mlflow.log_metrics(_numbers(run["metrics"]))
                 mlflow.log_params(_texts(run["metadata"]["config"]))
                 for number, result in enumerate(results):
-                    mlflow.log_dict(_jsonable(result), f"result_{number}.json")
+                    mlflow.log_dict(plain(result.to_dict()), f"result_{number}.json")
 
         self.add_mlops_integration(send)
 
     def log_to_wandb(self, project_name: str | None = None) -> None:
         """Send metrics, parameters and results to Weights & Biases in the end; without it installed, this is logged and nothing is sent."""
-        try:
-            wandb: Any = import_module("wandb")
-        except ImportError:
-            log.error("wandb is not installed: pip install wandb")
+        wandb = _library("wandb")
+        if wandb is None:
             return
 
         def send(run: dict[str, Any], results: list[EvaluationResult]) -> None:
@@ -291,7 +288,7 @@ class EvaluationContext:
             for number, result in enumerate(results):
                 artifact = wandb.Artifact(f"evaluation_result_{number}", type="result")
                 with artifact.new_file(f"result_{number}.json") as file:
-                    json.dump(_jsonable(result), file, ensure_ascii=False)
+                    file.write(as_json(result.to_dict()))
                 began.log_artifact(artifact)
             began.finish()
 
@@ -319,10 +316,12 @@ def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
 
 
-def _jsonable(result: EvaluationResult) -> Any:
-    from evalwright.compat.hret.rows import plain
-
-    return plain(result.to_dict())
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        log.error("%s is not installed: pip install 'evalwright[%s]'", name, name)
+        return None
 
 
 @contextmanager
@@ -337,21 +336,30 @@ def evaluation_context(
         yield context
 
 
+def _decorator(run: Callable[..., Any]) -> Callable[[Function], Callable[..., Any]]:
+    """A decorator by which a call of the function becomes `run(function, *arguments)`."""
+
+    def decorate(function: Function) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> Any:
+            return run(function, *args, **named)
+
+        return call
+
+    return decorate
+
+
 def evaluate(
     dataset: str | None = None, model: str | None = None, evaluation_method: str | None = None, **kwargs: Any
 ) -> Callable[[Function], Callable[..., EvaluationResult]]:
     """A decorator: calling the function evaluates it, and returns the result."""
 
-    def decorate(function: Function) -> Callable[..., EvaluationResult]:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> EvaluationResult:
-            given = {"evaluation_method_name": evaluation_method, **kwargs}
-            with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
-                return context.evaluate(function)
+    def run(function: Function, *args: Any, **named: Any) -> EvaluationResult:
+        given = {"evaluation_method_name": evaluation_method, **kwargs}
+        with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
+            return context.evaluate(function)
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def benchmark(
@@ -359,41 +367,33 @@ def benchmark(
 ) -> Callable[[Function], Callable[..., dict[str, EvaluationResult]]]:
     """A decorator for a function that returns functions by name: calling it evaluates each. models: those of them that are wanted."""
 
-    def decorate(function: Function) -> Callable[..., dict[str, EvaluationResult]]:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> dict[str, EvaluationResult]:
-            found = function(*args, **named)
-            missing = [name for name in models or () if name not in found]
-            if missing:
+    def run(function: Function, *args: Any, **named: Any) -> dict[str, EvaluationResult]:
+        found = function(*args, **named)
+        for name in models or ():
+            if name not in found:
                 raise ValueError(
-                    f"'{function.__name__}' returns no function for '{missing[0]}': {', '.join(found)}."
+                    f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}."
                 )
-            wanted = {name: one for name, one in found.items() if not models or name in models}
-            with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
-                return context.benchmark(wanted)
+        wanted = {name: one for name, one in found.items() if not models or name in models}
+        with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
+            return context.benchmark(wanted)
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def track_metrics(metrics: Sequence[str]) -> Callable[[Function], Function]:
     """A decorator: these keys of the dict that the function returns join the history."""
 
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def run(*args: Any, **named: Any) -> Any:
-            result = function(*args, **named)
-            if isinstance(result, Mapping):
-                tracker = MetricsTracker()
-                tracker.start_run(function.__name__)
-                tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
-                _global_tracker.metrics_history.append(tracker.end_run())
-            return result
+    def run(function: Function, *args: Any, **named: Any) -> Any:
+        result = function(*args, **named)
+        if isinstance(result, Mapping):
+            tracker = MetricsTracker()
+            tracker.start_run(function.__name__)
+            tracker.log_metrics({key: value for key, value in result.items() if key in metrics})
+            _global_tracker.metrics_history.append(tracker.end_run())
+        return result
 
-        return run
-
-    return decorate
+    return _decorator(run)
 
 
 def quick_eval(model_function: Function, dataset: str = "kmmlu", **kwargs: Any) -> EvaluationResult:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hret.rows import ROW, input_of, plain
+from evalwright.compat.hret.published import Likelihood
+from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     check_free,
@@ -20,10 +23,10 @@ from evalwright.compat.recording import (
     task_record,
     write_run,
 )
-from evalwright.core.errors import Failure, RunError
+from evalwright.core.errors import Failure, RunError, ScoringError
 from evalwright.core.private import ordinary
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.samples import Answer, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
 from evalwright.models.base import fingerprint_of
@@ -33,11 +36,21 @@ from evalwright.runs.reader import Run
 FORMAT = "hret"
 _WANTED = "Name a result file of HRET (JSON with metrics, samples and info), or a folder with some."
 _VERDICT, _JUDGED, _LANGUAGE = "verdict", "judge", "language"
-_SPECS = {
-    _VERDICT: MetricSpec("accuracy", "accuracy", _VERDICT),
-    _JUDGED: MetricSpec("average_judge_score", "mean", _JUDGED),
-    _LANGUAGE: MetricSpec("language_penalizer_average", "mean", _LANGUAGE),
-}
+_VALUES = "option_log_probs"
+_GRADES = (1.0, 5.0)
+
+
+def _specs(records: Sequence[SampleRecord], metrics: Mapping[str, Any]) -> list[MetricSpec]:
+    """The metrics of what the samples have: shares, and grades, which are from 1 to 5 where HRET's own judge gave them."""
+    pairs = "judge_accuracy" in metrics and "accuracy" not in metrics
+    grades = [record.scores[_JUDGED].value for record in records if _JUDGED in record.scores]
+    usual = all(_GRADES[0] <= one <= _GRADES[1] for one in grades)
+    made = [
+        MetricSpec("judge_accuracy" if pairs else "accuracy", "accuracy", _VERDICT),
+        MetricSpec("average_judge_score", "mean", _JUDGED, {"value_range": list(_GRADES)} if usual else {}),
+        MetricSpec("language_penalizer_average", "mean", _LANGUAGE, {"value_range": [0.0, 1.0]}),
+    ]
+    return [one for one in made if any(one.scorer in record.scores for record in records)]
 
 
 def imports(path: Path, out: Path, name: str = "") -> Imports:
@@ -61,7 +74,10 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     found = [(file, result) for file in files for result in _results(file)]
     taken: set[Path] = set()
-    return tuple(_import(file, result, out, name, len(found) == 1, taken) for file, result in found)
+    try:
+        return tuple(_import(file, result, out, name, len(found) == 1, taken) for file, result in found)
+    except RecursionError:
+        raise RunError(f"'{path}' is nested too deeply.") from None
 
 
 def _results(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -100,16 +116,14 @@ def _import(
         for key in ("dataset_name", "evaluation_method_name", "split", "scaling_method_name")
     }
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
-    task = "-".join(filter(None, ("hret", texts["dataset_name"], texts["evaluation_method_name"])))
-    task = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in task)
+    task = task_name(texts["dataset_name"], texts["evaluation_method_name"])
     identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
-    folder = run_folder(
-        out, name, model, [texts["dataset_name"], texts["evaluation_method_name"]], taken, alone=alone
-    )
+    folder = run_folder(out, name, model if name else file.stem, [], taken, alone=alone)
     check_free(folder, identity)
     records = [_record(task, index, sample) for index, sample in enumerate(samples)]
-    columns = [one for one in _SPECS if any(one in record.scores for record in records)]
-    specs = [_SPECS[one] for one in columns]
+    specs = _specs(records, result["metrics"])
+    columns = [one.scorer for one in specs]
+    records = [_counted(record, columns) for record in records]
     tally = TaskTally(columns, ["subset"])
     for record in records:
         tally.add(record)
@@ -146,21 +160,8 @@ def _import(
 
 
 def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
-    options = row.get("options")
-    choices = tuple(map(str, options)) if isinstance(options, list) else ()
-    reference = "" if row.get("reference") is None else str(row["reference"])
     kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
-    metadata: dict[str, Any] = {ROW: plain(kept)}
-    if "_subset_name" in row:
-        metadata["subset"] = _text(row["_subset_name"])
-    sample = Sample(
-        f"{index:06}",
-        input=input_of(row),
-        targets=(reference,) if reference else (),
-        choices=choices,
-        gold=(choices.index(reference),) if reference in choices else (),
-        metadata=metadata,
-    )
+    sample = replace(sample_of(index, kept), row={})
     said = row.get("original_prediction", row.get("prediction"))
     if said is None or row.get("error"):
         failure = Failure("failed", "provider", _text(row.get("error")) or "HRET recorded no prediction.")
@@ -172,10 +173,22 @@ def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
     return SampleRecord(task, index, 0, sample, answer, _scores(row))
 
 
+def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
+    """The record with a failure for each score that others have and it lacks."""
+    lacking = [] if record.failure else [one for one in columns if one not in record.scores]
+    why = Failure("bad verdict", "judge", "HRET recorded no score: its reader found none in the reply.")
+    return replace(record, score_failures=dict.fromkeys(lacking, why))
+
+
 def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
     found = row.get("evaluation")
     verdict = found.get("is_correct") if isinstance(found, Mapping) else row.get("judge_correct")
     scores = {}
+    if verdict is None and "evaluation" not in row and _VALUES in (row.get("logits") or ()):
+        with suppress(
+            ScoringError, TypeError, AttributeError, ValueError
+        ):  # `log_likelihood` writes no verdict
+            verdict = Likelihood().score(row).value == 1
     if isinstance(verdict, bool):
         scores[_VERDICT] = Score(float(verdict), "correct" if verdict else "incorrect")
     for name, key in ((_JUDGED, "judge_score"), (_LANGUAGE, "language_penalizer")):

@@ -106,7 +106,8 @@ async def _own(method: Judging, row: Mapping[str, Any], ask: Ask) -> Score:
     prompt = method.prompt(row)
     if prompt is None:
         raise ScoringError(
-            "The template of the judge cannot be filled with the fields of the row, or one of them is not a text."
+            "The template of the judge cannot be filled: it may have {input}, {response} (the answer), {response_b} (model_response_b), {rubric} "
+            "and {gold} (the reference), and each must be a text in the row."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
     reply = separate_reasoning(response).answer

@@ -12,20 +12,20 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.compat.hret.asking import Native, SampleDoor
+from evalwright.compat.hret.asking import AS_IT_LIKES, Native, SampleDoor
 from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.models.native import NativeModel
-from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, matched
-from evalwright.compat.hret.rows import ROW, input_of, plain
+from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
+from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability, Generate, Reward
+from evalwright.core.requests import Ability, Reward
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
 from evalwright.models.base import Model
@@ -108,8 +108,9 @@ def task_of(config: PipelineConfig, parts: Components) -> Task:
             samples=list(samples),
             judge=parts.judge,
         )
+    subset = config.subset if isinstance(config.subset, str) else ""
     return Task(
-        name=_task_name(config),
+        name=task_name(config.dataset_name, subset, config.evaluation_method_name),
         samples=samples,
         strategy=RowStrategy(parts),
         scorers=tuple(replace(one, function=_with_rows(one, parts)) if one.asks else one for one in scorers),
@@ -132,7 +133,10 @@ class Rows:
         seen = Counter[str]()
         self._samples = []
         for number, row in enumerate(self.rows):
-            self._samples.append(_sample(number, row, seen[input_of(row)]))
+            earlier = seen[
+                input_of(row)
+            ]  # so many rows with this input come before it, and each is drawn anew
+            self._samples.append(sample_of(number, row, **({"earlier": earlier} if earlier else {})))
             seen[input_of(row)] += 1
         text = json.dumps([plain(row) for row in self.rows], sort_keys=True, ensure_ascii=False)
         self.content_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -160,29 +164,6 @@ def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {"input": f"{prefix}{given}" if changed is None else changed, "few_shot_applied": True}
 
 
-def _sample(number: int, row: Mapping[str, Any], earlier: int) -> Sample:
-    """earlier: how many rows with the same input come before it: each is drawn anew."""
-    options = row.get("options")
-    choices = tuple(str(one) for one in options) if isinstance(options, list | tuple) else ()
-    reference = row.get("reference")
-    target = "" if reference is None else str(reference)
-    kept = plain(row)
-    return Sample(
-        id=f"{number:06}",
-        input=input_of(row),
-        targets=(target,) if target else (),
-        choices=choices,
-        gold=(choices.index(target),) if target in choices else (),
-        metadata={
-            ROW: kept,
-            **({"earlier": earlier} if earlier else {}),
-            **({"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {}),
-        },
-        cluster=str(row.get("_cluster", "")),
-        row=dict(row),
-    )
-
-
 class RowStrategy:
     """HRET's way to an answer, with what plug-ins changed in the row. A model of this package that fails answers None, where scoring
     is published."""
@@ -208,6 +189,11 @@ class RowStrategy:
                 backend=backend,
                 known=tuple(SCALING_REGISTRY),
             )
+            drawn = getattr(self.inner, "sampling", None)
+            several = config.scaling_method_name in ("self_consistency", "best_of_n")
+            if several and backend.sampling.temperature == 0 and drawn is not None and drawn.temperature:
+                note = f"'{config.scaling_method_name}' draws several answers: the temperature is {drawn.temperature}, in place of 0."
+                parts.notes.append(note)
         self.needs = self.inner.needs
         self.roles: dict[str, frozenset[Ability]] = {
             role: able for role, able in getattr(self.inner, "roles", {}).items() if role in parts.roles
@@ -304,7 +290,7 @@ class AskedModel:
         self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return list(self._wait(self._generated(inputs, return_logits, kwargs)))
+        return list(self._wait(self._generated(inputs, {"return_logits": return_logits, **kwargs})))
 
     def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
         """The inputs with `reward`."""
@@ -314,34 +300,17 @@ class AskedModel:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _generated(
-        self, inputs: list[dict[str, Any]], logits: bool, options: Mapping[str, Any]
+        self, inputs: list[dict[str, Any]], options: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        until = options.get("until") or ()
+        sampling = replace(AS_IT_LIKES, **asked_for(options))
         requests = []
         for one in inputs:
             text = input_of(one)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
-            requests.append(
-                Generate(
-                    text,
-                    max_tokens=options.get("max_new_tokens"),
-                    temperature=None,
-                    stop=(until,) if isinstance(until, str) else tuple(until),
-                    draw=draw,
-                    top_logprobs=0 if logits else None,
-                )
-            )
+            requests.append(sampling.request(text, draw))
         responses = await asyncio.gather(*(self._ask(TARGET, request) for request in requests))
         self.responses += responses
-        made = []
-        for one, response in zip(inputs, responses, strict=True):
-            out = {**one, "prediction": response.text}
-            if response.tokens:
-                values = [token.log_prob for token in response.tokens]
-                tokens = [token.text for token in response.tokens]
-                out["logits"] = {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": tokens}
-            made.append(out)
-        return made
+        return [replied(one, response) for one, response in zip(inputs, responses, strict=True)]
 
     async def _rewarded(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         asked = [self._ask(REWARD, Reward(input_of(one), str(one.get("prediction") or ""))) for one in inputs]
@@ -362,7 +331,9 @@ def _with_rows(scorer: Scorer, parts: Components) -> Any:
 
 def definition_of(parts: Components) -> dict[str, Any]:
     """The call as the run records it."""
-    config = {name: value for name, value in vars(parts.config).items() if name != "model_backend_params"}
+    config = {
+        name: value for name, value in parts.config.settings().items() if name != "model_backend_params"
+    }
     return {
         "source": "hret",
         "scoring": "published" if parts.published else "corrected",
@@ -371,11 +342,5 @@ def definition_of(parts: Components) -> dict[str, Any]:
     }
 
 
-def _task_name(config: PipelineConfig) -> str:
-    subset = config.subset if isinstance(config.subset, str) else ""
-    name = "-".join(filter(None, ("hret", config.dataset_name, subset, config.evaluation_method_name)))
-    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)
-
-
 def _name_of(plugin: Any, name: str) -> str:
-    return f"{type(plugin).__name__}" if name == "multi" else name
+    return type(plugin).__name__ if name == "multi" else name

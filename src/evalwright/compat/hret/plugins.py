@@ -190,6 +190,28 @@ def _response(text: Any, found: Mapping[str, Any], score: float | None) -> Respo
     )
 
 
+def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What `generate_batch` is told of one call, as settings of a request."""
+    until = options.get("until") or ()
+    given: dict[str, Any] = {"stop": (until,) if isinstance(until, str) else tuple(until)}
+    if options.get("max_new_tokens") is not None:
+        given["max_tokens"] = options["max_new_tokens"]
+    if options.get("return_logits"):
+        given["top_logprobs"] = 0
+    return given
+
+
+def replied(row: Mapping[str, Any], response: Response) -> dict[str, Any]:
+    """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
+    values = [token.log_prob for token in response.tokens]
+    logits = {
+        "sum_log_prob": sum(values),
+        "token_log_probs": values,
+        "tokens": [one.text for one in response.tokens],
+    }
+    return {**row, **({"logits": logits} if values else {}), "prediction": response.text}
+
+
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 

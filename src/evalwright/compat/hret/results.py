@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evalwright.compat.hret.config import PipelineConfig
+from evalwright.compat.hret.config import PipelineConfig, log
 from evalwright.compat.hret.evaluation.built_in import BuiltIn
 from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.pipeline import Components
@@ -31,30 +31,33 @@ def result_of(run: Run, task: Task, parts: Components, seconds: float) -> Evalua
         "run": str(run.folder),
     }
     info |= {"model": run.model, "n_failed": found.n_failed}
-    failures = [
-        one
-        for record in records
-        for one in (record.failure, *record.score_failures.values())
-        if one is not None
-    ]
-    if len(failures) == len(records):
-        info |= {"status": "failed", "error": failures[0].message}
-        return EvaluationResult({"pipeline_error": failures[0].message}, [], info, run)
     samples = [_sample(record, task, parts) for record in records]
+    failures = [record.failure or next(iter(record.score_failures.values()), None) for record in records]
+    if failures[0] is not None and all(failures):
+        info |= {"status": "failed", "error": failures[0].message}
+        return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
     if isinstance(parts.evaluator, BuiltIn):
-        metrics = {
-            one.label: one.estimate.value for one in found.metrics if not math.isnan(one.estimate.value)
-        }
+        metrics: dict[str, Any] = _values(found.metrics)
         if not parts.published:
+            # A metric of nothing is there all the same: None.
+            metrics = {**dict.fromkeys(one.label for one in found.metrics), **metrics}
             info |= _numbers(found.metrics, found.slices.get("subset", {}))
     else:
         metrics, samples, more = _by_plugin(samples, parts)
         info = {**more, **info}
-    if found.n_failed and not parts.published:
-        metrics["n_failed"] = found.n_failed
+    for name in ("n_failed", "n_undecided"):
+        if getattr(found, name) and not parts.published:
+            metrics[name] = getattr(found, name)
     if parts.config.dataset_name == "benchhub" and (details := benchmark_details(samples)):
         info["benchmark_details"] = details
     return EvaluationResult(metrics, samples, info, run)
+
+
+def failed_result(names: Mapping[str, Any], error: Exception) -> EvaluationResult:
+    """The result of an evaluation that failed as a whole. names: what it was of."""
+    log.error("The evaluation failed: %s: %s", type(error).__name__, error)
+    info = {**names, "error": f"Pipeline failed: {error}", "error_message": str(error), "status": "failed"}
+    return EvaluationResult({"pipeline_error": str(error)}, [], info)
 
 
 def _sample(record: SampleRecord, task: Task, parts: Components) -> dict[str, Any]:
@@ -74,6 +77,8 @@ def _sample(record: SampleRecord, task: Task, parts: Components) -> dict[str, An
     if record.failure is not None:
         row |= {"prediction": None, "error": record.failure.message, "finish_reason": "error"}
     row = scored_row(row, record.scores)
+    if record.undecided:
+        row["undecided"] = next(iter(record.undecided.values())).explanation
     failures = [failure.message for failure in record.score_failures.values()]
     return {**row, "score_error": failures[0]} if failures else row
 
@@ -108,10 +113,7 @@ def _info(parts: Components, seconds: float) -> dict[str, Any]:
     applied = bool(shots and shots.n)
     notes = [*getattr(parts.dataset, "notes", []), *(shots.notes if shots else ()), *parts.notes]
     return {
-        "dataset_name": config.dataset_name,
-        "subset": config.subset,
-        "split": config.split,
-        "model_backend_name": config.model_backend_name,
+        **config.names(),
         "scaling_method_name": config.scaling_method_name,
         "evaluation_method_name": config.evaluation_method_name,
         "elapsed_time_sec": seconds,
@@ -127,14 +129,16 @@ def _info(parts: Components, seconds: float) -> dict[str, Any]:
 
 
 def _numbers(metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]) -> dict[str, Any]:
-    """Intervals, and the metrics of every subset."""
-    intervals = {
-        one.label: [one.estimate.low, one.estimate.high]
-        for one in metrics
-        if not math.isnan(one.estimate.value)
+    """Intervals, of how many samples a metric is, between which bounds it is where samples are missing, and the metrics of every subset."""
+    known = {one.label: one.estimate for one in metrics if not math.isnan(one.estimate.value)}
+    found = {
+        "intervals": {label: [one.low, one.high] for label, one in known.items()},
+        "counts": {label: one.n for label, one in known.items()},
+        "bounds": {label: list(one.bounds) for label, one in known.items() if one.bounds},
+        "subset_metrics": {name: _values(several) for name, several in subsets.items()},
     }
-    by_subset = {
-        name: {one.label: one.estimate.value for one in found if not math.isnan(one.estimate.value)}
-        for name, found in subsets.items()
-    }
-    return {"intervals": intervals, **({"subset_metrics": by_subset} if by_subset else {})}
+    return {name: one for name, one in found.items() if one or name == "intervals"}
+
+
+def _values(metrics: Iterable[MetricResult]) -> dict[str, float]:
+    return {one.label: one.estimate.value for one in metrics if not math.isnan(one.estimate.value)}

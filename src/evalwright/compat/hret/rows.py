@@ -40,6 +40,31 @@ def input_of(row: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) else "" if given is None else str(given)
 
 
+def sample_of(number: int, row: Mapping[str, Any], **more: Any) -> Sample:
+    """The row as a sample. more: further metadata."""
+    options, reference = row.get("options"), row.get("reference")
+    choices = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
+    target = "" if reference is None else str(reference)
+    kept = plain(row)
+    subset = {"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {}
+    return Sample(
+        id=f"{number:06}",
+        input=input_of(row),
+        targets=(target,) if target else (),
+        choices=choices,
+        gold=(choices.index(target),) if target in choices else (),
+        metadata={ROW: kept, **more, **subset},
+        cluster=str(row.get("_cluster", "")),
+        row=dict(row),
+    )
+
+
+def task_name(*parts: str) -> str:
+    """The name of a task of HRET's, made of the names of its parts."""
+    name = "-".join(filter(None, ("hret", *parts)))
+    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)
+
+
 def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, Any]:
     """The dict with what the scorers write into it."""
     for score in scores.values():

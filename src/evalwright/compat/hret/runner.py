@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.config import (
-    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
-    DEFAULT_FEW_SHOT_INSTRUCTION,
-    CotParser,
-    PipelineConfig,
-    log,
-)
+from evalwright.compat.hret.config import PipelineConfig
 from evalwright.compat.hret.datasets import load_datasets
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.base import ALIASES
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import Components, roles_of, task_of
-from evalwright.compat.hret.results import result_of
+from evalwright.compat.hret.results import failed_result, result_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.utils.util import EvaluationResult
@@ -31,56 +26,27 @@ NO_SAMPLES = "No samples for evaluation after few-shot processing"
 __all__ = ["PipelineConfig", "PipelineRunner", "components_of"]
 
 
-class PipelineRunner:
-    """One evaluation. scoring: `published` or `corrected`; None takes what `set_scoring` chose. model: an object in place of the named one.
+@dataclass(eq=False, repr=False)
+class PipelineRunner(PipelineConfig):
+    """One evaluation. scoring: `published` or `corrected`; None takes what `set_scoring` chose. instance: an object in place of the named model.
 
     Raises what the parts raise when they are made: ValueError for a name that is not registered, or for what the dataset forbids.
     """
 
-    def __init__(
-        self,
-        dataset_name: str,
-        subset: str | list[str] | None = None,
-        split: str = "test",
-        model_backend_name: str = "huggingface",
-        scaling_method_name: str | None = None,
-        evaluation_method_name: str = "string_match",
-        dataset_params: dict[str, Any] | None = None,
-        model_backend_params: dict[str, Any] | None = None,
-        scaling_params: dict[str, Any] | None = None,
-        evaluator_params: dict[str, Any] | None = None,
-        language_penalize: bool = True,
-        target_lang: str = "ko",
-        custom_cot_parser: CotParser | str | None = None,
-        num_few_shot: int | None = 0,
-        few_shot_split: str | None = None,
-        few_shot_instruction: str | None = DEFAULT_FEW_SHOT_INSTRUCTION,
-        few_shot_example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
-        *,
-        scoring: str | None = None,
-        model: Any = None,
-    ) -> None:
-        self.config = PipelineConfig(
-            dataset_name,
-            subset,
-            split,
-            model_backend_name,
-            scaling_method_name,
-            evaluation_method_name,
-            dataset_params,
-            model_backend_params,
-            scaling_params,
-            evaluator_params,
-            language_penalize,
-            target_lang,
-            custom_cot_parser,
-            num_few_shot if num_few_shot is not None else 0,
-            few_shot_split,
-            few_shot_instruction,
-            few_shot_example_template,
-        )
-        self.scoring = scoring
-        self.components = components_of(self.config, scoring, model)
+    _: KW_ONLY
+    scoring: str | None = None
+    instance: Any = None
+    track: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        with settings.using(self.scoring):
+            super().__post_init__()
+        self.components = components_of(self, self.scoring, self.instance)
+
+    @property
+    def config(self) -> PipelineConfig:
+        """What is run."""
+        return self
 
     @property
     def dataset(self) -> Any:
@@ -104,30 +70,23 @@ class PipelineRunner:
 
     def run(self, *, raise_on_error: bool = False) -> EvaluationResult:
         """The result; what fails as a whole is its metric `pipeline_error`, or is raised where raise_on_error says so."""
-        config, began = self.config, time.perf_counter()
         with settings.using(self.scoring):
             try:
-                return self._run(began)
+                return self._run(time.perf_counter())
             except Exception as error:
                 if raise_on_error:
                     raise
-                log.error("The evaluation failed: %s: %s", type(error).__name__, error)
-                info = {
-                    **_short_info(config),
-                    "error": f"Pipeline failed: {error}",
-                    "status": "failed",
-                }
-                return EvaluationResult({"pipeline_error": str(error)}, [], info)
+                return failed_result(self.names(), error)
 
     def _run(self, began: float) -> EvaluationResult:
         parts = self.components
-        task = task_of(self.config, parts)
+        task = task_of(self, parts)
         shots = parts.shots
         if not len(task.samples):
             if not parts.published:
-                raise ValueError(f"The dataset '{self.config.dataset_name}' has no rows to evaluate.")
+                raise ValueError(f"The dataset '{self.dataset_name}' has no rows to evaluate.")
             applied = {"num_few_shot_applied": shots.n if shots else 0, "error": NO_SAMPLES}
-            return EvaluationResult({}, [], {**_short_info(self.config), **applied})
+            return EvaluationResult({}, [], {**self.names(), **applied})
         for role in sorted(task.roles - {TARGET, *parts.roles}):
             raise ValueError(
                 f"'{parts.method}' asks a model in the role '{role}', and none is named: give {role}_model."
@@ -138,7 +97,7 @@ class PipelineRunner:
         for role in sorted(set(parts.roles) - {TARGET, *used}):
             note = f"The model for '{role}' has no part in '{parts.method}' and was not asked."
             parts.notes += [] if parts.published or role not in _named(parts) else [note]
-        (run,) = evaluate(task, parts.model_of(TARGET), roles=used)
+        (run,) = evaluate(task, parts.model_of(TARGET), roles=used, track=self.track)
         return result_of(run, task, parts, time.perf_counter() - began)
 
 
@@ -180,6 +139,10 @@ def _scaler(config: PipelineConfig, about: Any, model: Any, published: bool) -> 
             raise ValueError(
                 f"Dataset '{config.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
             )
+        if config.scaling_params and not published:
+            raise ValueError(
+                "scaling_params have no effect without a scaling method: name one, or leave them out."
+            )
         return None
     if only is not None and name not in allowed:
         raise ValueError(
@@ -209,12 +172,3 @@ def _evaluator(config: PipelineConfig, about: Any, model: Any, published: bool) 
 def _named(parts: Components) -> set[str]:
     """The roles that were asked for by name, besides the model itself."""
     return {"judge", "reward"} if hasattr(parts.model, "judge_model") else set()
-
-
-def _short_info(config: PipelineConfig) -> dict[str, Any]:
-    return {
-        "dataset_name": config.dataset_name,
-        "subset": config.subset,
-        "split": config.split,
-        "model_backend_name": config.model_backend_name,
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
@@ -27,6 +27,7 @@ from evalwright.compat.hret.draws import (
     appended,
     earlier,
 )
+from evalwright.compat.hret.registry import Unknown, check_parameters
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Ability
@@ -80,7 +81,9 @@ def strategy_of(
             return Published(backend, cot)
         return _Parsed(bind("single-draw", _setup(backend, cot)), cot)
     if method not in METHODS and (published or method not in DRAWN):
-        raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
+        if published:
+            raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
+        raise Unknown("scaling method", method, [*known, *DRAWN])
     if published:
         given = {**PARAMETERS[method], **{key: params[key] for key in PARAMETERS[method] if key in params}}
         return PUBLISHED[method](backend, cot, **given)
@@ -99,24 +102,30 @@ def is_default(value: Any) -> bool:
     return name == DEFAULT_PARSER and (not module or module.endswith("utils.prompt_template"))
 
 
-def parser_of(value: Any, *, published: bool = False) -> Parser | None:
+def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
     """The parser that a setting names: a function, or "package.module.function", which is imported; configuration files are checked before.
 
-    published: what cannot be imported is the default parser, as in HRET. Raises ConfigurationError.
+    published: HRET's own parser reads by the scoring that is said here, whoever calls it; None leaves it to what is set then. What cannot
+    be imported is published that parser, as in HRET. Raises ConfigurationError.
     """
-    if value is None or callable(value):
-        return cast("Parser | None", value)
     from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 
+    default = default_cot_parser if published is None else partial(default_cot_parser, published=published)
+    if is_default(value) or value is default_cot_parser:
+        return cast(Parser, default)
+    if value is None or callable(value):
+        return cast("Parser | None", value)
+    if not isinstance(value, str):
+        raise ConfigurationError(
+            f"A parser is a function or its name as package.module.function, not {value!r}."
+        )
     module, _, name = str(value).rpartition(".")
-    if is_default(value):
-        return cast(Parser, default_cot_parser)
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         if published:
             logger.warning("The parser %r cannot be imported (%s): the default one is used.", value, error)
-            return cast(Parser, default_cot_parser)
+            return cast(Parser, default)
         raise ConfigurationError(
             f"The parser {value!r} cannot be imported: {error}. Give it as package.module.function."
         ) from None
@@ -193,7 +202,6 @@ def _corrected(method: str, given: Mapping[str, Any], backend: Backend, cot: Cot
 def _drawn(name: str, setup: Setup, options: Mapping[str, Any]) -> Strategy:
     """Several draws; at temperature 0, HRET's default, they would all be the same, so that 0.7 is taken."""
     if setup.sampling.temperature == 0:
-        logger.warning("'%s' draws several answers: the temperature is 0.7, in place of 0.", name)
         setup = replace(setup, sampling=replace(setup.sampling, temperature=0.7))
     return bind(name, setup, options)
 
@@ -222,10 +230,9 @@ def _checked(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_known(method: str, params: Mapping[str, Any], known: Collection[str]) -> None:
-    for name in params:
-        if name in WITHOUT_EFFECT:
+    for name in WITHOUT_EFFECT:
+        if name in params:
             logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
-        elif name not in known:
-            near = get_close_matches(str(name), known, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known) or 'none'}."
-            raise ConfigurationError(f"'{method}' has no parameter '{name}'. {hint}")
+    check_parameters(
+        f"the scaling method '{method}'", (name for name in params if name not in WITHOUT_EFFECT), known
+    )

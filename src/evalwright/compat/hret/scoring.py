@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,11 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.hret import published as arithmetic
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.corrected import CORRECTED, KIND, Made, asking, penalised, penalty_of
 from evalwright.compat.hret.judging import as_prompt
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
 from evalwright.compat.hret.published_judges import Judging, from_huggingface
+from evalwright.compat.hret.registry import check_parameters
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -62,8 +65,8 @@ def scoring_of(
 
 
 METHODS: Mapping[str, Callable[..., Method]] = {
-    "string_match": lambda **options: Matching(True, **options),
-    "partial_match": lambda **options: Matching(False, **options),
+    "string_match": partial(Matching, True),
+    "partial_match": partial(Matching, False),
     "log_likelihood": Likelihood,
     "math_match": Mathematics,
     "llm_judge": Judging,
@@ -72,22 +75,11 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 
 
 def method_of(name: str, params: Mapping[str, Any]) -> Method:
-    """A method with its parameters. Raises ConfigurationError for one that it does not take."""
-    judged = name == "llm_judge"
-    given = {
-        key: value
-        for key, value in params.items()
-        if (key in _JUDGE_PARAMS if judged else key != PENALTY_OPTION)
-    }
-    try:
-        return METHODS[name](**given)
-    except TypeError as error:
-        raise ConfigurationError(
-            f"The evaluation method '{name}' does not take these parameters: {error}."
-        ) from None
-
-
-_JUDGE_PARAMS = ("default_judge_type", "judge_prompts", "judge_parsers")
+    """A method with its parameters. Raises Unknown for one that it does not take; HRET's judge takes any, published."""
+    known = list(inspect.signature(METHODS[name]).parameters)
+    if name != "llm_judge" or settings.scoring() == "corrected":
+        check_parameters(f"the evaluation method '{name}'", params, [*known, PENALTY_OPTION])
+    return METHODS[name](**{key: value for key, value in params.items() if key in known})
 
 
 # -- published ----------------------------------------------------------------------------------------------------------

@@ -24,20 +24,6 @@ from evalwright.compat.hret.datasets.hub import (
 )
 
 __all__ = [
-    "DATASET_REGISTRY",
-    "AIME2025Dataset",
-    "BaseDataset",
-    "BenchHubDataset",
-    "ClickDataset",
-    "GenericFileDataset",
-    "HRCDataset",
-    "HRM8KDataset",
-    "HaeraeDataset",
-    "K2_EvalDataset",
-    "KBLDataset",
-    "KMMLUDataset",
-    "KUDGEDataset",
-    "KorMedMCQADataset",
-    "load_datasets",
-    "register_dataset",
-]
+    "DATASET_REGISTRY", "AIME2025Dataset", "BaseDataset", "BenchHubDataset", "ClickDataset", "GenericFileDataset", "HRCDataset", "HRM8KDataset",
+    "HaeraeDataset", "K2_EvalDataset", "KBLDataset", "KMMLUDataset", "KUDGEDataset", "KorMedMCQADataset", "load_datasets", "register_dataset",
+]  # fmt: skip

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from evalwright.compat.hret import settings
+from evalwright.compat.hret.registry import Classes
 from evalwright.core.errors import MissingExtra
 
-DATASET_REGISTRY: dict[str, type[Any]] = {}
+DATASET_REGISTRY = Classes(
+    "dataset", "Unknown dataset: {name}. Please register it in DATASET_REGISTRY.", ("load",)
+)
 """The dataset classes by their names."""
 
 
@@ -43,6 +47,11 @@ class BaseDataset:
         """Whether samples are made as HRET makes them, faults included."""
         return (self.scoring or settings.scoring()) == "published"
 
+    def refuse_subset(self) -> None:
+        """Raise ValueError where a subset is named of a dataset without any; published it has no effect, as in HRET."""
+        if self.subset and not self.published:
+            raise ValueError(f"'{self.dataset_name}' has no subsets: leave out subset={self.subset!r}.")
+
     def load(self) -> list[dict[str, Any]]:
         """The samples: `input` and `reference`, and what else a scorer needs (`options`, `_subset_name`, `metadata`)."""
         raise NotImplementedError("Subclasses must implement load().")
@@ -56,25 +65,12 @@ class BaseDataset:
         return {"name": self.dataset_name, "split": self.split}
 
 
-def register_dataset(name: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator that gives a dataset class a name. Raises ValueError for a name that is taken."""
-
-    def register(cls: type[Any]) -> type[Any]:
-        if name in DATASET_REGISTRY:
-            raise ValueError(f"Dataset '{name}' already registered.")
-        if not callable(getattr(cls, "load", None)):
-            raise TypeError(f"The dataset '{name}' needs a method load() that returns its samples.")
-        DATASET_REGISTRY[name] = cls
-        return cls
-
-    return register
+register_dataset = DATASET_REGISTRY.register
 
 
 def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
     """An instance of the dataset of that name. Raises ValueError for an unknown one."""
-    if name not in DATASET_REGISTRY:
-        raise ValueError(f"Unknown dataset: {name}. Please register it in DATASET_REGISTRY.")
-    return DATASET_REGISTRY[name](split=split, **kwargs)
+    return DATASET_REGISTRY.made(name, split=split, **kwargs)
 
 
 def hub_rows(name: str, subset: str | None, split: str, options: Mapping[str, Any]) -> Any:
@@ -87,20 +83,26 @@ def hub_rows(name: str, subset: str | None, split: str, options: Mapping[str, An
     return datasets.load_dataset(name, *where, split=split, **options)
 
 
-def filled(template: str, fields: Mapping[str, Any]) -> str:
+_SPEC = re.compile(r"(?:[^{}]?[<>^])?\d{0,3}(?:\.\d{1,3})?s?")
+
+
+def filled(template: str, fields: Mapping[str, Any], *, padded: bool = False) -> str:
     """A template with its fields in braces: plain names, nothing that is looked up inside a value or padded.
 
-    Raises KeyError for a field that there is not, ValueError for anything but a plain name.
+    padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them. Raises KeyError for a field that there is
+    not, ValueError for anything but a plain name.
     """
     out: list[str] = []
     for text, name, spec, conversion in string.Formatter().parse(template):
         out.append(text)
         if name is None:
             continue
-        if not name.isidentifier() or spec or conversion:
+        taken = padded and (conversion or "s") in "rsa" and _SPEC.fullmatch(spec or "")
+        if not name.isidentifier() or ((spec or conversion) and not taken):
             raise ValueError(
                 f"A field of a prompt template is a plain name in braces, not '{{{name}{':' + spec if spec else ''}}}'. Braces that "
                 "are text are written twice."
             )
-        out.append(str(fields[name]))
+        value = fields[name]
+        out.append(format({"r": repr, "a": ascii}.get(conversion or "", str)(value), spec or ""))
     return "".join(out)

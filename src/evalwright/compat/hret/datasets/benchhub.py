@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
 from evalwright.compat.hret.datasets.hub import tables
+from evalwright.tasks.data_files import listed
 
 FACETS = {
     "problem_types": "problem_type",
@@ -46,8 +47,7 @@ class BenchHubDataset(BaseDataset):
         filter_match: Literal["exact", "substring"] | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("subset", None)
-        super().__init__(dataset_name, split, None, base_prompt_template, **kwargs)
+        super().__init__(dataset_name, split, kwargs.pop("subset", None), base_prompt_template, **kwargs)
         self.language = language.lower()
         if self.language not in ("ko", "en"):
             raise ValueError("Language must be 'ko' or 'en'.")
@@ -67,6 +67,7 @@ class BenchHubDataset(BaseDataset):
 
     def load(self) -> list[dict[str, Any]]:
         """The samples that pass the filters, sampled where `sample_size` says so. Raises ValueError for an unknown column of a template."""
+        self.refuse_subset()
         self.notes, self.left_out = [], 0
         samples = [self._sample(row) for row in self._chosen(self._rows())]
         if not self.published:
@@ -185,7 +186,7 @@ class BenchHubDataset(BaseDataset):
             if self.published:
                 return question
             raise ValueError(
-                f"The prompt template has the field {error}, and the rows have no such column. They have: {', '.join(sorted(fields))}."
+                f"The prompt template has the field {error}, and the rows have no such column. They have: {listed(sorted(fields))}."
             ) from None
 
 

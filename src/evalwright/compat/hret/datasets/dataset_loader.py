@@ -6,11 +6,14 @@ every cell as it is written and reads .tsv at tabs, and .json and .jsonl too.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, register_dataset
+from evalwright.compat.hret.registry import check_parameters
 from evalwright.core.errors import DatasetError, MissingExtra
+from evalwright.tasks.data_files import listed
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.datasets.opening import file_rows
 
@@ -38,6 +41,9 @@ class GenericFileDataset(BaseDataset):
 
     def load(self) -> list[dict[str, Any]]:
         """The rows as samples. Raises ValueError for a format that cannot be read, DatasetError for a column that is not there."""
+        self.refuse_subset()
+        if self.split != "test" and not self.published:
+            raise ValueError(f"A file has no splits: leave out split={self.split!r}.")
         self.notes, self.left_out = [], 0
         samples = []
         rows = self._rows()
@@ -45,7 +51,7 @@ class GenericFileDataset(BaseDataset):
             for column in (self.input_col, self.reference_col):
                 if column not in rows[0]:
                     raise DatasetError(
-                        f"'{self.file_path}' has no column '{column}'. It has: {', '.join(map(str, rows[0]))}."
+                        f"'{self.file_path}' has no column '{column}'. It has: {listed(list(rows[0]))}."
                     )
         for row in rows:
             text = self._text(row.get(self.input_col, ""))
@@ -101,6 +107,9 @@ class GenericFileDataset(BaseDataset):
             )
             raise ValueError(f"Unsupported file extension: {kind}{given}")
         options = dict(self.loader_kwargs)
+        check_parameters(
+            "the dataset 'generic_file'", options, list(inspect.signature(known[kind]).parameters)
+        )
         if not self.published and kind != ".parquet":
             options = {"dtype": str, "keep_default_na": False, **options}
             if kind == ".tsv":

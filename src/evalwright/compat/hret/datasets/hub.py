@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any, ClassVar
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
+from evalwright.compat.hret.published import texts
 
 LETTERS = "ABCDE"
 HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 그대로 쓰십시오."
@@ -23,10 +23,7 @@ HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 �
 @cache
 def tables() -> dict[str, dict[str, Any]]:
     """What is known of each dataset, by its registry key."""
-    import tomllib
-
-    text = (resources.files("evalwright.compat.hret") / "published.toml").read_text(encoding="utf-8")
-    found: dict[str, dict[str, Any]] = tomllib.loads(text)["datasets"]
+    found: dict[str, dict[str, Any]] = {key: dict(table) for key, table in texts()["datasets"].items()}
     for table in found.values():
         for exam, (first, last) in table.pop("exams", {}).items():
             table.setdefault("subsets", []).extend(f"{exam}_{year}" for year in range(first, last + 1))
@@ -55,7 +52,8 @@ class HubDataset(BaseDataset):
         if base_prompt_template is None:
             self.base_prompt_template = self.table["template"]
         elif not base_prompt_template:
-            self.base_prompt_template = self.table.get("bare", self.table["template"])
+            bare = self.table.get("bare", self.table["template"])
+            self.base_prompt_template = bare if bare or self.published else self.table["template"]
 
     def load(self) -> list[dict[str, Any]]:
         """The samples of all subsets. Raises ValueError where a subset that was named cannot be read."""
@@ -90,6 +88,7 @@ class HubDataset(BaseDataset):
 
     def _subsets(self) -> Sequence[str | None]:
         if "subsets" not in self.table:
+            self.refuse_subset()
             return [None]
         names = self.table["subsets"] if self.subset is None else self.subset
         return [names] if isinstance(names, str) else list(names)
@@ -128,7 +127,14 @@ class HubDataset(BaseDataset):
         raise NotImplementedError
 
     def _filled(self, **fields: str) -> str:
-        return filled(self.base_prompt_template or "", fields)
+        try:
+            return filled(self.base_prompt_template or "", fields)
+        except KeyError as error:
+            if self.published:
+                raise
+            raise ValueError(
+                f"The prompt template has the field {error}; it may have {', '.join(fields)}."
+            ) from None
 
     def _made(
         self, subset: str | None, reference: str, options: list[str] | None = None, **fields: str
@@ -232,6 +238,9 @@ class ClickDataset(HubDataset):
         return self._of_texts(
             None, texts, right, published, "choices", paragraph=paragraph, question=question
         )
+
+    def refuse_subset(self) -> None:
+        """A subset is a part of the rows' ids."""
 
     def _rows(self, subset: str | None) -> Iterable[Mapping[str, Any]]:
         rows = super()._rows(subset)

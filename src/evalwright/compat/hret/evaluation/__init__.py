@@ -17,13 +17,6 @@ from evalwright.compat.hret.evaluation.built_in import (
 from evalwright.compat.hret.evaluation.llm_judge import LLMJudgeEvaluator
 
 __all__ = [
-    "EVALUATION_REGISTRY",
-    "BaseEvaluator",
-    "LLMJudgeEvaluator",
-    "LogProbEvaluator",
-    "MathMatchEvaluator",
-    "PartialMatchEvaluator",
-    "StringMatchEvaluator",
-    "get_evaluator",
-    "register_evaluator",
-]
+    "EVALUATION_REGISTRY", "BaseEvaluator", "LLMJudgeEvaluator", "LogProbEvaluator", "MathMatchEvaluator", "PartialMatchEvaluator",
+    "StringMatchEvaluator", "get_evaluator", "register_evaluator",
+]  # fmt: skip

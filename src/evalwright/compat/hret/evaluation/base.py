@@ -6,8 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from evalwright.compat.hret import settings
+from evalwright.compat.hret.registry import Classes
 
-EVALUATION_REGISTRY: dict[str, type[Any]] = {}
+
+class _Evaluators(Classes):
+    """Published, a second class of one name takes the place of the first."""
+
+    def register(self, name: str) -> Callable[[type[Any]], type[Any]]:
+        """As the others'."""
+        if settings.scoring() == "published":
+            self.pop(name, None)
+        return super().register(name)
+
+
+EVALUATION_REGISTRY = _Evaluators(
+    "evaluator", "Evaluator '{name}' not found in registry. Available keys: {known}"
+)
 """The evaluator classes by their names."""
 
 ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
@@ -54,22 +68,11 @@ class BaseEvaluator:
         return {"metrics": self.evaluate_predictions(data), "samples": data}
 
 
-def register_evaluator(name: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator that gives an evaluator class a name. Raises ValueError for a name that is taken; published, the new one takes its place."""
-
-    def register(cls: type[Any]) -> type[Any]:
-        if name in EVALUATION_REGISTRY and settings.scoring() == "corrected":
-            raise ValueError(f"Evaluator '{name}' already registered.")
-        EVALUATION_REGISTRY[name] = cls
-        return cls
-
-    return register
-
-
 def get_evaluator(name: str, **kwargs: Any) -> Any:
     """An instance of the evaluator of that name. Raises ValueError for an unknown one."""
-    known = name if name in EVALUATION_REGISTRY else ALIASES.get(name, name)
-    if known not in EVALUATION_REGISTRY:
-        keys = list(EVALUATION_REGISTRY)
-        raise ValueError(f"Evaluator '{name}' not found in registry. Available keys: {keys}")
-    return EVALUATION_REGISTRY[known](**kwargs)
+    return EVALUATION_REGISTRY.made(
+        name if name in EVALUATION_REGISTRY else ALIASES.get(name, name), **kwargs
+    )
+
+
+register_evaluator = EVALUATION_REGISTRY.register

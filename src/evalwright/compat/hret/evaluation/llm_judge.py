@@ -15,9 +15,14 @@ from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeTyp
 class ResponseParser:
     """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
 
+    @staticmethod
+    def read(reply: str) -> dict[str, Any]:
+        """The score, winner or verdict."""
+        raise NotImplementedError
+
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """What the reply says."""
-        raise NotImplementedError
+        return {**type(self).read(response), "model_name": model_name or "unknown"}
 
     def __call__(self, response: str) -> dict[str, Any]:
         """As a parser of `judge_parsers`."""
@@ -27,9 +32,19 @@ class ResponseParser:
 class RubricScoreParser(ResponseParser):
     """`[[score: 3]]`."""
 
-    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
-        """The score."""
-        return {**published.read_rubric(response), "model_name": model_name or "unknown"}
+    read = staticmethod(published.read_rubric)
+
+
+class K2EvalResponseParser(ResponseParser):
+    """`Score: 3.5`."""
+
+    read = staticmethod(published.read_k2)
+
+
+class GoldComparisonParser(ResponseParser):
+    """`[[true]]`, or `[[false]]` with a step."""
+
+    read = staticmethod(published.read_gold)
 
 
 class PairwiseComparisonParser(ResponseParser):
@@ -39,22 +54,6 @@ class PairwiseComparisonParser(ResponseParser):
         """The winner."""
         found = published.read_winner(response)
         return {**found, "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown"}
-
-
-class K2EvalResponseParser(ResponseParser):
-    """`Score: 3.5`."""
-
-    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
-        """The score."""
-        return {**published.read_k2(response), "model_name": model_name or "unknown"}
-
-
-class GoldComparisonParser(ResponseParser):
-    """`[[true]]`, or `[[false]]` with a step."""
-
-    def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
-        """The verdict."""
-        return {**published.read_gold(response), "model_name": model_name or "unknown"}
 
 
 class ResponseComparisonParser(ResponseParser):

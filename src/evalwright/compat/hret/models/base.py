@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MODEL_REGISTRY: dict[str, type[Any]] = {}
-"""The model, judge and reward classes by their names."""
+from evalwright.compat.hret.registry import Classes
 
-METHODS = ("generate_batch", "judge_batch", "score_batch")
-"""What a class of a user needs one of: to generate, to judge, to reward."""
+MODEL_REGISTRY = Classes(
+    "model",
+    "Unknown model: {name}. Please register it in MODEL_REGISTRY.",
+    ("generate_batch", "judge_batch", "score_batch"),
+)
+"""The model, judge and reward classes by their names."""
 
 DEFAULT_TRIGGER = "Let's think step by step."
 
@@ -67,22 +70,5 @@ class BaseRewardModel:
         raise NotImplementedError("Subclasses must implement score_batch().")
 
 
-def register_model(name: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator that gives a model, judge or reward class a name. Raises ValueError for a name that is taken."""
-
-    def register(cls: type[Any]) -> type[Any]:
-        if name in MODEL_REGISTRY:
-            raise ValueError(f"Model '{name}' already registered.")
-        if not any(callable(getattr(cls, method, None)) for method in METHODS):
-            raise TypeError(f"The model '{name}' needs one of the methods {', '.join(METHODS)}.")
-        MODEL_REGISTRY[name] = cls
-        return cls
-
-    return register
-
-
-def load_model(name: str, **kwargs: Any) -> Any:
-    """An instance of the model of that name. Raises ValueError for an unknown one."""
-    if name not in MODEL_REGISTRY:
-        raise ValueError(f"Unknown model: {name}. Please register it in MODEL_REGISTRY.")
-    return MODEL_REGISTRY[name](**kwargs)
+register_model = MODEL_REGISTRY.register
+load_model = MODEL_REGISTRY.made

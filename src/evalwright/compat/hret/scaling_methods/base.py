@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-SCALING_REGISTRY: dict[str, type[Any]] = {}
+from evalwright.compat.hret.registry import Classes
+
+SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
 """The classes of scaling methods by their names."""
 
 
@@ -26,22 +27,5 @@ class BaseScalingMethod:
         self.kwargs.update(kwargs)
 
 
-def register_scaling_method(name: str) -> Callable[[type[Any]], type[Any]]:
-    """A decorator that gives a scaling method a name. Raises ValueError for a name that is taken."""
-
-    def register(cls: type[Any]) -> type[Any]:
-        if name in SCALING_REGISTRY:
-            raise ValueError(f"Scaling method '{name}' already registered.")
-        if not callable(getattr(cls, "apply", None)):
-            raise TypeError(f"The scaling method '{name}' needs a method apply(data).")
-        SCALING_REGISTRY[name] = cls
-        return cls
-
-    return register
-
-
-def load_scaling_method(name: str, **kwargs: Any) -> Any:
-    """An instance of the scaling method of that name. Raises ValueError for an unknown one."""
-    if name not in SCALING_REGISTRY:
-        raise ValueError(f"Unknown scaling method: {name}. Available: {list(SCALING_REGISTRY)}")
-    return SCALING_REGISTRY[name](**kwargs)
+register_scaling_method = SCALING_REGISTRY.register
+load_scaling_method = SCALING_REGISTRY.made

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from evalwright.compat.hret import settings
+from evalwright.compat.hret.asking import SampleDoor, asked_alone
 from evalwright.compat.hret.plugins import METHODS, PluginModel
-from evalwright.compat.hret.rows import ROW, input_of, row_of
-from evalwright.compat.hret.scaling import DRAWN, Backend, strategy_of
+from evalwright.compat.hret.rows import row_of
+from evalwright.compat.hret.scaling import Backend, strategy_of
 from evalwright.compat.hret.scaling_methods.base import BaseScalingMethod, register_scaling_method
-from evalwright.core.errors import Failure, RequestFailed
-from evalwright.core.requests import Ability, Request
-from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
-from evalwright.evaluation.running import run_blocking
 
 
 class _BuiltIn(BaseScalingMethod):
@@ -33,51 +28,21 @@ class _BuiltIn(BaseScalingMethod):
         if self.model is None:
             raise ValueError(f"{type(self).__name__}: model is not set.")
         published = settings.scoring() == "published"
-        roles = {role for role, (method, _) in METHODS.items() if callable(getattr(self.model, method, None))}
-        strategy = strategy_of(
-            self._evalwright_method, self.params, published=published, backend=Backend(roles=roles)
-        )
-        ask = _Direct(self.model, published=published)
-
-        async def work() -> None:
-            for number, row in enumerate(data):
-                sample = Sample(str(number), input=input_of(row), metadata={ROW: row}, row=row)
-                answer = await strategy(sample, ask, 0)
-                row["prediction"] = row_of(sample, answer)["prediction"]
-
-        run_blocking(work)
-        return data
-
-
-class _Direct:
-    """A door that calls a model's methods, without an engine: for a method that is used by itself."""
-
-    def __init__(self, model: Any, *, published: bool) -> None:
-        self._models = {
-            role: PluginModel("model", model, role, published=published)
+        roles = {
+            role: PluginModel("model", self.model, role, published=published)
             for role, (method, _) in METHODS.items()
-            if callable(getattr(model, method, None))
+            if callable(getattr(self.model, method, None))
         }
+        strategy = strategy_of(
+            self._evalwright_method, self.params, published=published, backend=Backend(roles=tuple(roles))
+        )
 
-    def abilities(self, role: str) -> frozenset[Ability]:
-        """What a role can do."""
-        return self._models[role].abilities if role in self._models else frozenset()
+        async def one(door: SampleDoor, sample: Sample) -> None:
+            answer = await strategy(sample, door, 0)
+            data[int(sample.id)]["prediction"] = row_of(sample, answer)["prediction"]
 
-    def carries(self, role: str) -> frozenset[str]:
-        """Which options its requests may use."""
-        return self._models[role].carries
-
-    async def __call__(self, role: str, request: Request) -> Response:
-        given: Mapping[str, Any] = {
-            "input": getattr(request, "prompt", ""),
-            "prediction": getattr(request, "response", None),
-        }
-        row = {key: value for key, value in given.items() if value is not None}
-        model = self._models[role]
-        answer = await asyncio.to_thread(lambda: next(iter(model.answer_rows([request], [row])))[1])
-        if isinstance(answer, Failure):
-            raise RequestFailed(answer)
-        return answer
+        asked_alone(roles, data, one, at_once=False)
+        return data
 
 
 @register_scaling_method("self_consistency")
@@ -102,7 +67,3 @@ class BeamSearch(_BuiltIn):
     """The most probable of beam_size beams."""
 
     _evalwright_method = "beam_search"
-
-
-DOCUMENTED = tuple(DRAWN)
-"""Names that HRET's documents list and HRET does not have; here they are ways to draw one reply."""

@@ -1,45 +1,78 @@
-"""An analysis of samples: whole, by subset, their words, their errors, an example of each kind. Without a language model of its own."""
+"""HRET's report of an analysis, in its five sections, made of our own analysis of answers (`analysis/answers.py`)."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_PARTICLES = re.compile(
-    r"(?<=[가-힣]{2})(?:으로부터|에게서|이라는|이라고|으로서|으로써|입니다|습니다|에서|에게|까지|부터|처럼|보다|라고|이다|하다|은|는|이|가|을|를|에|의|로|와|과|도|만)$"
-)
+from evalwright.analysis.answers import Item, words_of
+from evalwright.analysis.answers import analyse as analysed
+from evalwright.compat.hret.rows import input_of
+
 _SHOWN = 300
 
 
 def analyse(samples: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
-    verdicts = [_verdict(sample) for sample in samples]
-    right = [sample for sample, one in zip(samples, verdicts, strict=True) if one is True]
-    wrong = [sample for sample, one in zip(samples, verdicts, strict=True) if one is False]
-    judged = len(right) + len(wrong)
-    accuracy = metrics.get("accuracy", len(right) / judged if judged else None)
+    items = [_item(str(place), sample) for place, sample in enumerate(samples)]
+    found = analysed(items, top=top_n, examples=1)
+    right = [one for one in items if one.score == 1]
+    wrong = [one for one in items if one.score == 0]
+    judged = found.n_right + found.n_wrong
+    accuracy = metrics.get("accuracy", found.n_right / judged if judged else None)
+    subsets = {one.name: one.score.value for one in found.subsets} or {
+        one.subset: found.score.value for one in items[:1] if one.subset
+    }
+    sides = zip(
+        ("correct_predictions", "incorrect_predictions"), found.vocabulary, (right, wrong), strict=True
+    )
+    said = Counter(word for one in wrong for word in words_of(one.answer) if len(word) > 1 and word.isalpha())
+    empty = sum(not one.answer.strip() for one in wrong)
+    errors = {
+        "top_error_keywords": dict(said.most_common(top_n)),
+        "frequent_confusions": {f"{target} -> {answer}": n for answer, target, n in found.wrong_answers},
+        "empty_answers": {"empty": empty} if empty else {},
+    }
     return {
         "summary": {
-            "total_samples": len(samples),
-            "num_correct": len(right),
-            "num_incorrect": len(wrong),
-            "num_without_verdict": len(samples) - judged,
+            "total_samples": len(items),
+            "num_correct": found.n_right,
+            "num_incorrect": found.n_wrong,
+            "num_without_verdict": len(items) - judged,
             "accuracy": None if accuracy is None else f"{accuracy:.2%}",
             "other_metrics": {name: value for name, value in metrics.items() if name != "accuracy"},
         },
-        "subsets": _subsets(samples, verdicts),
+        "subsets": {name: f"{value:.2%}" for name, value in sorted(subsets.items()) if value == value},
         "linguistic_quality": {
-            "correct_predictions": _language(right),
-            "incorrect_predictions": _language(wrong),
+            name: {
+                "lexical_diversity_ttr": f"{words.type_token_ratio if words.words else 0.0:.4f}",
+                "mean_length": f"{sum(len(one.answer) for one in own) / len(own) if own else 0.0:.1f}",
+            }
+            for name, words, own in sides
         },
-        "error_analysis": _errors(wrong, top_n),
+        "error_analysis": errors if wrong else {},
         "examples": {
-            name: dict(found[0]) for name, found in (("best_case", right), ("worst_case", wrong)) if found
+            name: dict(samples[int(one.id)])
+            for name, several in (("best_case", found.examples_right), ("worst_case", found.examples_wrong))
+            for one in several
         },
     }
+
+
+def _item(name: str, sample: Mapping[str, Any]) -> Item:
+    found = sample.get("evaluation")
+    evaluation = found if isinstance(found, Mapping) else {}
+    verdict = evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
+    raw = sample.get("original_prediction", sample.get("prediction"))
+    return Item(
+        name,
+        question=input_of(sample),
+        target=str(evaluation.get("normalized_ref", sample.get("reference", ""))),
+        answer="" if raw is None else str(raw),
+        score=float(verdict) if isinstance(verdict, bool) else None,
+        subset=str(sample.get("_subset_name", "")),
+    )
 
 
 def as_markdown(report: Mapping[str, Any]) -> str:
@@ -55,9 +88,8 @@ def as_markdown(report: Mapping[str, Any]) -> str:
     lines += [f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()] or ["- none"]
     lines += ["", "## 3. Linguistic Quality"]
     for name, found in report["linguistic_quality"].items():
-        lines.append(
-            f"- **{name.replace('_', ' ').title()}**: " + ", ".join(f"{k} {v}" for k, v in found.items())
-        )
+        said = ", ".join(f"{key} {value}" for key, value in found.items())
+        lines.append(f"- **{name.replace('_', ' ').title()}**: {said}")
     lines += ["", "## 4. Error Analysis"]
     for name, found in report["error_analysis"].items():
         shown = ", ".join(f"{_cell(key)} ({count})" for key, count in found.items()) or "none"
@@ -67,61 +99,6 @@ def as_markdown(report: Mapping[str, Any]) -> str:
         lines.append(f"- **{name.replace('_', ' ').title()}**")
         lines += [f"  - {key}: {_cell(sample.get(key))}" for key in ("input", "reference", "prediction")]
     return "\n".join(lines)
-
-
-def _verdict(sample: Mapping[str, Any]) -> bool | None:
-    found = sample.get("evaluation")
-    verdict = found.get("is_correct") if isinstance(found, Mapping) else sample.get("judge_correct")
-    return verdict if isinstance(verdict, bool) else None
-
-
-def _subsets(samples: Sequence[Mapping[str, Any]], verdicts: Sequence[bool | None]) -> dict[str, str]:
-    found: dict[str, list[bool]] = {}
-    for sample, verdict in zip(samples, verdicts, strict=True):
-        if "_subset_name" in sample and verdict is not None:
-            found.setdefault(str(sample["_subset_name"]), []).append(verdict)
-    return {name: f"{sum(one) / len(one):.2%}" for name, one in sorted(found.items())}
-
-
-def _language(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    texts = [_text(sample) for sample in samples]
-    words = list(_words(texts))
-    return {
-        "lexical_diversity_ttr": f"{len(set(words)) / len(words) if words else 0.0:.4f}",
-        "mean_length": f"{sum(map(len, texts)) / len(texts) if texts else 0.0:.1f}",
-    }
-
-
-def _errors(wrong: Sequence[Mapping[str, Any]], top_n: int) -> dict[str, dict[str, int]]:
-    """Frequent words of wrong answers, and frequent confusions: what was said for what was right."""
-    if not wrong:
-        return {}
-    confusions = Counter[str]()
-    empty = 0
-    for sample in wrong:
-        found = sample.get("evaluation")
-        said = str(found.get("normalized_pred", "")) if isinstance(found, Mapping) else ""
-        right = str(found.get("normalized_ref", "")) if isinstance(found, Mapping) else ""
-        empty += not _text(sample).strip()
-        if said and right and len(said) <= 40:
-            confusions[f"{right} -> {said}"] += 1
-    return {
-        "top_error_keywords": dict(Counter(_words(map(_text, wrong))).most_common(top_n)),
-        "frequent_confusions": dict(confusions.most_common(top_n)),
-        "empty_answers": {"empty": empty} if empty else {},
-    }
-
-
-def _text(sample: Mapping[str, Any]) -> str:
-    said = sample.get("original_prediction", sample.get("prediction"))
-    return "" if said is None else str(said)
-
-
-def _words(texts: Iterable[str]) -> Iterable[str]:
-    """Words in lower case, Korean ones without their particles."""
-    for text in texts:
-        for word in _WORD.findall(text.lower()):
-            yield _PARTICLES.sub("", word)
 
 
 def _cell(value: Any) -> str:

@@ -20,16 +20,9 @@ from evalwright.compat.hret.config import (
 from evalwright.scorers.text.locate import said
 
 __all__ = [
-    "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
-    "DEFAULT_FEW_SHOT_INSTRUCTION",
-    "JUDGE_PROMPTS",
-    "MULTILINGUAL_ANSWER_PATTERN",
-    "MULTILINGUAL_ANSWER_REGEXES",
-    "JudgeType",
-    "default_cot_parser",
-    "extract_final_answer",
-    "format_few_shot_prompt_prefix",
-]
+    "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE", "DEFAULT_FEW_SHOT_INSTRUCTION", "JUDGE_PROMPTS", "MULTILINGUAL_ANSWER_PATTERN",
+    "MULTILINGUAL_ANSWER_REGEXES", "JudgeType", "default_cot_parser", "extract_final_answer", "format_few_shot_prompt_prefix",
+]  # fmt: skip
 
 
 class JudgeType(Enum):
