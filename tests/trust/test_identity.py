@@ -66,6 +66,10 @@ FILES: dict[str, dict[str, Any]] = {
         "config.json": MODEL, "model.safetensors": "weights", "tokenizer.json": "{}", "tokenizer_config.json": {"a": 1},
         "sentence_bert_config.json": {"max_seq_length": 32}, "1_Pooling/config.json": {"pooling_mode_mean_tokens": True},
     },
+    "hdm2": {
+        "config.json": {"base_model_name": "BASE"}, "ck/adapter_config.json": {"r": 8}, "ck/adapter_model.safetensors": "weights",
+        "cx/adapter_config.json": {"r": 8},
+    },
     "replay": {"samples.jsonl": {"prompt": "a", "response": "b"}},
     "reward": {
         "config.json": {"architectures": ["LlamaForSequenceClassification"], "id2label": {"0": "good", "1": "bad"}},
@@ -117,6 +121,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "minicheck": [{"dtype": "bfloat16"}, {"chunk": 9}, {"max_length": 32}],
     "hhem": [{"dtype": "bfloat16"}, {"chunk": 9}, {"max_length": 32}, {"prompt": "hhem"}, {"tokenizer": "OTHER"}],
+    "hdm2": [{"dtype": "bfloat16"}, {"chunk": 9}, {"max_length": 32}, {"prompt": "another"}, {"layer": 3}, {"base": "OTHER"}],
     "reward": [{"dtype": "bfloat16"}, {"max_length": 32}, {"label": "bad"}, {"tokenizer": "OTHER"}],
     "metricx": [{"dtype": "bfloat16"}, {"max_length": 32}, {"version": "23"}, {"score_token": 7}, {"tokenizer": "OTHER"}],
     "bertscore": [{"dtype": "bfloat16"}, {"max_length": 32}, {"layer": 3}, {"tokenizer": "OTHER"}],
@@ -126,7 +131,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.fixture(autouse=True)
 def _own(own_folder: Path) -> None:
-    """A working folder and a home for each test."""
+    """A working folder and a home for each test, with the decoder that a judge names as its own."""
+    write(Path("BASE"), FILES["minicheck"])
 
 
 def write(folder: Path, files: Mapping[str, Any]) -> Path:
@@ -386,7 +392,7 @@ def test_a_class_that_says_nothing_of_itself_shares_nothing(
 
 
 LOCAL = {
-    "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "st": "st", "replay": "replay",
+    "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "hdm2": "hdm2", "st": "st", "replay": "replay",
     "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "answers": "mine", "lm_eval": "hf",
     "reward": "reward", "metricx": "metricx", "bertscore": "bertscore", "comet": "comet", "likelihood": "demo/small",
     "verdict": "demo/small",
