@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,9 @@ async def until(tab: Tab, expression: str) -> Any:
         if found := await tab.evaluate(expression):
             return found
         await asyncio.sleep(0.05)
-    raise AssertionError(f"{expression} never held; the page says: {await tab.evaluate('document.body.innerText')}")
+    raise AssertionError(
+        f"{expression} never held; the page says: {await tab.evaluate('document.body.innerText')}"
+    )
 
 
 async def go(tab: Tab, address: str) -> None:
@@ -63,10 +64,19 @@ async def go(tab: Tab, address: str) -> None:
 
 def complaints(tab: Tab) -> list[Any]:
     """What the browser told of errors, dialogs, and anything fetched but the page and what it holds."""
-    kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded", "Page.javascriptDialogOpening", "Network.loadingFailed")
+    kinds = (
+        "Runtime.exceptionThrown",
+        "Runtime.consoleAPICalled",
+        "Log.entryAdded",
+        "Page.javascriptDialogOpening",
+        "Network.loadingFailed",
+    )
     told = [event for event in tab.events if event[0] in kinds]
     urls = [told["request"]["url"] for method, told in tab.events if method == "Network.requestWillBeSent"]
-    return [*told, *(url for url in urls if not url.startswith(("file:", "data:", "blob:")) and url != "about:blank")]
+    return [
+        *told,
+        *(url for url in urls if not url.startswith(("file:", "data:", "blob:")) and url != "about:blank"),
+    ]
 
 
 # -- hostile samples -----------------------------------------------------------------------------------------------------
@@ -78,7 +88,11 @@ def hostile(row: dict[str, Any], place: int) -> None:
         return
     text = {1: TRAPS, 2: LINE, 3: STACK}[place]
     turn = ["user", [text, {"image": "a" * 64, "media_type": text[:90], "source": "javascript:alert(1)"}]]
-    judged = {"role": text[:90], "request": {"generate": [turn]}, "response": {"text": text, "reasoning": text}}
+    judged = {
+        "role": text[:90],
+        "request": {"generate": [turn]},
+        "response": {"text": text, "reasoning": text},
+    }
     row |= {
         "id": text[:200] + str(place), "input": text, "targets": [text, text], "answer": text, "reasoning": text, "cluster": text[:90],
         "prompt": [["system", text], turn], "passages": [{"id": text[:90], "text": text}],
@@ -113,11 +127,15 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
 
     async def steps(tab: Tab) -> None:
         await tab.open(page)
-        await tab.send("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False
+        )
         await go(tab, f"#/run/{run.name}/samples")
         await until(tab, "document.querySelectorAll('.table-rows .row').length === 4")
         census = await tab.evaluate(CENSUS)
-        links = await tab.evaluate("[...document.querySelectorAll('.table-rows a')].map(a => a.getAttribute('href'))")
+        links = await tab.evaluate(
+            "[...document.querySelectorAll('.table-rows a')].map(a => a.getAttribute('href'))"
+        )
         frame = ""
         for place, (link, text) in enumerate(zip(links, ("an answer", TRAPS, LINE, STACK), strict=True)):
             await go(tab, link)
@@ -144,7 +162,9 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
         last = "[...document.querySelectorAll('main section')].find(e => e.innerText.startsWith('Answer')).querySelector('.said-box:last-of-type')"
         await until(tab, f"!!{last}")
         for _ in range(3):
-            await tab.evaluate(f"[...{last}.querySelectorAll('button')].find(b => b.innerText.startsWith('Show'))?.click()")
+            await tab.evaluate(
+                f"[...{last}.querySelectorAll('button')].find(b => b.innerText.startsWith('Show'))?.click()"
+            )
             await asyncio.sleep(0.2)
         assert await until(tab, f"{last}.querySelector('.said').textContent.length === {len(LINE)}")
         assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -166,7 +186,9 @@ KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40}
 
 async def press(tab: Tab, *keys: str) -> None:
     for key in keys:
-        await tab.press(key, KEYS.get(key) or ord(key.upper()), {"Enter": "\r"}.get(key, key if len(key) == 1 else ""))
+        await tab.press(
+            key, KEYS.get(key) or ord(key.upper()), {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        )
 
 
 async def tab_to(tab: Tab, words: str) -> None:
@@ -181,12 +203,32 @@ async def tab_to(tab: Tab, words: str) -> None:
 def judged_runs(folder: Path) -> tuple[Run, Run]:
     """Two models on eight items; the judge's words to the second are recorded."""
     right, wrong = Score(1.0, "correct", "It names Paris."), Score(0.0, "incorrect", REASON)
-    small = make_run(folder, scores=[right, wrong, wrong, right, None, wrong, right, right], model="demo/small", domains=["a", "b"], text="Lyon")
-    large = make_run(folder, scores=[right, wrong, right, right, right, wrong, right, right], model="demo/large", domains=["a", "b"], text="Paris")
+    small = make_run(
+        folder,
+        scores=[right, wrong, wrong, right, None, wrong, right, right],
+        model="demo/small",
+        domains=["a", "b"],
+        text="Lyon",
+    )
+    large = make_run(
+        folder,
+        scores=[right, wrong, right, right, right, wrong, right, right],
+        model="demo/large",
+        domains=["a", "b"],
+        text="Paris",
+    )
 
     def exchange(row: dict[str, Any], place: int) -> None:
         turns = [["system", "Judge the answer."], ["user", f"Is it right? Item {place}"]]
-        row["exchanges"] = {"score": [{"role": "judge", "request": {"generate": turns}, "response": {"text": f"INCORRECT. {REASON}"}}]}
+        row["exchanges"] = {
+            "score": [
+                {
+                    "role": "judge",
+                    "request": {"generate": turns},
+                    "response": {"text": f"INCORRECT. {REASON}"},
+                }
+            ]
+        }
 
     return rewrite(small, exchange), large
 
@@ -197,12 +239,21 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
 
     async def steps(tab: Tab) -> None:
         await tab.open(page)
-        await tab.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        await tab.send(
+            "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
+        )
         await until(tab, "document.querySelectorAll('main a').length > 1")
         await tab_to(tab, "Compare")
         await press(tab, "Enter")
-        await until(tab, "location.hash.startsWith('#/compare/') && !!document.querySelector('.pair-of-samples .answer')")
-        lost = "B lost" if await tab.evaluate("decodeURIComponent(location.hash).endsWith('small')") else "A lost"
+        await until(
+            tab,
+            "location.hash.startsWith('#/compare/') && !!document.querySelector('.pair-of-samples .answer')",
+        )
+        lost = (
+            "B lost"
+            if await tab.evaluate("decodeURIComponent(location.hash).endsWith('small')")
+            else "A lost"
+        )
         await tab_to(tab, lost)
         await press(tab, "Enter")
         await until(tab, f"document.querySelector('.pair-of-samples').innerText.includes({REASON!r})")
@@ -216,11 +267,18 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         await tab_to(tab, "was sent and replied")
         await press(tab, "Enter")
         await until(tab, "document.querySelector('main').innerText.includes('Is it right? Item 2')")
-        assert await tab.evaluate(f"document.querySelector('main').innerText.includes('INCORRECT. ' + {REASON!r})")
+        assert await tab.evaluate(
+            f"document.querySelector('main').innerText.includes('INCORRECT. ' + {REASON!r})"
+        )
         await press(tab, "c")
         await until(tab, "document.querySelector('[role=status].message').innerText === 'Link copied.'")
         address = await tab.evaluate("location.href")
-        pasted = await tab.send("Runtime.evaluate", expression="navigator.clipboard.readText()", awaitPromise=True, returnByValue=True)
+        pasted = await tab.send(
+            "Runtime.evaluate",
+            expression="navigator.clipboard.readText()",
+            awaitPromise=True,
+            returnByValue=True,
+        )
         assert pasted["result"]["value"] == address
         # The link holds after a reload, and the list is one key away, with the sample marked in it.
         await tab.evaluate("window.before = 1, location.reload()")
@@ -269,14 +327,21 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
         }
         faults = {}
         for theme in ("light", "dark"):
-            await tab.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+            await tab.send(
+                "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}]
+            )
             only = "" if theme == "light" else "runOnly: ['color-contrast']"
             for address, there in pages.items():
                 await go(tab, address)
                 await until(tab, f"!!document.querySelector({there!r})")
                 await tab.evaluate("document.querySelectorAll('main details').forEach(d => d.open = true)")
                 await asyncio.sleep(0.1)
-                found = await tab.send("Runtime.evaluate", expression=RUN_AXE.format(only=only), awaitPromise=True, returnByValue=True)
+                found = await tab.send(
+                    "Runtime.evaluate",
+                    expression=RUN_AXE.format(only=only),
+                    awaitPromise=True,
+                    returnByValue=True,
+                )
                 if serious := json.loads(found["result"]["value"]):
                     faults[theme, address] = serious
         assert not faults, json.dumps([[*where, *what] for where, what in faults.items()], indent=1)

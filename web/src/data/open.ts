@@ -69,6 +69,8 @@ export async function openData(): Promise<Data> {
     },
   };
 
+  // For who looks at the data in the browser's console.
+  Object.assign(globalThis, { explorerData: data });
   if (state) {
     let seen: State = state;
     const tell = (changed: string[]): void => listeners.forEach((listener) => listener(changed));

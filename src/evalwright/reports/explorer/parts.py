@@ -353,7 +353,7 @@ def _question(row: Mapping[str, Any]) -> str:
 
 def _beginning(text: str, width: int) -> str:
     words = " ".join(text[: 4 * width].split())[:width]
-    wide = sum(sign >= "\u2e80" for sign in words)
+    wide = 0 if words.isascii() else sum(sign >= "\u2e80" for sign in words)
     return words[: width - wide * width // (2 * len(words))] if wide else words
 
 
@@ -378,7 +378,7 @@ def block_part(rows: Sequence[Mapping[str, Any]]) -> bytes:
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A record in which texts that it has several times (the question in the prompt, the answer in the reply) stand once.
 
-    The others begin with a mark and name it, by its number among the long ones of `texts_of`: mark, "t", text, mark, number, text.
+    The others are pieces that begin with a mark: "t" and a text, or the number of one of `texts_of`.
     A text of a stranger that begins with the mark has another and "e" before it.
     """
     bases = sorted(
@@ -405,16 +405,16 @@ def _named(value: Any, bases: Sequence[tuple[str, str]]) -> Any:
     if isinstance(value, str):
         if _MARK in value:
             return f"{_MARK}e{value}" if value.startswith(_MARK) else value
-        found = value
         for text, number in bases:
-            if len(found) >= len(text) and _MARK not in text and text in found:
-                found = found.replace(text, f"{_MARK}{number}", 1)
-        if found is value:
-            return value
-        return found if found.startswith(_MARK) else f"{_MARK}t{found}"
-    if isinstance(value, Mapping):
+            if len(value) >= len(text) and text in value and _MARK not in text:
+                before, _, after = value.partition(text)
+                # A piece of text and a number never touch, so what comes later cannot be taken for one.
+                pieces = (_named(before, bases), f"{_MARK}{number}", _named(after, bases))
+                return "".join(one if one.startswith(_MARK) else f"{_MARK}t{one}" for one in pieces if one)
+        return value
+    if isinstance(value, dict):
         return {key: _named(part, bases) for key, part in value.items()}
-    return [_named(part, bases) for part in value] if isinstance(value, (list, tuple)) else value
+    return [_named(part, bases) for part in value] if isinstance(value, list) else value
 
 
 def _script(row: Mapping[str, Any]) -> int:
