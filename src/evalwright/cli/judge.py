@@ -78,7 +78,7 @@ def calibrate(
 ) -> None:
     """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
 
-    Labels of answers that somebody chose ("Label this" of `evalwright view`) say how the judge fared on these alone.
+    Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on these alone.
     Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
     """
     if not files:

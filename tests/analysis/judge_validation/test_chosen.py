@@ -1,4 +1,4 @@
-"""Labels of answers that somebody chose: what the judge said of these, never a corrected score."""
+"""Labels of answers chosen by hand: what the judge said of these, never a corrected score."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_chosen_answers_correct_no_score(run: Run, tmp_path: Path) -> None:
     drawn = "s0a1b2c3d-1,factual,'=item-0,0,1,Ann"
     chosen = ",factual,'=item-1,0,1,Ann"
     assert not chosen_by_hand(read_label_files([table(tmp_path, drawn, chosen)]))
-    with pytest.raises(UsageError, match="line 3: somebody chose this answer"):
+    with pytest.raises(UsageError, match="line 3: this answer was chosen by hand"):
         calibrate_judge(run, [table(tmp_path, drawn, chosen)])
 
 

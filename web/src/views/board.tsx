@@ -85,7 +85,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
               <th scope="col" class="who">Run</th>
               {!narrow && hasOverall && (
                 <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
-                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} />}
+                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={3} />}
                 </th>
               )}
               {columns.map((column) => (

@@ -37,12 +37,16 @@ export function said(a: number, b: number): string {
 
 /** Places in `pairs` of some kind (and task, where one is given), flips first: those that differ most, then in the order of the run. */
 export function chosen(pairs: Pairs, kind: Kind, taskOf: (place: number) => string, task: string): Int32Array {
-  const found: number[] = [];
+  const apart = new Map<number, number[]>();
   for (let place = 0; place < pairs.a.length; place++) {
-    if (isOf(kind, pairs.scoreA[place]!, pairs.scoreB[place]!) && (!task || taskOf(pairs.a[place]!) === task)) found.push(place);
+    const [a, b] = [pairs.scoreA[place]!, pairs.scoreB[place]!];
+    if (!isOf(kind, a, b) || (task && taskOf(pairs.a[place]!) !== task)) continue;
+    const distance = Math.abs(a - b) || 0;
+    const alike = apart.get(distance);
+    if (alike) alike.push(place);
+    else apart.set(distance, [place]);
   }
-  const apart = (place: number) => Math.abs(pairs.scoreA[place]! - pairs.scoreB[place]!) || 0;
-  return Int32Array.from(found.sort((one, other) => apart(other) - apart(one) || one - other));
+  return Int32Array.from([...apart.keys()].sort((one, other) => other - one).flatMap((distance) => apart.get(distance)!));
 }
 
 export function counts(pairs: Pairs, taskOf: (place: number) => string, task: string): Map<Kind, number> {

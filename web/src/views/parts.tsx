@@ -113,10 +113,10 @@ export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis:
 }
 
 /** The words of an axis, above the bars of a table. */
-export function AxisWords({ axis }: { axis: Axis }) {
+export function AxisWords({ axis, most = 5 }: { axis: Axis; most?: number }) {
   // Every second word where there are many, with that of 0.
   const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
-  const ticks = axis.ticks.length > 5 ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
+  const ticks = axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
   return (
     <svg class="axis" aria-hidden="true" focusable="false">
       {ticks.map((tick) => (

@@ -1,4 +1,4 @@
-"""A judge beside labels of answers that somebody chose, as the explorer's "Label this" collects them.
+"""A judge beside labels of answers chosen by hand, as the explorer's "Label this" collects them.
 
 Who chooses answers by their look, or by what the judge said, learns how the judge fared on these alone: nothing here is an estimate of
 the run, and no interval is given.

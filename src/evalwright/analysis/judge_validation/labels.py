@@ -40,7 +40,7 @@ _LONGEST = 1 << 28
 class Label:
     """One row of a returned table. number: of the row in its set, from 0; value: nan where the row has no label.
 
-    answer: task, id and draw where somebody chose the answer, so that it is of no set.
+    answer: task, id and draw where the answer was chosen by hand, so that it is of no set.
     """
 
     set: str
@@ -232,7 +232,7 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
     labels = [label for file in files for label in file.labels]
     if chosen := next((label for label in labels if label.answer), None):
         raise ConfigurationError(
-            f"{chosen.where}: somebody chose this answer. Only labels of answers that were drawn by chance (`evalwright judge sample`) "
+            f"{chosen.where}: this answer was chosen by hand. Only labels of answers that were drawn by chance (`evalwright judge sample`) "
             "can correct a score: hand in those of chosen answers by themselves, for one run."
         )
     folders = [run.folder for run in runs]

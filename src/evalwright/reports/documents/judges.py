@@ -51,7 +51,7 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
 
 
 def chosen_document(found: ChosenLabels) -> doc.Document:
-    """A judge on answers that somebody chose: how often it said what people said, and where it did not."""
+    """A judge on answers chosen by hand: how often it said what people said, and where it did not."""
     judged = found.labelled - found.without_verdict
     people = ", ".join(f"{name} ({n})" for name, n in found.labellers.items() if name) or "one person"
     columns = doc.columns("Task*", "Item", "Judge>", "People>")
@@ -64,7 +64,7 @@ def chosen_document(found: ChosenLabels) -> doc.Document:
     blocks.append(
         doc.Conclusion(
             f"The judge said what people said of {found.alike} of {counted(judged, 'answer')}, scored {found.higher} higher and "
-            f"{found.lower} lower than they{unjudged}. Somebody chose these answers, so this says nothing of the run's score: for that, "
+            f"{found.lower} lower than they{unjudged}. These answers were chosen by hand, so this says nothing of the run's score: for that, "
             f"label answers drawn by chance (evalwright judge sample {found.run})."
         )
     )
