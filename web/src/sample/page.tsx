@@ -86,8 +86,8 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </span>
         {score && score.value !== null && <> · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}</>}
         {" · "}<Line value={sample.task} />{sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />
+        {" "}<LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       </p>
-      <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
       {sample.failure && <FailureBox failure={sample.failure} />}
       <div class="columns">
