@@ -194,7 +194,12 @@ async def press(tab: Tab, *keys: str) -> None:
 async def tab_to(tab: Tab, words: str) -> None:
     """Press Tab until what has the focus says these words."""
     for _ in range(90):
-        if words in (await tab.evaluate("document.activeElement.matches('a, button, summary') && document.activeElement.innerText") or ""):
+        if words in (
+            await tab.evaluate(
+                "document.activeElement.matches('a, button, summary') && document.activeElement.innerText"
+            )
+            or ""
+        ):
             return
         await press(tab, "Tab")
     raise AssertionError(f"'{words}' is not reached with Tab")

@@ -103,7 +103,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </div>
       </div>
       <Part title="Raw record">
-        <Fold summary="As it stands in samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
+        <Fold summary="The line of samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
       </Part>
     </>
   );
