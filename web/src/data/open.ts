@@ -2,6 +2,7 @@
 import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
+import { workers } from "./workers";
 import { Embedded, Fetched, Missing, type Source } from "./source";
 
 /** Milliseconds between two looks at runs that may grow. */
@@ -39,6 +40,7 @@ export async function openData(): Promise<Data> {
       found.then(
         (table) => {
           before.set(key, table);
+          setTimeout(workers, 300); // a first search need not wait for them to start
           if (kind === "embedded") void table.readAhead();
         },
         () => runs.delete(key),
