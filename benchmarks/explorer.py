@@ -284,6 +284,13 @@ async def measure(file: Path) -> dict[str, Any]:
                 await tab.send(f"{domain}.enable")
             offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
             await tab.send("Network.emulateNetworkConditions", **offline)
+            await tab.send(
+                "Emulation.setDeviceMetricsOverride",
+                width=1440,
+                height=900,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
             began = time.monotonic()
             await tab.send("Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples")
             paint = None
