@@ -122,14 +122,14 @@ def _run(command: Callable[[], Any], stop: StopSignals) -> int:
     try:
         result = command()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as left:
-        return left.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
         error.show(file=sys.stderr)
         return 2
-    except (KeyboardInterrupt, click.Abort) as ended:
-        if isinstance(ended, ServingEnded):
-            return stop.exit_code
+    except ServingEnded:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
         say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
         return stop.exit_code
     except SystemExit as ended:

@@ -18,7 +18,7 @@ _ONE_HANGUP = 0.5
 """Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does its shell."""
 
 
-class ServingEnded(KeyboardInterrupt):
+class ServingEnded(Exception):
     """A signal ended what serves until one comes: nothing was interrupted, and there is nothing to say."""
 
 

@@ -2,10 +2,11 @@
 import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
+import { workers } from "./workers";
 import { Embedded, Fetched, Missing, type Source } from "./source";
 
 /** Milliseconds between two looks at runs that may grow. */
-const EVERY = 700;
+const EVERY = 500;
 /** Looks in a row without an answer after which the server counts as gone. */
 const GONE = 3;
 
@@ -39,6 +40,7 @@ export async function openData(): Promise<Data> {
       found.then(
         (table) => {
           before.set(key, table);
+          setTimeout(workers, 300); // a first search need not wait for them to start
           if (kind === "embedded") void table.readAhead();
         },
         () => runs.delete(key),
@@ -69,6 +71,8 @@ export async function openData(): Promise<Data> {
     },
   };
 
+  // For who looks at the data in the browser's console.
+  Object.assign(globalThis, { explorerData: data });
   if (state) {
     let seen: State = state;
     const tell = (changed: string[]): void => listeners.forEach((listener) => listener(changed));

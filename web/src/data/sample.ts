@@ -21,7 +21,7 @@ export function recordOf(line: string): Row {
       return value
         .slice(1)
         .split(MARK)
-        .map((piece) => (piece[0] === "t" ? "" : (bases[Number(piece[0])] ?? "")) + piece.slice(1))
+        .map((piece) => (piece[0] === "t" ? piece.slice(1) : (bases[Number(piece)] ?? "")))
         .join("");
     }
     if (Array.isArray(value)) return value.map((one) => whole(one, bases));

@@ -23,7 +23,8 @@ let pool: Pooled[] = [];
 let query = 0;
 const waiting = new Map<string, (told: Told) => void>();
 
-function workers(): Pooled[] {
+/** The workers, started the first time. */
+export function workers(): Pooled[] {
   if (!pool.length) {
     const count = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
     pool = Array.from({ length: count }, () => {

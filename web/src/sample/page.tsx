@@ -86,8 +86,8 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </span>
         {score && score.value !== null && <> · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}</>}
         {" · "}<Line value={sample.task} />{sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />
+        {" "}<LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       </p>
-      <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
       {sample.failure && <FailureBox failure={sample.failure} />}
       <div class="columns">
@@ -103,7 +103,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </div>
       </div>
       <Part title="Raw record">
-        <Fold summary="As it stands in samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
+        <Fold summary="The line of samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
       </Part>
     </>
   );

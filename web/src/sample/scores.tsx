@@ -17,14 +17,20 @@ export function FailureBox({ failure }: { failure: Failure }) {
 
 export function Expected({ sample, words }: { sample: Sample; words: string }) {
   if (!sample.targets.length || sample.choices.length > 0) return null;
-  const short = sample.targets.length > 1 && sample.targets.every((target) => target.length <= 80 && !target.includes("\n"));
+  return <Part title="Expected" note={sample.targets.length > 1 ? "any of these" : ""}><Targets targets={sample.targets} words={words} /></Part>;
+}
+
+/** Short ones stand beside each other. */
+export function Targets({ targets, words = "" }: { targets: string[]; words?: string }) {
+  const shown = targets.slice(0, 50);
+  const short = shown.length > 1 && shown.every((target) => target.length <= 80 && !target.includes("\n"));
   return (
-    <Part title="Expected" note={sample.targets.length > 1 ? "any of these" : ""}>
+    <>
       {short ? (
-        <ul class="targets">{sample.targets.slice(0, 50).map((target) => <li><Line value={target} marks={hits(target, words)} /></li>)}</ul>
-      ) : sample.targets.slice(0, 50).map((target) => <Text value={target} marks={hits(target, words)} label="the expected answer" />)}
-      {sample.targets.length > 50 && <p class="note quiet">and {sample.targets.length - 50} more, in the raw record</p>}
-    </Part>
+        <ul class="targets">{shown.map((target) => <li><Line value={target} marks={hits(target, words)} /></li>)}</ul>
+      ) : shown.map((target) => <Text value={target} marks={hits(target, words)} label="the expected answer" />)}
+      {targets.length > 50 && <p class="note quiet">and {targets.length - 50} more, in the raw record</p>}
+    </>
   );
 }
 

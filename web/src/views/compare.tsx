@@ -7,6 +7,7 @@ import { useKeys } from "../shell/keys";
 import { Line, Text } from "../text/text";
 import type { Axis } from "./axis";
 import { axisOf, pointsAxis } from "./axis";
+import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
 import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames } from "./pairs";
@@ -302,7 +303,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
     <>
       <p class="small"><Line value={one.task} /> · <Line value={one.id} />{one.draw > 0 && `, repeat ${one.draw + 1}`}</p>
       {same ? <Question sample={one} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
-      {targets.length > 0 && <><h3>Expected</h3>{targets.map((target, nth) => <Text key={nth} value={target} />)}</>}
+      {targets.length > 0 && <><h3>Expected</h3><Targets targets={targets} /></>}
       <div class="answers">
         {([[a, one, texts.a, reasons.a, "A"], [b, other, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
           <div key={name} class={`answer answer-${name.toLowerCase()}`}>

@@ -18,7 +18,8 @@ from evalwright.core.errors import EvalwrightError, RunError, UsageError
 from evalwright.core.private import ordinary
 from evalwright.core.tasks import MetricSpec
 from evalwright.reports.explorer.catalog import board_of, catalog, comparison_part, run_info, task_info
-from evalwright.reports.explorer.parts import Samples, block_part, json_part, shown_row
+from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
+from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
@@ -26,7 +27,7 @@ from evalwright.runs.writer import RUN_FILE, Growing, growing
 
 STEP = 0.2
 """Seconds of reading after which others get a turn."""
-PAUSE = 0.4
+PAUSE = 0.25
 """Seconds between two looks at files that did not change."""
 SHARE = 20
 """Numbers of a run that is still made are computed again after this many times what it took."""
@@ -50,7 +51,7 @@ class Followed:
         self.run: Run | None = None
         self._mark: object = None
         self._about: Growing | None = None
-        self._was: Mapping[str, Any] = {}
+        self._known: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
         self._begin(None)
@@ -70,6 +71,13 @@ class Followed:
         self._lines: Iterator[Line] | None = None
         self.complete = False
         self.trouble = ""
+
+    def close(self) -> None:
+        """Look no more."""
+        with self.lock:
+            if self._file is not None:
+                self._file.close()
+            self._file, self._lines = None, None
 
     # -- the thread that looks -------------------------------------------------------------------------------------------
 
@@ -103,15 +111,21 @@ class Followed:
                     self._numbers = Numbers(made.about)
                 return True
             return False
-        with contextlib.suppress(OSError, UsageError):
-            found = record.stat()
-            mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
-            if mark == self._mark:
-                return False
-            run = open_run(self.folder)
-            file = ordinary(run.samples_file).open("rb", buffering=0)
+        if record.is_file():
+            try:
+                found = record.stat()
+                mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
+                if mark == self._mark:
+                    return False
+                self._mark = mark
+                run = open_run(self.folder)
+                known = run_info(self.key, run, 0)
+                file = ordinary(run.samples_file).open("rb", buffering=0)
+            except (OSError, UsageError) as error:
+                self.trouble = str(error)
+                return True
             with self.lock:
-                self.run, self._about, self._mark = run, None, mark
+                self.run, self._about, self._known = run, None, known
                 self._begin(file)
                 self._lines = run.lines()
             return True
@@ -186,8 +200,8 @@ class Followed:
         with self.lock:
             size, trouble = self.samples.size, self.trouble
             if self.run is not None:
-                found = run_info(self.key, self.run, size)
                 expected = self.run.data["samples"].get("records")
+                found = {**self._known, "records": size, "facts": [*self._known["facts"]]}
                 found["expected"] = expected if isinstance(expected, int) else size
             else:
                 found = self._growing_info(size)
@@ -216,6 +230,7 @@ class Followed:
             "expected": expected if isinstance(expected, int) else None,
             "tasks": self._numbers.tasks,
             "groups": [],
+            "labelSets": [],
             "cost": totals.get("cost") if not totals.get("unpriced") else None,
             "inputTokens": int(totals.get("input_tokens", 0)),
             "outputTokens": int(totals.get("tokens", 0)),
@@ -249,7 +264,7 @@ class Followed:
         rows = []
         for row in range(first, end):
             line = data[(self._ends[row - 1] if row else 0) - place : self._ends[row] - place]
-            rows.append(shown_row(line, row_of(line, f"Record {row + 1:,}")))
+            rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
         return block_part(rows)
 
 
@@ -282,7 +297,9 @@ class Numbers:
 
     def due(self, size: int, ended: bool) -> bool:
         """Whether there are new records, and it is not too soon."""
-        return bool(self._tallies) and size != self._done and (ended or time.monotonic() >= self._next)
+        return (
+            bool(size and self._tallies) and size != self._done and (ended or time.monotonic() >= self._next)
+        )
 
     def compute(self) -> None:
         """Make the numbers of the tasks that have records."""
@@ -317,8 +334,8 @@ class Follower:
         self.version = 0
         self._board: dict[str, Any] | None = None
         self._board_of: object = ()
-        self._compared: dict[tuple[str, str, str, str], bytes] = {}
-        self._comparing = threading.Lock()
+        self._made: dict[tuple[str, ...], bytes] = {}
+        self._making = threading.Lock()
         self._stopped, self._ranked = threading.Event(), threading.Event()
         self._ranking = threading.Thread()
         for one in self.runs.values():
@@ -332,7 +349,10 @@ class Follower:
     def stop(self) -> None:
         """Look no more."""
         self._stopped.set()
-        self._thread.join(5)
+        if self._thread.is_alive():
+            self._thread.join(5)
+        for one in self.runs.values():
+            one.close()
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
@@ -371,31 +391,32 @@ class Follower:
         if key == "catalog":
             infos = [one.info() for one in self.runs.values()]
             return json_part(catalog(infos, self._board, title=self.title, live=True))
-        if kind == "compare" and len(rest) == 2:
-            return self._comparison(*rest)
+        if (kind, len(rest)) in (("compare", 2), ("plots", 1)):
+            return self._of_finished(kind, rest)
         run = self.runs.get(rest[0]) if kind == "run" and len(rest) in (2, 3) else None
         if run is None or rest[1] not in ("index", "columns", "previews", "block"):
             return None
         number = int(rest[2]) if len(rest) == 3 and rest[2].isdecimal() and len(rest[2]) < 10 else None
         return run.part(rest[1], number, generation)
 
-    def _comparison(self, a: str, b: str) -> bytes | None:
-        """Two finished runs compared, waiting until their records are read; None where they cannot be."""
-        if a not in self.runs or b not in self.runs or a == b:
+    def _of_finished(self, kind: str, keys: Sequence[str]) -> bytes | None:
+        """Two finished runs compared, or the plots of one, once their records are read; None where that cannot be."""
+        if len({*keys} & {*self.runs}) < len(keys):
             return None
-        one, other = self.runs[a], self.runs[b]
-        while not self._stopped.wait(0.05):
-            if one.run is None or other.run is None or one.trouble or other.trouble:
+        runs = [self.runs[key] for key in keys]
+        while not all(one.complete for one in runs):
+            if any(one.run is None or one.trouble for one in runs) or self._stopped.wait(0.05):
                 return None
-            if one.complete and other.complete:
-                break
-        with self._comparing:
-            name = (a, b, one.stamp, other.stamp)
-            if name not in self._compared and one.run and other.run:
+        with self._making:
+            name = (kind, *keys, *(one.stamp for one in runs))
+            sides = [(one.key, one.run, one.samples) for one in runs if one.run is not None]
+            if name not in self._made and len(sides) == len(runs):
                 try:
-                    self._compared[name] = comparison_part(
-                        (a, one.run, one.samples), (b, other.run, other.samples)
+                    self._made[name] = (
+                        json_part(plots_of(sides[0][1]))
+                        if kind == "plots"
+                        else comparison_part(sides[0], sides[1])
                     )
                 except EvalwrightError:
                     return None
-            return self._compared.get(name)
+            return self._made.get(name)

@@ -57,7 +57,6 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     server: Server
-    protocol_version = "HTTP/1.1"
     server_version, sys_version = "evalwright", ""
     timeout = 60
 
