@@ -6,7 +6,7 @@ import { workers } from "./workers";
 import { Embedded, Fetched, Missing, type Source } from "./source";
 
 /** Milliseconds between two looks at runs that may grow. */
-const EVERY = 700;
+const EVERY = 500;
 /** Looks in a row without an answer after which the server counts as gone. */
 const GONE = 3;
 

@@ -27,7 +27,7 @@ from evalwright.runs.writer import RUN_FILE, Growing, growing
 
 STEP = 0.2
 """Seconds of reading after which others get a turn."""
-PAUSE = 0.4
+PAUSE = 0.25
 """Seconds between two looks at files that did not change."""
 SHARE = 20
 """Numbers of a run that is still made are computed again after this many times what it took."""
