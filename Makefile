@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 
-.PHONY: quickstart test lint types format explorer demo-models clean help
+.PHONY: quickstart test lint types format explorer site demo-models clean help
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,6 +31,10 @@ format: $(VENV)/dev  ## Put the style right
 
 explorer:  ## Build the explorer's script and style again (wants Node)
 	cd web && npm install --no-audit --no-fund && npm run build
+
+site: $(VENV)/dev  ## Build the documentation site into dist/site
+	$(PIP) --editable '.[docs]'
+	$(BIN)/python -m scripts.build_site dist/site
 
 demo-models: $(VENV)/dev  ## Train the embedded models again (under 30 minutes on two cores)
 	$(BIN)/python -m scripts.demo_models.train

@@ -125,7 +125,7 @@ def summed_up(page: str) -> str:
         wider = [float(each[1]) / float(each[2]) for each in old if each and float(each[2])]
         before = [float(each[3]) for each in old if each]
         cells = [
-            f"[{family.title}](#{re.sub('[^a-z ]', '', family.title.lower()).replace(' ', '-')})",
+            f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})",
             str(len(kept)),
             f"{min(shares):.1f}%",
             f"{np.median(shares):.1f}%",

@@ -1,4 +1,4 @@
-"""SEA-HELM's tree: tasks, competencies, languages and all of them, over eight runs and translated items.
+"""The tree of SEA-HELM: tasks, competencies, languages and all of them, over eight runs and translated items.
 
 The data: items have an ease of their own, which all eight runs and, where languages ask the same items, all languages share; an answer is right
 by chance beside it. The contrast is the interval of SEA-HELM's notebook, which draws runs and no items.

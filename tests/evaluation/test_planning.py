@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.objects import Objects
 from evalwright.evaluation.planning import Plan, make_plans, slug
@@ -70,3 +72,16 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
     Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
     other.append(plan())
     assert len({one.identity for one in [same[0], *other]}) == 1 + len(other)
+
+
+def test_patterns_and_shares() -> None:
+    assert [task.name for task in plan(tasks=("*.yaml",)).tasks] == ["one", "two"]
+    named = plan(tasks=("factual-str*",), limit=0.01)
+    assert [task.name for task in named.tasks] == ["factual-stress", "factual-stress-languages"]
+    for task, order in zip(named.tasks, named.orders, strict=True):
+        assert len(order.items) == math.ceil(len(task.samples) * 0.01)
+    for limit in (0, 1.5, -1, math.nan, 2.0):
+        with pytest.raises(ConfigurationError, match="limit"):
+            plan(limit=limit)
+    with pytest.raises(UnknownName, match="fits the pattern"):
+        plan(tasks=("nosuch*",))

@@ -51,7 +51,7 @@ class Tab:
         self._sent = number
         self._waiting[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        data = await asyncio.wait_for(self._waiting[number], 120)
+        data = await asyncio.wait_for(self._waiting[number], 1800)
         assert "error" not in data, data
         return data["result"]
 
@@ -59,12 +59,17 @@ class Tab:
         """Load a page and wait until it and what it loads are there."""
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self.send(f"{domain}.enable")
-        await self.send("Page.navigate", url=url)
-        for _ in range(1200):
-            if any(method == "Page.loadEventFired" for method, _ in self.events):
-                break
+        await self.send("Page.setLifecycleEventsEnabled", enabled=True)
+        # The page before may tell only now that it was loaded; without a loader it is the same page, scrolled elsewhere.
+        loader = (await self.send("Page.navigate", url=url)).get("loaderId")
+        for _ in range(18_000):
+            if loader is None or any(
+                event.get("loaderId") == loader and event.get("name") == "load" for _, event in self.events
+            ):
+                await asyncio.sleep(0.3)
+                return
             await asyncio.sleep(0.1)
-        await asyncio.sleep(0.3)
+        raise AssertionError(f"{url} was not loaded in half an hour")
 
     async def evaluate(self, expression: str) -> Any:
         """The JSON value of a JavaScript expression in the page; asked again where a navigation cut it off."""
@@ -125,9 +130,9 @@ async def open_tab(profile: Path) -> AsyncIterator[Tab]:
 
 async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     file = profile / "DevToolsActivePort"
-    for _ in range(1200):
+    for _ in range(18_000):
         assert process.poll() is None, "the browser ended"
         if file.exists() and (lines := file.read_text().splitlines()):
             return int(lines[0])
         await asyncio.sleep(0.1)
-    raise AssertionError("the browser did not start in 30 s")
+    raise AssertionError("the browser did not start in half an hour")

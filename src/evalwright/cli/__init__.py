@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright._version import __version__
+from evalwright.cli.foreign_commands import FOREIGN_COMMANDS
 
 if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
@@ -37,8 +38,8 @@ COMMANDS = {
     "runs": ("runs:runs", "List, show and check runs; write their index."),
     "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
-    "hret": ("foreign:hret", "Evaluate as the HaeRae Evaluation Toolkit does, with its flags."),
     "export": ("foreign:export", "Export runs as files of other programs."),
+    **FOREIGN_COMMANDS,
 }
 
 
@@ -57,7 +58,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"evalwright.cli.{module}"), attribute)
+        full = module if "." in module else f"evalwright.cli.{module}"
+        command: click.Command = getattr(import_module(full), attribute)
         return command
 
     def resolve_command(

@@ -52,9 +52,6 @@ CHECKERS = (
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
 """Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
 
-COMMANDS = {"hret": "evalwright.compat.hret.command:hret"}
-"""Commands of `evalwright` itself that stand for a foreign system's program."""
-
 _AS_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON.")
 
 
@@ -100,12 +97,6 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
 def _evalwright(arguments: Sequence[str]) -> int:
     result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
     return result if isinstance(result, int) else 0
-
-
-def __getattr__(name: str) -> click.Command:
-    if name in COMMANDS:
-        return loaded(COMMANDS[name])  # type: ignore[no-any-return]
-    raise AttributeError(name)
 
 
 def loaded(target: str) -> Any:

@@ -18,6 +18,31 @@ def several(*names: str, help: str, **settings: Any) -> Option:
     )
 
 
+class _Limit(click.ParamType[float]):
+    name = "limit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """A whole number, or a share: 10% is 0.1."""
+        text = str(value)
+        try:
+            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+            if not text.endswith("%") and found == int(found):
+                return int(found)
+            if 0 < found < 1:
+                return found
+        except (ValueError, OverflowError):
+            pass
+        return self.fail(
+            f"'{value}' is no whole number such as 100, and no share such as 0.1 or 10%.", param, ctx
+        )
+
+
+LIMIT = click.option(
+    "--limit",
+    type=_Limit(),
+    metavar="N",
+    help="Use N samples of each task, or below 1 a share of them (0.1, 10%), drawn by the seed.",
+)
 RUNS_FOLDER = click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name are. Default: runs."
 )

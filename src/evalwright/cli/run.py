@@ -18,7 +18,7 @@ from evalwright.cli.output import print_result
 @click.command()
 @click.argument("tasks", nargs=-1)
 @options.MODELS
-@click.option("--limit", type=int, metavar="N", help="Use N samples of each task, drawn by the seed.")
+@options.LIMIT
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
 )

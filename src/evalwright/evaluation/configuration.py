@@ -33,9 +33,9 @@ class ModelSpec:
 class Configuration:
     """One evaluation.
 
-    tasks: names or paths. models: those under test, a run each. roles: other models by role, e.g. "judge".
+    tasks: names, patterns of names (`mmlu_*`) or paths. models: those under test, a run each. roles: other models by role, e.g. "judge".
     where: filters over samples' metadata ("domain=science", "language!=ko").
-    limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
+    limit: samples per task, or below 1 a share of them, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced. resend_empty:
     send requests again to which every reply was empty before (and was paid).
@@ -54,7 +54,7 @@ class Configuration:
     models: tuple[ModelSpec, ...] = ()
     roles: Mapping[str, ModelSpec] = field(default_factory=dict)
     where: tuple[str, ...] = ()
-    limit: int | None = None
+    limit: float | None = None
     seed: int = 0
     name: str = ""
     out: str = "runs"

@@ -35,8 +35,9 @@ from evalwright.tasks.files import is_within
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
-_KINDS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("limit", "max_resident", "num_fewshot", "seed"), (int, "a whole number")),
+_KINDS: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
+    "limit": ((int, float), "a whole number, or a share below 1"),
     **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
     **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
@@ -279,7 +280,7 @@ class _Reader:
                 raise UnknownName("key", str(key), known, hint)
 
     def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             name = ".".join(str(part) for part in where)
             raise ConfigurationError(f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
 

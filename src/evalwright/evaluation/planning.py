@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +40,7 @@ from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
-from evalwright.tasks.loading import load_tasks
+from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.scoring import decided_by, with_votes
 
 
@@ -98,8 +99,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         configuration = _with_recorded(configuration, objects)
     if not configuration.models:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
-    if configuration.limit is not None and configuration.limit < 1:
-        raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    check_limit(configuration.limit)
     check_run_name(configuration.name)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
@@ -237,22 +237,25 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                         f"The task '{name}' is given as an object, so its settings cannot be changed from outside: leave out {key}."
                     )
             tasks.append(objects.tasks[name])
-        else:
-            tasks.extend(
-                load_tasks(
-                    name,
-                    prompt_format=configuration.format,
-                    chat=chat,
-                    overrides={
-                        **configuration.overrides,
-                        **({"answer.mode": "generate"} if new and as_data_file(name) else {}),
-                    }
-                    or None,
-                    dialect=dict(configuration.dialect),
-                    num_fewshot=configuration.num_fewshot,
-                    used=used,
-                )
+            continue
+        several = names_like(name, configuration.dialect)
+        for one in several:
+            loaded = load_tasks(
+                one,
+                prompt_format=configuration.format,
+                chat=chat,
+                overrides={
+                    **configuration.overrides,
+                    **({"answer.mode": "generate"} if new and as_data_file(one) else {}),
+                }
+                or None,
+                dialect=dict(configuration.dialect),
+                num_fewshot=configuration.num_fewshot,
+                used=used,
             )
+            # A pattern fits groups and their members; each task is evaluated once.
+            there = {task.name for task in tasks} if several != [name] else set()
+            tasks.extend(task for task in loaded if task.name not in there)
     check_used(configuration.dialect, tasks, used)
     if configuration.undecided:
         tasks = [
@@ -355,12 +358,25 @@ def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) ->
         )
 
 
-def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
-    """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning."""
+def check_limit(limit: float | None) -> None:
+    """Raise ConfigurationError for what is no number of samples of a task, and no share of them."""
+    if limit is not None and not (0 < limit < 1 or (limit >= 1 and isinstance(limit, int))):
+        raise ConfigurationError(
+            f"The limit must be a whole number of at least 1, or a share of the samples between 0 and 1, not {limit}."
+        )
+
+
+def sample_order(n: int, seed: int, limit: float | None, as_filed: bool = False) -> array[int]:
+    """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning.
+
+    limit: samples, or below 1 a share of them, rounded up.
+    """
     order = array("q", range(n))
     if not as_filed:
         random.Random(seed).shuffle(order)
-    return order if limit is None else order[:limit]
+    if limit is None:
+        return order
+    return order[: math.ceil(n * limit) if limit < 1 else int(limit)]
 
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,6 +90,40 @@ def load_tasks(
     if trust.used and used is not None:
         used.add("trust")
     return made
+
+
+def names_like(
+    name: str, dialect: Mapping[str, Any] | None = None, folders: Sequence[str | Path] = ()
+) -> list[str]:
+    """The names that a pattern (`mmlu_*`, `lm-eval:mmlu_*`) stands for, groups first; any other name stands for itself.
+
+    Raises UnknownName where nothing fits.
+    """
+    if not has_magic(name) or Path(name).is_file():
+        return [name]
+    foreign = dialects.named(name)
+    prefix = name[: -len(foreign[1])] if foreign else ""
+    pattern = name.removeprefix(prefix)
+    if pattern.endswith((".yaml", ".yml")):
+        files = Path(pattern).parent.glob(Path(pattern).name)
+        known = [str(path) for path in sorted(files, key=lambda path: (not _is_group(path), path))]
+    elif foreign:
+        roots = (dialect or {}).get("task_root", ())
+        listed = foreign[0].names([Path(one) for one in ([roots] if isinstance(roots, str) else roots)])
+        known = [one.name for one in sorted(listed, key=lambda one: (one.kind == "task", one.name))]
+    else:
+        known = TaskIndex(folders).names()
+    found = [f"{prefix}{one}" for one in known if fnmatch.fnmatchcase(one, pattern)]
+    if not found:
+        raise UnknownName(
+            "task", name, known, "No task's name fits the pattern; `evalwright tasks list` shows all of them."
+        )
+    return found
+
+
+def _is_group(file: Path) -> bool:
+    with file.open("rb") as lines:
+        return re.search(rb"^group:", lines.read(1 << 16), re.MULTILINE) is not None
 
 
 def find_definitions(

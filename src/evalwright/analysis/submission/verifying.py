@@ -260,7 +260,8 @@ def _expected(found: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
     settings = mapping(found.submission.run.get("configuration"))
     limit, seed = settings.get("limit"), settings.get("seed")
-    whole = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
+    share = isinstance(limit, float) and 0 < limit < 1
+    whole = limit if share or (isinstance(limit, int) and not isinstance(limit, bool) and limit > 0) else None
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array("q", sorted(sample_order(len(task.samples), start, whole, task.order == "file")))
 

@@ -2,9 +2,19 @@
 
     from evalwright.compat.lm_eval import LM, Instance, register_model
 
-See docs/new-model-guide.md.
+    from evalwright.compat.lm_eval import simple_evaluate
+
+See docs/new-model-guide.md and docs/migrate-lm-eval.md.
 """
 
-from evalwright.compat.lm_eval.models.interface import LM, CacheHook, Instance, TemplateLM, register_model
+from typing import TYPE_CHECKING
 
-__all__ = ["LM", "CacheHook", "Instance", "TemplateLM", "register_model"]
+from evalwright.compat.lm_eval.models.interface import LM, CacheHook, Instance, TemplateLM, register_model
+from evalwright.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evalwright.compat.lm_eval.harness.evaluating import evaluate, simple_evaluate
+
+__all__ = ["LM", "CacheHook", "Instance", "TemplateLM", "evaluate", "register_model", "simple_evaluate"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"harness.evaluating": "evaluate simple_evaluate"})

@@ -42,7 +42,7 @@ class LMAdapter(LocalModel):
 
     chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
     store, with the arguments. Without one nothing is shared between runs, but for the transformers backend of the package of that
-    release, of which is known what answers.
+    release, of which is known what answers. instance: a model of the class that was made already.
     """
 
     def __init__(
@@ -54,8 +54,10 @@ class LMAdapter(LocalModel):
         chat: bool | None = None,
         fingerprint: str | None = None,
         release: str = "",
+        instance: Any = None,
     ) -> None:
         self.name = name
+        self._instance = instance
         self._release = release
         self._class = made
         self._arguments = dict(arguments)
@@ -66,7 +68,8 @@ class LMAdapter(LocalModel):
                 f"The model class {made.__name__} has no abilities: it defines none of {', '.join(lm_interface.METHODS)}, "
                 "or they only raise NotImplementedError."
             )
-        check_arguments(name, made, self._arguments)
+        if instance is None:
+            check_arguments(name, made, self._arguments)
         own = fingerprint or getattr(made, "fingerprint", None)
         named = str(own) if isinstance(own, str | int) and own else ""
         self._own = {} if named else self._content()
@@ -134,6 +137,8 @@ class LMAdapter(LocalModel):
                 yield index, ModelError(f"'{self.name}' cannot do '{request.ability}'.").as_failure()
 
     def _made(self) -> Any:
+        if self._instance is not None:
+            return self._instance
         made: Any = self._class
         if own_method(made, "create_from_arg_obj"):
             return made.create_from_arg_obj(dict(self._arguments))

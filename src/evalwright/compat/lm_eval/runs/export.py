@@ -33,10 +33,10 @@ from evalwright.tasks.files import place_of, write_text
 _TRACKED = ("system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template")
 
 
-def export_lm_eval(run: Run, out: Path) -> list[Path]:
-    """Write a run under `out/<model>/` and return the files, the results first. Raises RunError."""
+def export_lm_eval(run: Run, out: Path, model: str = "") -> list[Path]:
+    """Write a run under `out/<model>/` and return the files, the results first. model: in place of the run's. Raises RunError."""
     time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
-    folder = out / file_safe(run.model)
+    folder = out / file_safe(model or run.model)
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
         tasks = {task["name"]: _Exported(task, folder, time) for task in run.data["tasks"]}

@@ -88,7 +88,7 @@ class Rows:
         """What is kept of a sample without a score, in a file of its own."""
         found = record.failure or next(iter(record.score_failures.values()), None)
         doc, target = self._doc(record), _target(record)
-        line = {"doc_id": record.index, "doc": doc, "target": target, "doc_hash": doc_digest(doc)}
+        line = {"doc_id": self._place(record), "doc": doc, "target": target, "doc_hash": doc_digest(doc)}
         return {**line, "failure": found.as_dict() if found else None}
 
     def _request(self, draws: Sequence[SampleRecord]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Rows:
         requests = range(max(map(len, made)))
         resps = [[value for one in made if i < len(one) for value in one[i]] for i in requests]
         return {
-            "doc_id": first.index,
+            "doc_id": self._place(first),
             "doc": doc,
             "target": target,
             "arguments": {
@@ -114,6 +114,10 @@ class Rows:
             },
             "resps": kept.get("resps", resps),
         }
+
+    def _place(self, record: SampleRecord) -> int:
+        """The row's number in the data, which is the id of a sample of theirs."""
+        return int(record.sample.id) if self.theirs and record.sample.id.isdecimal() else record.index
 
     def _doc(self, record: SampleRecord) -> Any:
         sample = record.sample

@@ -119,6 +119,7 @@ class TaskWork(ABC):
                 "generation": plain(generation),
                 "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
                 "config": plain(settings),
+                **({"samples": sorted(chosen)} if (chosen := options.samples.get(name)) is not None else {}),
                 "higher_is_better": {metric.name: metric.higher_is_better for metric in own},
                 "groups": [group.as_dict() for group in groups],
             },
@@ -144,14 +145,24 @@ class Samples:
                 digest.update(self._work.hashed(row))
         return digest.hexdigest()
 
+    @cached_property
+    def _places(self) -> Sequence[int]:
+        """The rows that are asked: all, or those that were chosen."""
+        rows, name = range(len(self._work.rows)), self._work.definition.name
+        chosen = self._work.options.samples.get(name)
+        if chosen is None:
+            return rows
+        if beyond := [place for place in chosen if place not in rows]:
+            raise DatasetError(
+                f"The task '{name}' has {len(rows):,} rows, from 0: it has no row {beyond[0]:,}."
+            )
+        return list(dict.fromkeys(chosen))
+
     def __len__(self) -> int:
-        return len(self._work.rows)
+        return len(self._places)
 
     def __getitem__(self, index: int, /) -> Sample:
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
-            raise IndexError(index)
-        return self._work.sample(place)
+        return self._work.sample(self._places[index])
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self)))

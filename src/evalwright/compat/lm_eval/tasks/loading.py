@@ -109,6 +109,9 @@ class Library:
         kept = dict(metadata) if isinstance(metadata, Mapping) else {"_metadata": metadata}
         name = str(settings["task"])
         settings["metadata"] = {**kept, **self.options.metadata, "config_source": path or "inline"}
+        if self.options.predict_only:
+            settings["metric_list"] = [{"metric": "bypass"}]
+            settings.pop("process_results", None)
         found.tasks[name] = settings
         return name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ class Options:
     mends what is flawed in them. chat: prompts as messages; multiturn: each shot a turn of its own. system: an instruction
     before the task's own. seed: of the shots. generation: settings put over the tasks' own. metadata: values that data
     made by Python gets. bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any kind.
+    samples: the rows that are asked, by task; tasks that are not named are asked in full. predict_only: answers without metrics.
     """
 
     roots: tuple[Path, ...] = ()
@@ -40,6 +41,8 @@ class Options:
     generation: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     bootstrap: int = 100_000
+    samples: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    predict_only: bool = False
 
     @property
     def published(self) -> bool:
@@ -61,13 +64,17 @@ class Options:
 
 
 def _installed() -> tuple[Path, ...]:
+    found = installed_tasks()
+    if not found:
+        raise ConfigurationError(
+            "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
+            "--task-root."
+        )
+    return found
+
+
+def installed_tasks() -> tuple[Path, ...]:
+    """The folder of the installed package's task files; none where it is not installed."""
     spec = importlib.util.find_spec("lm_eval")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    for place in places:
-        folder = Path(place) / "tasks"
-        if folder.is_dir():
-            return (folder.resolve(),)
-    raise ConfigurationError(
-        "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
-        "--task-root."
-    )
+    places = [Path(place) / "tasks" for place in (spec.submodule_search_locations or [] if spec else [])]
+    return tuple(folder.resolve() for folder in places[:1] if folder.is_dir())

@@ -1,0 +1,128 @@
+"""Builds the documentation site: the pages of `docs/`, the reference of `evalwright`, and the explorer of a real run.
+
+    python -m scripts.build_site FOLDER
+
+`docs/` is plain Markdown that reads well without a site, so what a site needs beyond it is added to a copy. Wants the extra `docs`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import evalwright
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = "https://github.com/evalwright/evalwright/blob/main"
+
+CONF = """
+project = "Evalwright"
+html_title = "Evalwright"
+copyright = "The Evalwright authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+html_theme = "furo"
+html_extra_path = ["extra"]
+exclude_patterns = ["extra"]
+default_role = "code"
+autodoc_member_order = "bysource"
+myst_heading_anchors = 4
+"""
+
+EXPLORER = """# A run in the explorer
+
+Two small models on bundled questions, as `evalwright export site` writes them. <a href="PLACE">Open it on a page of its own</a>.
+
+<iframe src="PLACE" title="The explorer" style="width: 100%; height: 75vh; border: 1px solid"></iframe>
+"""
+PLACE = "explorer/index.html"
+
+_FENCED_FILE = re.compile(
+    r"^```(?P<language>\w*)\n(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n", re.MULTILINE
+)
+_LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)(?P<rest>#[^)\s]*)?\)")
+_ROW = re.compile(r"^\| (?P<about>[^|]+) \| (?P<pages>.*) \|$", re.MULTILINE)
+
+
+def build(into: Path) -> None:
+    """Write the site into a folder. Raises CalledProcessError where a command fails or a page has a fault."""
+    with TemporaryDirectory() as found:
+        pages = Path(found) / "pages"
+        shutil.copytree(ROOT / "docs", pages)
+        for page in pages.rglob("*.md"):
+            page.write_text(
+                _for_a_site(page.read_text(encoding="utf-8"), page.relative_to(pages)), encoding="utf-8"
+            )
+        index = pages / "index.md"
+        index.write_text(index.read_text(encoding="utf-8") + "\n".join(_contents(index)), encoding="utf-8")
+        (pages / "conf.py").write_text(CONF)
+        (pages / "reference.rst").write_text("\n".join(_reference()))
+        (pages / "explorer-of-a-run.md").write_text(EXPLORER.replace("PLACE", PLACE))
+        _explorer(Path(found), pages / "extra" / Path(PLACE).parent)
+        into.parent.mkdir(parents=True, exist_ok=True)
+        _run("sphinx", "-W", "--keep-going", "-q", "-b", "html", str(pages), str(into))
+
+
+def _for_a_site(text: str, page: Path) -> str:
+    """Files in a page get their names as captions; links to files outside of `docs/` lead to the source."""
+
+    def fenced(found: re.Match[str]) -> str:
+        # What Pygments does not know, and JSON Lines, which are no JSON.
+        language = "text" if found["language"] in ("csv", "json", "") else found["language"]
+        return f"```{{code-block}} {language}\n:caption: {found['name']}\n\n"
+
+    def link(found: re.Match[str]) -> str:
+        target = (ROOT / "docs" / page.parent / found["target"]).resolve()
+        if target.is_relative_to(ROOT / "docs"):
+            return found[0]
+        return f"]({SOURCE}/{target.relative_to(ROOT)}{found['rest'] or ''})"
+
+    return _LINK.sub(link, _FENCED_FILE.sub(fenced, text))
+
+
+def _contents(index: Path) -> Iterator[str]:
+    """The side bar: the lines and links of the index's table, then what only the site has."""
+    text = index.read_text(encoding="utf-8")
+    groups = {"tutorials": re.findall(r"\((tutorials/[\w-]+)\.md\)", text)}
+    groups |= {
+        row["about"]: re.findall(r"\(([\w/-]+)\.md\)", row["pages"])
+        for row in _ROW.finditer(text)
+        if row["about"] != "about"
+    }
+    groups["the code"] += ["reference", "explorer-of-a-run"]
+    for about, pages in groups.items():
+        caption = about[0].upper() + about[1:]
+        yield "\n".join(["\n```{toctree}", ":hidden:", f":caption: {caption}\n", *pages, "```"])
+
+
+def _reference() -> Iterator[str]:
+    """What `import evalwright` gives, by name."""
+    yield "Reference\n=========\n\nWhat `import evalwright` gives.\n\n.. currentmodule:: evalwright\n"
+    for name in evalwright.__all__:
+        found = getattr(evalwright, name)
+        if isinstance(found, type):
+            yield f".. autoclass:: {name}\n   :members:\n"
+        elif callable(found):
+            yield f".. autofunction:: {name}\n"
+
+
+def _explorer(work: Path, into: Path) -> None:
+    """Runs of the embedded models, as a site of their own."""
+    names = ["factual-closed-book", "factual-grounded", "--model", "demo/small", "--model", "demo/large"]
+    _run("evalwright", "run", *names, "--limit", "200", "--name", "site", folder=work)
+    runs = sorted(path.name for path in (work / "runs").iterdir() if path.name.startswith("site"))
+    _run("evalwright", "export", "site", *runs, "--into", str(into.resolve()), folder=work)
+
+
+def _run(module: str, *arguments: str, folder: Path | None = None) -> None:
+    subprocess.run([sys.executable, "-m", module, *arguments], cwd=folder, check=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python -m scripts.build_site FOLDER")
+    build(Path(sys.argv[1]))

@@ -1,0 +1,193 @@
+"""A model of lm_eval by class and arguments as a model of ours, with what each argument became.
+
+What has no counterpart runs through the class of the installed package (`lm_eval/CLASS`), or is refused by name.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.evaluation.configuration import ModelSpec
+
+CLASSES = (
+    "anthropic-chat", "anthropic-chat-completions", "anthropic-completions", "dummy", "ggml", "gguf", "habana", "hf",
+    "hf-audiolm-qwen", "hf-auto", "hf-mistral3", "hf-multimodal", "huggingface", "ipex", "litellm", "litellm-chat",
+    "litellm-chat-completions", "local-chat-completions", "local-completions", "mamba_ssm", "megatron_lm", "nemo_lm", "neuronx",
+    "onnxruntime", "onnxruntime-genai", "openai-chat-completions", "openai-completions", "openvino", "sglang", "sglang-generate",
+    "steered", "textsynth", "trtllm", "vllm", "vllm-vlm", "watsonx_llm", "winml",
+)  # fmt: skip
+_TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
+_OPENAI = {
+    "openai-completions": ("openai", "completions"),
+    "openai-chat-completions": ("openai", "chat"),
+    "local-completions": ("openai", "completions"),
+    "local-chat-completions": ("openai", "chat"),
+}
+_ANTHROPIC = frozenset(("anthropic-chat", "anthropic-chat-completions"))
+
+_SAME = {
+    "dtype": "dtype", "device": "device", "revision": "revision", "subfolder": "subfolder", "tokenizer": "tokenizer",
+    "trust_remote_code": "trust_remote_code", "max_length": "max_length", "add_bos_token": "add_bos", "peft": "peft",
+    "prefix_token_id": "prefix_token", "attn_implementation": "attn_implementation", "enable_thinking": "enable_thinking",
+    "chat_template_args": "chat_template_args", "use_fast_tokenizer": "use_fast_tokenizer", "max_gen_toks": "max_tokens",
+    "offload_folder": "offload_folder", "device_map": "device_map", "torch_dtype": "dtype",
+}  # fmt: skip
+"""Arguments of its transformers class that ours has under these names."""
+_SERVED = {
+    "max_gen_toks": "max_tokens", "num_concurrent": "max_concurrency", "max_retries": "max_attempts", "timeout": "timeout",
+    "max_length": "context_length", "temperature": "temperature",
+}  # fmt: skip
+"""Arguments of its classes of servers that ours have under these names."""
+_NEEDLESS = {
+    "logits_cache": "shared contexts are computed once in any case",
+    "low_cpu_mem_usage": "weights are read in place in any case",
+    "backend": "the kind of model is read from its configuration",
+    "batch_size": "requests are sent one by one, as many at a time as the server takes",
+    "max_batch_size": "requests are sent one by one",
+    "tokenized_requests": "texts are sent",
+    "tokenizer_backend": "texts are sent",
+    "tokenizer": "texts are sent",
+    "eos_string": "the server ends the answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A model of ours, and sentences on what became of the arguments."""
+
+    spec: ModelSpec
+    notes: list[str] = field(default_factory=list)
+
+
+def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
+    """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
+    if model in _TRANSFORMERS:
+        found = _transformers(dict(arguments))
+    elif model in _OPENAI:
+        found = _openai(model, dict(arguments))
+    elif model in _ANTHROPIC:
+        found = _named("anthropic", dict(arguments), "model")
+    elif model == "dummy" and not _installed():
+        found = Backend(ModelSpec("scripted/hash"), ["`dummy` is scripted/hash: answers by the text's hash."])
+    else:
+        found = None
+    return found or _theirs(model, arguments)
+
+
+def _transformers(given: dict[str, Any]) -> Backend | None:
+    name = given.pop("pretrained", None)
+    if not name:
+        raise ConfigurationError(
+            "--model hf needs --model_args pretrained=NAME: a folder, or a model of the Hugging Face Hub."
+        )
+    out: dict[str, Any] = {}
+    notes: list[str] = []
+    size, most = given.pop("batch_size", None), given.pop("max_batch_size", None)
+    if size is not None:
+        out["batch_size"] = (most or "auto") if str(size).startswith("auto") else int(size)
+        if str(size).startswith("auto"):
+            notes.append(
+                "batch_size=auto goes by free memory" + (f", with at most {most} rows." if most else ".")
+            )
+    elif most is not None:
+        notes.append("max_batch_size is for batch_size=auto alone, and has no effect here.")
+    if given.pop("parallelize", False):
+        out["device_map"] = "auto"
+        notes.append("parallelize=True is device_map=auto: the layers are spread over the devices.")
+    memory: dict[str, Any] = {
+        key: given.pop(key) for key in ("max_memory_per_gpu", "max_cpu_memory") if key in given
+    }
+    if memory:
+        out["max_memory"] = _memory(memory)
+    bits = [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]
+    if bits:
+        out["quantization"] = f"bitsandbytes-{bits[0]}bit"
+    for key in list(given):
+        if key in _SAME:
+            value = given.pop(key)
+            if value is not None:
+                out[_SAME[key]] = value
+        elif key in ("logits_cache", "low_cpu_mem_usage") or (
+            key == "backend" and given[key] in ("default", "causal", "seq2seq")
+        ):
+            given.pop(key)
+            notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
+    if out.get("device") == "cuda":
+        out["device"] = "auto"
+    if given:
+        return None
+    return Backend(ModelSpec(f"hf/{name}", out), notes)
+
+
+def _memory(given: Mapping[str, Any]) -> dict[Any, Any]:
+    out: dict[Any, Any] = {}
+    if "max_memory_per_gpu" in given:
+        out |= dict.fromkeys(map(str, range(_devices())), given["max_memory_per_gpu"])
+    if "max_cpu_memory" in given:
+        out["cpu"] = given["max_cpu_memory"]
+    return out
+
+
+def _devices() -> int:
+    try:
+        import torch
+    except ImportError:
+        return 0
+    return int(torch.cuda.device_count())
+
+
+def _openai(model: str, given: dict[str, Any]) -> Backend | None:
+    provider, interface = _OPENAI[model]
+    address = given.pop("base_url", None)
+    if model.startswith("local-") and not address:
+        raise ConfigurationError(
+            f"--model {model} needs --model_args base_url=http://HOST:PORT/v1/{interface.replace('chat', 'chat/completions')}."
+        )
+    found = _named(provider, given, "model", "pretrained")
+    if found is None:
+        return None
+    arguments = {**found.spec.arguments, "interface": interface}
+    notes = list(found.notes)
+    if address:
+        ending = "/chat/completions" if interface == "chat" else "/completions"
+        arguments["base_url"] = str(address).rstrip("/").removesuffix(ending)
+    return Backend(ModelSpec(found.spec.model, arguments), notes)
+
+
+def _named(provider: str, given: dict[str, Any], *keys: str) -> Backend | None:
+    names = [given.pop(key) for key in keys if key in given]
+    if not names:
+        raise ConfigurationError(f"The model needs --model_args {keys[0]}=NAME.")
+    out: dict[str, Any] = {}
+    notes: list[str] = []
+    for key in list(given):
+        if key in _SERVED:
+            out[_SERVED[key]] = given.pop(key)
+        elif key in _NEEDLESS:
+            given.pop(key)
+            notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
+    return Backend(ModelSpec(f"{provider}/{names[0]}", out), notes) if not given else None
+
+
+def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
+    """The class of the installed package."""
+    if model not in CLASSES:
+        raise UnknownName("model class of lm_eval", model, CLASSES, f"Known: {', '.join(CLASSES)}.")
+    if not _installed():
+        raise ConfigurationError(
+            f"--model {model} with {', '.join(sorted(arguments)) or 'no arguments'} needs the class of lm_eval itself: "
+            "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
+            "openai-chat-completions, local-completions, local-chat-completions, anthropic-chat."
+        )
+    return Backend(
+        ModelSpec(f"lm_eval/{model}", dict(arguments)),
+        [f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."],
+    )
+
+
+def _installed() -> bool:
+    return importlib.util.find_spec("lm_eval") is not None

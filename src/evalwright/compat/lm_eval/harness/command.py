@@ -1,0 +1,271 @@
+"""`evalwright lm-eval`: the command lines of lm-evaluation-harness 0.4.13, unchanged."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.compat.lm_eval.harness import flags
+from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.compat.lm_eval.harness.evaluating import Evaluation
+    from evalwright.runs.reader import Run
+
+_KINDS = {"tasks": (), "groups": ("group",), "subtasks": ("task", "python"), "tags": ("tag",)}
+_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["-h", "--help"]}
+
+
+class _Group(click.Group):
+    """`run` may be left out, as there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """With `run` before flags that are not the group's."""
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("lm-eval", cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def lm_eval() -> None:
+    """Evaluate as lm-evaluation-harness 0.4.13 does, with its flags.
+
+    evalwright lm-eval --model hf --model_args pretrained=gpt2 --tasks arc_easy
+
+    The numbers are those of its own arithmetic (--scoring corrected mends it). Each setting that becomes another one here is said.
+    """
+
+
+class _Run(click.Command):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The flags, from the parser's table."""
+        with formatter.section("Options"):
+            rows = [
+                (", ".join(filter(None, (f"--{name}", short))), text) for name, short, _, text in flags.FLAGS
+            ]
+            formatter.write_dl(rows)
+        with formatter.section("Options of our own"):
+            formatter.write_dl([(f"--{name}", text) for name, _, _, text in flags.OWN])
+
+
+@lm_eval.command("run", cls=_Run, context_settings=_ANYTHING, add_help_option=True)
+@click.pass_context
+def run(ctx: click.Context) -> int:
+    """Evaluate a model on tasks; exit code 1 where samples failed."""
+    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
+    from evalwright.reports.progress import TerminalProgress
+
+    given = flags.read_arguments(ctx.args)
+    evaluation = evaluation_of(given)
+    if verbosity := given.get("verbosity"):
+        logging.getLogger("evalwright").setLevel(str(verbosity).upper())
+    for note in evaluation.notes:
+        _say(note)
+    _say(f"As our own command: {as_command(evaluation)}")
+    if given.get("check_integrity"):
+        _check(ctx, evaluation)
+    if given.get("write_out"):
+        _write_out(ctx, evaluation)
+    with TerminalProgress() as progress:
+        made = run_evaluation(evaluation, progress=progress)
+    results = results_of(made, evaluation.config, samples=False)
+    if given.get("output_path"):
+        for file in _written(made, results, given):
+            _say(f"Written: {file}")
+    if given.get("show_config"):
+        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    for name in ("results", "groups"):
+        if results.get(name) and not given.get("predict_only"):
+            click.echo(table(results, name))
+    _say(f"The run: {made.folder}")
+    return 1 if made.n_failed else 0
+
+
+def as_command(evaluation: Evaluation) -> str:
+    """The command of ours that does the same."""
+    configuration = evaluation.configuration
+    (spec,) = configuration.models
+    words = [
+        "evalwright",
+        "run",
+        *map(quote, configuration.tasks),
+        "--model",
+        quote(str(spec.as_dict()["model"])),
+    ]
+    for name, value in spec.as_dict().get("arguments", {}).items():
+        words += ["-M", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+    for name, value in configuration.dialect.items():
+        if name in ("task_root", "trust"):
+            words += [
+                word for folder in value for word in (f"--{name.replace('_', '-')}", quote(str(folder)))
+            ]
+        elif name == "scoring":
+            words += ["--scoring", value]
+        else:
+            words += ["-D", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+    for flag, value, left in (
+        ("--limit", configuration.limit, None), ("--num-fewshot", configuration.num_fewshot, None), ("--seed", configuration.seed, 0),
+        ("--format", configuration.format, "auto"), ("--home", configuration.home, None),
+    ):  # fmt: skip
+        if value != left:
+            words += [flag, quote(str(value))]
+    return " ".join(words)
+
+
+def _say(text: str) -> None:
+    click.echo(inert(text), err=True)
+
+
+def _check(ctx: click.Context, evaluation: Evaluation) -> None:
+    """Stop where a task has a fault that its data show."""
+    if _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
+        raise click.ClickException(
+            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
+        )
+
+
+def _write_out(ctx: click.Context, evaluation: Evaluation) -> None:
+    """The requests of the first row of each task."""
+    shots = evaluation.configuration.num_fewshot
+    for task in evaluation.configuration.tasks:
+        _ours(ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)]))
+
+
+def _ours(ctx: click.Context, what: str, tasks: Sequence[str], evaluation: Evaluation, *more: str) -> Any:
+    """`evalwright tasks WHAT` on some tasks."""
+    command = ctx.find_root().command
+    arguments = [*_folders(evaluation), "--scoring", evaluation.configuration.dialect["scoring"], *more]
+    return command.main(
+        args=["tasks", what, *tasks, *arguments], prog_name="evalwright", standalone_mode=False
+    )
+
+
+def _folders(evaluation: Evaluation) -> Iterator[str]:
+    for name in ("task_root", "trust"):
+        for folder in evaluation.configuration.dialect.get(name, ()):
+            yield from (f"--{name.replace('_', '-')}", str(folder))
+
+
+def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> list[Path]:
+    """The files in their form, where --output_path says: a folder, or a JSON file whose name begins that of the results."""
+    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+    from evalwright.runs.writer import write_json
+
+    path = Path(given["output_path"])
+    folder, stem = (path.parent, path.stem) if path.suffix == ".json" else (path, "")
+    files = export_lm_eval(run, folder, results["model_name"])
+    kept = files if given.get("log_samples") or given.get("predict_only") else files[:1]
+    for file in files[len(kept) :]:
+        file.unlink()
+    write_json(files[0], results)
+    if stem:
+        named = folder / files[0].name.replace("results", stem, 1)
+        files[0].replace(named)
+        kept = [named, *kept[1:]]
+    return kept
+
+
+def table(results: Mapping[str, Any], part: str) -> str:
+    """The results (or groups) as the Markdown table that is printed there, a line for each metric."""
+    title = "Groups" if part == "groups" else "Tasks"
+    rows: list[Sequence[str]] = [(title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")]
+    depths = _depths(results.get("group_subtasks", {}), results[part])
+    for name, depth in depths.items():
+        found = results[part][name]
+        alias = str(found.get("alias", name))
+        first = [" " * depth + "- " + alias if depth else alias, str(results["versions"].get(name, "N/A"))]
+        better = results.get("higher_is_better", {}).get(name, {})
+        for key in sorted(found):
+            metric, comma, pipeline = key.partition(",")
+            if not comma or metric.endswith("_stderr"):
+                continue
+            error = found.get(f"{metric}_stderr,{pipeline}")
+            arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
+            shots = str(results.get("n-shot", {}).get(name, ""))
+            ends = ("", "") if error is None else ("±", _number(error))
+            rows.append((*first, pipeline, shots, metric, arrow, _number(found[key]), *ends))
+            first = ["", ""]
+    return _aligned(rows)
+
+
+def _depths(children: Mapping[str, Sequence[str]], names: Mapping[str, Any]) -> dict[str, int]:
+    """Names with how deep each is below its groups, in the order of the tree."""
+    inner = {child for below in children.values() for child in below}
+    out: dict[str, int] = {}
+
+    def add(name: str, depth: int) -> None:
+        if name in names and name not in out:
+            out[name] = depth
+            for child in children.get(name, ()):
+                add(child, depth + 1)
+
+    for name in names:
+        if name not in inner:
+            add(name, 0)
+    return {**out, **{name: 0 for name in names if name not in out}}
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(texts[0]))]
+    right = {3, 6, 8}
+    lines = [
+        "|"
+        + "|".join(
+            cell.rjust(width) if i in right and number else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + "|"
+        for number, row in enumerate(texts)
+    ]
+    rule = (
+        "|"
+        + "|".join(
+            "-" * (width - 1) + ":" if i in right else "-" * max(width, 1) for i, width in enumerate(widths)
+        )
+        + "|"
+    )
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+@lm_eval.command("ls")
+@click.argument("what", type=click.Choice(list(_KINDS)), default="tasks")
+@click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
+def list_(what: str, include_path: str | None) -> None:
+    """List the tasks, groups, subtasks or tags that can be evaluated."""
+    from evalwright.compat.lm_eval.dialect import DIALECT
+    from evalwright.compat.lm_eval.tasks.options import installed_tasks
+
+    roots = [*installed_tasks(), *([Path(include_path)] if include_path else [])]
+    for one in sorted(DIALECT.names(roots), key=lambda one: one.name):
+        if not _KINDS[what] or one.kind in _KINDS[what]:
+            click.echo(one.name)
+
+
+@lm_eval.command("validate")
+@click.option("--tasks", "-t", required=True, metavar="NAMES", help="Tasks with commas between.")
+@click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
+def validate(tasks: str, include_path: str | None) -> None:
+    """Check that tasks can be read."""
+    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+    from evalwright.tasks.loading import load_tasks, names_like
+
+    given = {"tasks": flags.names_of(tasks), "include_path": include_path, "model": "dummy"}
+    configuration = evaluation_of(given).configuration
+    found = [
+        task.name
+        for name in configuration.tasks
+        for one in names_like(name, configuration.dialect)
+        for task in load_tasks(one, dialect=configuration.dialect)
+    ]
+    click.echo(f"{len(found)} tasks can be read: {', '.join(found[:20])}{', ...' if found[20:] else ''}")

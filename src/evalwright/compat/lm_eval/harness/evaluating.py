@@ -1,0 +1,277 @@
+"""From the settings of `lm_eval run` or `simple_evaluate` to a run of ours, and back to its results."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from evalwright.compat.lm_eval.harness.backends import backend_of
+from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised
+from evalwright.compat.lm_eval.runs.names import file_safe
+from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.secrets import masked_arguments
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.models.base import Model
+from evalwright.tasks.dialects import SCORINGS
+
+if TYPE_CHECKING:
+    from evalwright.runs.progress import ProgressReporter
+    from evalwright.runs.reader import Run
+
+Settings = Mapping[str, Any]
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""Arguments that name the model in its results, the first that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the settings become. notes: sentences on settings that became something else, or nothing. track: trackers.
+
+    config: what its results files say of the settings, with the model's `name` there and what they have beside the settings (`shown`).
+    """
+
+    configuration: Configuration
+    notes: list[str] = field(default_factory=list)
+    track: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
+    """What settings (as of `flags.normalised`) become. model: one that was made in Python. Raises UsageError."""
+    tasks = given.get("tasks")
+    if not tasks:
+        raise ConfigurationError("No tasks: name at least one with --tasks, such as arc_easy.")
+    notes: list[str] = []
+    spec = ModelSpec(model.name) if model else _model(given, notes)
+    chat = given.get("apply_chat_template", False)
+    if isinstance(chat, str):
+        spec = replace(spec, arguments={**spec.arguments, "chat_template": chat})
+    if chat and spec.model.startswith("lm_eval/"):
+        spec = replace(spec, arguments={**spec.arguments, "chat": True})
+    seeds = given.get("seed", SEEDS)
+    scoring = given.get("scoring", "published")
+    if scoring not in SCORINGS:
+        raise UnknownName("scoring", str(scoring), SCORINGS)
+    dialect: dict[str, Any] = {
+        "scoring": scoring,
+        "task_root": [str(root) for root in _roots(given)],
+        "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
+        "multiturn": given.get("fewshot_as_multiturn", True),
+        "system": given.get("system_instruction", ""),
+        "generation": given.get("gen_kwargs", {}),
+        "metadata": {**masked_arguments(given.get("model_args", {})), **given.get("metadata", {})},
+        "samples": given.get("samples", {}),
+        "predict_only": given.get("predict_only", False),
+        "bootstrap": given.get("bootstrap_iters", 100_000),
+    }
+    if seeds[3] is not None:
+        dialect["seed"] = seeds[3]
+    defaults = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3]}
+    configuration = Configuration(
+        tasks=tuple(_tasks(tasks)),
+        models=(spec,),
+        limit=given.get("limit"),
+        seed=seeds[0] or 0,
+        home=given.get("home"),
+        format="chat" if chat else "text",
+        dialect={key: value for key, value in dialect.items() if value and value != defaults.get(key)},
+        num_fewshot=given.get("num_fewshot"),
+    )
+    return Evaluation(
+        configuration, [*notes, *_notes(given)], tuple(_track(given)), _config(given, spec, seeds)
+    )
+
+
+def _model(given: Settings, notes: list[str]) -> ModelSpec:
+    arguments = dict(given.get("model_args", {}))
+    for name in ("device", "batch_size", "max_batch_size"):
+        if given.get(name) is not None:
+            arguments[name] = given[name]
+    if given.get("trust_remote_code"):
+        arguments["trust_remote_code"] = True
+    backend = backend_of(str(given.get("model", "hf")), arguments)
+    notes += backend.notes
+    return backend.spec
+
+
+def _roots(given: Settings) -> Iterator[Path]:
+    yield from installed_tasks()
+    if given.get("include_path"):
+        yield Path(given["include_path"])
+
+
+def _tasks(names: Sequence[str]) -> Iterator[str]:
+    """Our names of theirs; a folder stands for its YAML files."""
+    for name in dict.fromkeys(names):
+        if not isinstance(name, str):
+            raise ConfigurationError(
+                "Tasks are given by name or by file; write a task made in Python as a YAML file, or a Task of ours."
+            )
+        yield f"{PREFIX}{name}/*.yaml" if Path(name).is_dir() and len(names) == 1 else f"{PREFIX}{name}"
+
+
+def _notes(given: Settings) -> Iterator[str]:
+    if given.get("use_cache"):
+        yield "use_cache: responses are always stored, here in $EVALWRIGHT_HOME (.evalwright); the path is not used."
+    if given.get("cache_requests"):
+        yield "cache_requests is not needed: prompts are made as they are sent."
+    if given.get("confirm_run_unsafe_code"):
+        yield "confirm_run_unsafe_code has no effect: programs that models wrote run in a sandbox, or their task is refused."
+    if any(seed != SEEDS[place] for place, seed in enumerate(given.get("seed", SEEDS)) if place in (1, 2)):
+        yield "The seeds of numpy and torch have no effect: nothing here draws from their global generators."
+    if (verbosity := given.get("verbosity")) and str(verbosity).upper() not in logging.getLevelNamesMapping():
+        raise ConfigurationError(f"--verbosity takes DEBUG, INFO, WARNING or ERROR, not {verbosity!r}.")
+
+
+def _track(given: Settings) -> Iterator[str]:
+    """Trackers by name and project. Raises ConfigurationError for what they are not given here."""
+    for tracker, name in (("wandb", "wandb_args"), ("trackio", "trackio_args")):
+        if arguments := dict(given.get(name, {})):
+            project = arguments.pop("project", "")
+            entity = arguments.pop("entity", "") if tracker == "wandb" else ""
+            if arguments:
+                raise ConfigurationError(
+                    f"--{name} takes project here, and not {', '.join(map(repr, arguments))}."
+                )
+            where = "/".join(part for part in (entity, project) if part)
+            yield f"{tracker}={where}" if where else tracker
+    if given.get("wandb_config_args"):
+        raise ConfigurationError(
+            "--wandb_config_args is not supported: the whole configuration of the run is logged."
+        )
+    hub = {key for key in given.get("hf_hub_log_args", {}) if key != "output_path"}
+    if hub:
+        raise ConfigurationError(
+            "--hf_hub_log_args: nothing is pushed to the hub by a run. `evalwright export hf-results RUN` writes the files to upload."
+        )
+
+
+def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
+    names = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+    arguments = given.get("model_args", {})
+    model = next((str(arguments[key]) for key in _NAMING if arguments.get(key)), spec.model)
+    return {
+        "name": model,
+        "shown": {
+            "model_source": given.get("model", "hf"),
+            "model_name": model,
+            "model_name_sanitized": file_safe(model),
+        },
+        "model": given.get("model", "hf"),
+        "model_args": masked_arguments(given.get("model_args", {})),
+        "batch_size": given.get("batch_size", 1),
+        "batch_sizes": [],
+        "device": given.get("device"),
+        "use_cache": given.get("use_cache"),
+        "limit": given.get("limit"),
+        "bootstrap_iters": given.get("bootstrap_iters", 100_000),
+        "gen_kwargs": given.get("gen_kwargs", {}),
+        **dict(zip(names, seeds, strict=True)),
+    }
+
+
+def run_evaluation(
+    evaluation: Evaluation, model: Model | None = None, progress: ProgressReporter | None = None
+) -> Run:
+    """The finished run. Raises UsageError."""
+    from evalwright.evaluation.objects import Objects
+    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.runs.callbacks import Callbacks
+    from evalwright.trackers import open_trackers
+
+    objects = Objects()
+    if model is not None:
+        objects.model(model)
+    told = Callbacks(open_trackers(list(evaluation.track)))
+    runs: list[Run] = run_blocking(
+        lambda: evaluate_configuration(
+            evaluation.configuration, progress=progress, objects=objects, callbacks=told
+        )
+    )
+    told.warn()
+    return runs[0]
+
+
+def results_of(run: Run, config: Mapping[str, Any], *, samples: bool = True) -> dict[str, Any]:
+    """The dictionary that `simple_evaluate` returns. samples: with those of each task."""
+    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+
+    with TemporaryDirectory() as folder:
+        files = export_lm_eval(run, Path(folder), config["name"])
+        found: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
+        if samples:
+            found["samples"] = {task["name"].removeprefix(PREFIX): [] for task in run.data["tasks"]}
+            for name, lines in _lines(files[1:], found["samples"]):
+                found["samples"][name] = lines
+    settings = {key: value for key, value in config.items() if key not in ("name", "shown")}
+    return {**found, **config["shown"], "config": {**found["config"], **settings}}
+
+
+def _lines(files: Sequence[Path], tasks: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    from evalwright.compat.lm_eval.runs.names import file_safe
+
+    for name in tasks:
+        for file in files:
+            if file.name.startswith(f"samples_{file_safe(name)}_2"):
+                with file.open(encoding="utf-8") as lines:
+                    yield name, [json.loads(line) for line in lines]
+
+
+def simple_evaluate(
+    model: Any,
+    model_args: str | Mapping[str, Any] | None = None,
+    tasks: Sequence[str] | str | None = None,
+    *,
+    log_samples: bool = True,
+    random_seed: int | None = SEEDS[0],
+    numpy_random_seed: int | None = SEEDS[1],
+    torch_random_seed: int | None = SEEDS[2],
+    fewshot_random_seed: int | None = SEEDS[3],
+    **settings: Any,
+) -> dict[str, Any]:
+    """As `lm_eval.simple_evaluate`: evaluate a model on tasks and return its dictionary of results.
+
+    model: the name of a class ("hf") or a model made of one. settings: the others of `lm_eval run`, `trust`, `scoring` and `home` among them;
+    None leaves a setting out. A setting that cannot be honoured is an error that says why. Raises UsageError.
+    """
+    made = _instance(model, bool(settings.get("apply_chat_template")))
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in ("task_manager", "evaluation_tracker"):
+        if given.pop(name, None) is not None:
+            raise ConfigurationError(
+                f"{name} is an object of lm_eval: give include_path or output_path in its place."
+            )
+    for name in ("rewrite_requests_cache", "delete_requests_cache"):
+        given.pop(name, None)  # prompts are not cached
+    iterations = given.pop("bootstrap_iters", None)
+    if model_args:
+        given["model_args"] = mapping_of("model_args", model_args)
+    seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
+    wished = normalised({**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})})
+    if iterations is not None:
+        wished["bootstrap_iters"] = iterations
+    evaluation = evaluation_of(wished, made)
+    return results_of(run_evaluation(evaluation, made), evaluation.config, samples=log_samples)
+
+
+def evaluate(lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any) -> dict[str, Any]:
+    """As `lm_eval.evaluate`: a model that was made already, on tasks by name. task_dict: names, or a mapping whose keys they are."""
+    return simple_evaluate(lm, tasks=list(task_dict), **settings)
+
+
+def _instance(model: Any, chat: bool) -> Model | None:
+    """A model of lm_eval's interface behind our door; None for a name. Raises ConfigurationError."""
+    if isinstance(model, str):
+        return None
+    if isinstance(model, Model):
+        return model
+    from evalwright.compat.lm_eval.models.adapter import LMAdapter
+
+    kind = type(model)
+    return LMAdapter(f"lm/{kind.__name__}", kind, {}, chat=chat, instance=model)

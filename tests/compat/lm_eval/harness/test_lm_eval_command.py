@@ -1,0 +1,260 @@
+"""`evalwright lm-eval`: every flag of `lm_eval run` is taken or refused with the reason, and the results are those of lm_eval."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.compat.lm_eval import simple_evaluate
+from evalwright.compat.lm_eval.harness import flags
+from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
+from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+from evalwright.core.errors import ConfigurationError, UnknownName
+from support.command import Done
+from support.typed import typed
+
+PAGE = Path(__file__).parents[4] / "docs" / "lm-eval-command.md"
+SKY = """
+task: sky
+dataset_path: json
+dataset_kwargs: {data_files: {train: rows/train.jsonl, test: rows/test.jsonl}}
+output_type: multiple_choice
+training_split: train
+test_split: test
+doc_to_text: "Question: {{question}}\\nAnswer:"
+doc_to_choice: "{{choices}}"
+doc_to_target: answer
+metric_list: [{metric: acc}, {metric: acc_norm}]
+metadata: {version: 1.0}
+"""
+GEN = """
+include: sky.yaml
+task: gen
+output_type: generate_until
+doc_to_choice: null
+doc_to_target: "{{choices[answer]}}"
+generation_kwargs: {until: ["\\n"], do_sample: false, max_gen_toks: 4}
+metric_list: [{metric: exact_match}]
+"""
+HEAVENS = "group: heavens\ntask: [sky, gen]\naggregate_metric_list: [{metric: acc, weight_by_size: true}]\n"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path
+    monkeypatch.chdir(folder)
+    (folder / "tasks" / "rows").mkdir(parents=True)
+    for name, text in (("sky", SKY), ("gen", GEN), ("heavens", HEAVENS)):
+        (folder / "tasks" / f"{name}.yaml").write_text(text)
+    for split, n in (("train", 8), ("test", 20)):
+        rows = [{"question": f"{split} {i}?", "choices": ["Mars", "Vega"], "answer": i % 2} for i in range(n)]
+        (folder / "tasks" / "rows" / f"{split}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows)
+        )
+    return folder
+
+
+def harness(line: str) -> Done:
+    """A command line with the model and the folder of tasks in front."""
+    return typed("lm-eval", "--model", "scripted", "--include_path", "tasks", *line.split())
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model without weights under a name of lm_eval's."""
+    from evalwright.compat.lm_eval.harness import backends, evaluating
+    from evalwright.evaluation.configuration import ModelSpec
+
+    def found(model: str, arguments: Mapping[str, Any]) -> backends.Backend:
+        return (
+            backends.Backend(ModelSpec("scripted/hash"))
+            if model == "scripted"
+            else backend_of(model, arguments)
+        )
+
+    monkeypatch.setattr(evaluating, "backend_of", found)
+
+
+def test_groups_shots_limits_and_files(tasks: Path) -> None:
+    done = harness("--tasks heav* --num_fewshot 2 --limit 0.5 --output_path out --log_samples")
+    assert done.code == 0, done.err
+    assert re.search(r"\|heavens *\|N/A +\|none +\| +\|acc ", done.out)
+    assert re.search(r"\| - sky +\|1.0 +\|none +\| +2\|acc +\|↑\|0\.\d{4}\|±\|0\.\d{4}\|", done.out)
+    (results,) = (tasks / "out").rglob("results_*.json")
+    found = json.loads(results.read_text())
+    assert found["n-samples"]["sky"]["effective"] == 10
+    assert found["config"]["limit"] == 0.5
+    assert found["config"]["fewshot_seed"] == 1234
+    assert len(list((tasks / "out").rglob("samples_*.jsonl"))) == 2
+    command = re.search(r"As our own command: evalwright (.*)", done.err)
+    assert command
+    again = typed(*shlex.split(command[1]))
+    assert again.code == 0
+    assert "0 sent" in again.err, "what it is said to be asks the same"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--tasks skyy", "Did you mean 'sky'?"),
+        ("--limit 3", "No tasks"),
+        ("--tasks sky --nosuch 1", "--nosuch"),
+        ("--tasks sky --fewshot_as_multiturn", "needs --apply_chat_template"),
+        ("--tasks sky --log_samples", "needs --output_path"),
+        ("--tasks sky --samples {\"sky\":[1]} --limit 2", "not both"),
+        ("--tasks sky --samples {\"sky\":[99]}", "has 20 rows"),
+        ("--tasks sky --seed 1,2", "--seed"),
+        ("--tasks sky --verbosity LOUD", "--verbosity"),
+        ("--tasks sky --wandb_config_args a=b", "not supported"),
+        ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
+        ("--tasks sky --gen_kwargs nonsense", "key=value"),
+        ("--tasks sky --num_fewshot many", "num_fewshot"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_honoured_says_why(tasks: Path, line: str, said: str) -> None:
+    done = harness(line)
+    assert done.code == 2
+    assert said in done.err
+    assert "bug" not in done.err
+
+
+def test_rows_predictions_and_prompts(tasks: Path) -> None:
+    assert harness('--tasks sky --samples {"sky":[3,1]} --output_path a --log_samples').code == 0
+    (samples,) = (tasks / "a").rglob("samples_sky_*.jsonl")
+    assert sorted(json.loads(line)["doc_id"] for line in samples.read_text().splitlines()) == [1, 3]
+    done = harness("--tasks gen --limit 2 --predict_only --output_path b")
+    assert (done.code, done.out) == (0, "")
+    (samples,) = (tasks / "b").rglob("samples_gen_*.jsonl")
+    row = json.loads(samples.read_text().splitlines()[0])
+    assert row["resps"][0][0]
+    assert "exact_match" not in row
+    shown = harness("--tasks sky --limit 2 --write_out --show_config").out
+    assert "Question: test 0?" in shown
+    assert '"n-samples"' in shown
+
+
+def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
+    (tasks / "mine.yaml").write_text(
+        "model: scripted\ntasks: [sky]\ninclude_path: tasks\nlimit: 4\nseed: 42\n"
+    )
+    assert typed("lm-eval", "run", "--config", "mine.yaml", "--limit", "2").code == 0
+    for bad in (
+        "trust: [tasks]",
+        "trust_remote_code: true",
+        "model_args: {base_url: 'http://a'}",
+        "output_path: /",
+    ):
+        (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
+        done = typed("lm-eval", "run", "--config", "bad.yaml")
+        assert done.code == 2
+        assert "which a file may not" in done.err
+
+
+def test_values_are_read_as_there() -> None:
+    read = flags.mapping_of(
+        "gen_kwargs", ["temperature=0.8,top_k=5", "until=['a,b','c']", "x=True", "y=None", "z=-1"]
+    )
+    assert read == {"temperature": 0.8, "top_k": 5, "until": ["a,b", "c"], "x": True, "y": None, "z": -1.0}
+    assert flags.mapping_of("model_args", ['{"pretrained": "a,b"}']) == {"pretrained": "a,b"}
+    assert flags.read_arguments(["--tasks", "a,b", "c", "--seed", "1,None,3"]) == {
+        "tasks": ["a", "b", "c"],
+        "seed": (1, None, 3, 1234),
+    }
+
+
+def test_arguments_of_models_become_ours() -> None:
+    found = backend_of(
+        "hf",
+        {"pretrained": "org/m", "dtype": "bfloat16", "parallelize": True, "batch_size": "auto:4", "max_batch_size": 8, "load_in_4bit": True},
+    ).spec  # fmt: skip
+    assert found.model == "hf/org/m"
+    assert found.arguments == {
+        "dtype": "bfloat16", "device_map": "auto", "batch_size": 8, "quantization": "bitsandbytes-4bit",
+    }  # fmt: skip
+    served = backend_of(
+        "local-completions",
+        {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t"},
+    )
+    assert served.spec.model == "openai/m"
+    assert served.spec.arguments == {
+        "interface": "completions",
+        "base_url": "http://h:1/v1",
+        "max_concurrency": 4,
+    }
+    assert any("tokenizer" in note for note in served.notes)
+    with pytest.raises(UnknownName, match="Did you mean 'hf'"):
+        backend_of("hff", {})
+    with pytest.raises(ConfigurationError, match="pretrained"):
+        backend_of("hf", {})
+    for name in set(CLASSES) - {"hf", "hf-auto", "huggingface"}:
+        try:
+            backend_of(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
+        except ConfigurationError as error:
+            assert "pip install 'lm_eval==0.4.13'" in str(error)
+
+
+def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
+    found = evaluation_of({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
+    assert str(Path("tasks")) in found.dialect["task_root"]
+    assert str(Path("tasks")) not in found.dialect.get("trust", ())
+
+
+def test_a_model_made_in_python(tasks: Path) -> None:
+    from evalwright.compat.lm_eval import LM, evaluate
+
+    class Longest(LM):
+        def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+            return [(float(len(one.args[1])), False) for one in requests]
+
+        def loglikelihood_rolling(self, requests: Any) -> list[float]:
+            return [0.0 for _ in requests]
+
+        def generate_until(self, requests: Any) -> list[str]:
+            return ["Mars" for _ in requests]
+
+    found = simple_evaluate(Longest(), tasks=["sky", "gen"], include_path="tasks", limit=4, num_fewshot=1)
+    assert found["results"]["gen"]["exact_match,none"] == 0.5
+    assert found["n-samples"]["gen"]["effective"] == 4
+    assert len(found["samples"]["gen"]) == 4
+    assert (
+        evaluate(Longest(), ["gen"], include_path="tasks", limit=4)["results"]["gen"]["exact_match,none"]
+        == 0.5
+    )
+    with pytest.raises(UnknownName, match="nosuch"):
+        simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
+
+
+def test_every_flag_there_is_taken_and_on_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name in flags.NAMES:
+        assert f"`--{name}`" in page, name
+    home = os.environ.get("LM_EVAL_TASKS")
+    if not home:
+        pytest.skip("the released package is not here (make test has it)")
+    tree = ast.parse((Path(home).parent / "_cli" / "run.py").read_text())
+    theirs = {
+        node.args[0].value.removeprefix("--")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "add_argument"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert theirs
+    assert theirs <= set(flags.NAMES)
+
+
+def test_lists_and_validation(tasks: Path) -> None:
+    assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").out.split()[-1] == "heavens"
+    assert "gen" in typed("lm-eval", "ls", "tasks", "--include_path", "tasks").out.split()
+    assert typed("lm-eval", "validate", "--tasks", "sky,gen", "--include_path", "tasks").out.startswith(
+        "2 tasks can be read"
+    )
+    assert typed("lm-eval", "validate", "--tasks", "skyy", "--include_path", "tasks").code == 2
