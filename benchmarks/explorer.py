@@ -53,87 +53,33 @@ NEEDLE = "quixotry"
 # -- the corpus ----------------------------------------------------------------------------------------------------------
 
 
+ONSETS = "b c d f g h j k l m n p r s t v w br cl dr fl gr pl pr sh st th tr ch"
+ENDS = "a e i o u ai ea ee oo ou an en in on un ar er or al el is es ed ing ion ant ent ate ous ly"
+THAI_VOWELS = "ะ า ิ ี ึ ุ ู ำ ัน าง อน ียน ือ"
+BURMESE_VOWELS = "ာ ိ ီ ု ူ ေ ဲ ော ို န် င် တ်"
+
+
 def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
     """Made-up words of a language, the most frequent first."""
+    sizes: tuple[int, ...] = (1, 2, 3)
+    count, mark = 12_000, ""
     if language == "en":
-        onsets = [
-            "b",
-            "c",
-            "d",
-            "f",
-            "g",
-            "h",
-            "j",
-            "k",
-            "l",
-            "m",
-            "n",
-            "p",
-            "r",
-            "s",
-            "t",
-            "v",
-            "w",
-            "br",
-            "cl",
-            "dr",
-            "fl",
-            "gr",
-            "pl",
-            "pr",
-            "sh",
-            "st",
-            "th",
-            "tr",
-            "ch",
-        ]
-        ends = [
-            "a",
-            "e",
-            "i",
-            "o",
-            "u",
-            "ai",
-            "ea",
-            "ee",
-            "oo",
-            "ou",
-            "an",
-            "en",
-            "in",
-            "on",
-            "un",
-            "ar",
-            "er",
-            "or",
-            "al",
-            "el",
-            "is",
-            "es",
-            "ed",
-            "ing",
-            "ion",
-            "ant",
-            "ent",
-            "ate",
-            "ous",
-            "ly",
-        ]
-        syllables, sizes, count, mark = [a + b for a in onsets for b in ends], (1, 2, 3, 4), 30_000, " "
+        syllables = [a + b for a in ONSETS.split() for b in ENDS.split()]
+        sizes, count, mark = (1, 2, 3, 4), 30_000, " "
     elif language == "zh":
         syllables = [chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)]
-        sizes, count, mark = (1, 2), 12_000, ""
+        sizes = (1, 2)
     elif language == "th":
         consonants = [chr(one) for one in range(0x0E01, 0x0E2F)]
-        vowels = ["ะ", "า", "ิ", "ี", "ึ", "ุ", "ู", "ำ", "ัน", "าง", "อน", "ียน", "ือ"]
-        syllables = [a + b + tone for a in consonants for b in vowels for tone in ("", "", "่", "้")]
-        sizes, count, mark = (1, 2, 3), 12_000, ""
+        syllables = [
+            a + b + tone for a in consonants for b in THAI_VOWELS.split() for tone in ("", "", "่", "้")
+        ]
     else:
         consonants = [chr(one) for one in range(0x1000, 0x1021)]
-        vowels = ["ာ", "ိ", "ီ", "ု", "ူ", "ေ", "ဲ", "ော", "ို", "န်", "င်", "တ်"]
-        syllables = [a + b + tone for a in consonants for b in vowels for tone in ("", "း", "့")]
-        sizes, count, mark = (1, 2, 3), 12_000, ""
-    words = {}
+        syllables = [
+            a + b + tone for a in consonants for b in BURMESE_VOWELS.split() for tone in ("", "း", "့")
+        ]
+    words: dict[str, None] = {}
     while len(words) < count:
         picked = rng.integers(len(syllables), size=int(rng.choice(sizes)))
         words["".join(syllables[one] for one in picked) + mark] = None
@@ -305,6 +251,24 @@ SCROLL = """
 """
 
 
+CLICKS = """
+(async () => {
+  const grid = document.querySelector('[role=grid]');
+  const rows = () => grid.getAttribute('aria-rowcount');
+  const took = [];
+  for (const box of [...document.querySelectorAll('.facets input[type=checkbox]')].slice(0, 12)) for (let turn = 0; turn < 2; turn++) {
+    const before = rows(), from = performance.now();
+    box.click();
+    while (rows() === before && performance.now() - from < 5000) await new Promise((go) => requestAnimationFrame(go));
+    await new Promise((go) => requestAnimationFrame(go));
+    if (rows() !== before) took.push(performance.now() - from);
+  }
+  return JSON.stringify([took.length, took.sort((a, b) => a - b)[took.length >> 1], Math.max(...took)]);
+})()
+"""
+"""Conditions set and taken away with the mouse, until the list shows it: how many, median, longest."""
+
+
 async def ask(tab: Tab, expression: str) -> Any:
     """What a promise of the page comes to."""
     found = await tab.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -320,6 +284,13 @@ async def measure(file: Path) -> dict[str, Any]:
                 await tab.send(f"{domain}.enable")
             offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
             await tab.send("Network.emulateNetworkConditions", **offline)
+            await tab.send(
+                "Emulation.setDeviceMetricsOverride",
+                width=1440,
+                height=900,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
             began = time.monotonic()
             await tab.send("Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples")
             paint = None
@@ -338,6 +309,7 @@ async def measure(file: Path) -> dict[str, Any]:
                 "performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
             )
             out["scroll"] = await ask(tab, SCROLL)
+            out["clicks"] = await ask(tab, CLICKS)
             out["console"] = [
                 event
                 for event in tab.events
@@ -391,6 +363,8 @@ def main() -> None:
             print(
                 f"  search {search['query']!r}: {search['hits']:,} hits, first {statistics.median(first):,.0f} ms, all {statistics.median(whole):,.0f} ms"
             )
+        print("  conditions set with the mouse, until the list shows it: how many, median ms, longest ms")
+        print(f"    {[one['clicks'] for one in found]}")
         print(
             f"  scrolling {[one['scroll'] for one in found]}, console {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
         )

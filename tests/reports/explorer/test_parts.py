@@ -12,7 +12,7 @@ import pytest
 
 from evalwright.core.errors import RunError
 from evalwright.reports.explorer import parts
-from evalwright.reports.explorer.parts import CHUNK, Samples, block_part, compact
+from evalwright.reports.explorer.parts import CHUNK, Samples, block_line, block_part, compact
 
 Row = dict[str, Any]
 
@@ -170,6 +170,8 @@ def test_what_is_no_sample_is_said(more: Row) -> None:
 def test_rows_of_one_script_stand_together() -> None:
     texts = ["english words here", "中文文字在这里的", "ข้อความภาษาไทย"] * 3
     order = json.loads(
-        inflate(block_part([row(n, answer=text) for n, text in enumerate(texts)])).split(b"\n")[0]
+        inflate(block_part([block_line(b"", row(n, answer=text)) for n, text in enumerate(texts)])).split(
+            b"\n"
+        )[0]
     )
     assert [place % 3 for place in order] in ([0, 0, 0, 2, 2, 2, 1, 1, 1], [0, 0, 0, 1, 1, 1, 2, 2, 2])

@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import usage_facts
 from evalwright.reports.endings import stopping_sentences
+from evalwright.reports.explorer.parts import MALFORMED, array_part
 from evalwright.reports.explorer.plots import label_sets_of
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
@@ -47,7 +48,16 @@ def catalog(
 
 
 def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
-    """A finished run."""
+    """A finished run. Raises RunError where its record has another form than ours."""
+    try:
+        return _run_info(key, run, records)
+    except MALFORMED as error:
+        raise RunError(
+            f"The record of '{run.name}' is not that of a run ({type(error).__name__}: {error})."
+        ) from error
+
+
+def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
     usage = run.data["usage"].get("answers") or run.data["usage"].get("usage") or {}
     return {
         "key": key,
@@ -200,7 +210,6 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
     from evalwright.reports.explorer.pairs import paired_places
-    from evalwright.reports.explorer.parts import array_part
 
     found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
     overall = None

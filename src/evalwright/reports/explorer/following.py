@@ -18,7 +18,7 @@ from evalwright.core.errors import EvalwrightError, RunError, UsageError
 from evalwright.core.private import ordinary
 from evalwright.core.tasks import MetricSpec
 from evalwright.reports.explorer.catalog import board_of, catalog, comparison_part, run_info, task_info
-from evalwright.reports.explorer.parts import Samples, block_part, json_part, shown_row
+from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run, row_of
@@ -111,16 +111,21 @@ class Followed:
                     self._numbers = Numbers(made.about)
                 return True
             return False
-        with contextlib.suppress(OSError, UsageError):
-            found = record.stat()
-            mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
-            if mark == self._mark:
-                return False
-            run = open_run(self.folder)
-            file = ordinary(run.samples_file).open("rb", buffering=0)
-            known = run_info(self.key, run, 0)
+        if record.is_file():
+            try:
+                found = record.stat()
+                mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
+                if mark == self._mark:
+                    return False
+                self._mark = mark
+                run = open_run(self.folder)
+                known = run_info(self.key, run, 0)
+                file = ordinary(run.samples_file).open("rb", buffering=0)
+            except (OSError, UsageError) as error:
+                self.trouble = str(error)
+                return True
             with self.lock:
-                self.run, self._about, self._mark, self._known = run, None, mark, known
+                self.run, self._about, self._known = run, None, known
                 self._begin(file)
                 self._lines = run.lines()
             return True
@@ -259,7 +264,7 @@ class Followed:
         rows = []
         for row in range(first, end):
             line = data[(self._ends[row - 1] if row else 0) - place : self._ends[row] - place]
-            rows.append(shown_row(line, row_of(line, f"Record {row + 1:,}")))
+            rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
         return block_part(rows)
 
 

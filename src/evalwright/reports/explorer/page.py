@@ -89,6 +89,7 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
     found: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
+        info = run_info(str(number), run, 0)  # a record that is none is refused before its samples are read
         samples = Samples(str(number), put, {task.name: task.main.scorer for task in run.tasks if task.main})
         for line, row in run.lines():
             samples.add(line, row)
@@ -96,7 +97,7 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
                 progress(f"{run.label}: {samples.size:,} samples")
         samples.finish()
         found.append((str(number), run, samples))
-        infos.append(run_info(str(number), run, samples.size))
+        infos.append({**info, "records": samples.size, "expected": samples.size})
         put(f"plots/{number}", json_part(plots_of(run)))
     if len(runs) <= MOST_PAIRED:
         for a, b in combinations(found, 2):

@@ -34,6 +34,9 @@ MOST_NAMES = 200
 """Values of a category. A metadata key with more is no column."""
 MOST_COLUMNS = 60
 
+MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError)
+"""What reading a record raises that has another form than ours."""
+
 Put = Callable[[str, bytes], None]
 """Takes a part: its key, and its bytes packed."""
 
@@ -150,21 +153,22 @@ class Samples:
         """Tokens and dollars of all replies, and how many records have no known price."""
         self.starts = array("i")
         """The first row of each block."""
-        self._block: list[Mapping[str, Any]] = []
+        self._block: list[tuple[int, bytes]] = []
         self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
         """Take a record, and the line that it stands in. Raises RunError for one that is not a sample's."""
         try:
             self._add(row)
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            entry = block_line(line, row) if self._blocks else (0, b"")
+        except (*MALFORMED, OverflowError) as error:
             raise RunError(
                 f"Record {self.size + 1:,} is not that of a sample ({type(error).__name__}: {error})."
             ) from error
         if not self._block_size:
             self.starts.append(self.size)
         if self._blocks:
-            self._block.append(shown_row(line, row))
+            self._block.append(entry)
         self._block_size += len(line)
         self.size += 1
         rows = self.size - self.starts[-1]
@@ -365,14 +369,18 @@ _SHORTEST = 32
 _BASES = "0123456789"
 
 
-def block_part(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Records as a part, packed: lines of JSON after a first one that says which row each is.
+def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
+    """A record as it stands in a block, and its script. line: as it was recorded; of one too long to be shown whole the texts are cut."""
+    return _script(row), json_line(compact(_cut(row) if len(line) > LONGEST_LINE else row))
+
+
+def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
+    """Records as a part, packed: their lines after a first one that says which row each is.
 
     Rows of one script stand together: one after another they take a sixth less than mixed.
     """
-    order = sorted(range(len(rows)), key=lambda place: _script(rows[place]))
-    lines = [json_line(order), *(json_line(compact(rows[place])) for place in order)]
-    return packed(b"\n".join(lines))
+    order = sorted(range(len(entries)), key=lambda place: entries[place][0])
+    return packed(b"\n".join([json_line(order), *(entries[place][1] for place in order)]))
 
 
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -423,12 +431,6 @@ def _script(row: Mapping[str, Any]) -> int:
     middle = len(text) // 2
     blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]
     return max(set(blocks), key=lambda one: (blocks.count(one), one)) if blocks else 0
-
-
-def shown_row(line: bytes, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The record, of one that is too long to be shown whole with its texts cut."""
-    cut: Mapping[str, Any] = _cut(row) if len(line) > LONGEST_LINE else row
-    return cut
 
 
 def _cut(value: Any) -> Any:
