@@ -261,22 +261,22 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         )
         await tab_to(tab, lost)
         await press(tab, "Enter")
-        await until(tab, f"document.querySelector('.pair-of-samples').innerText.includes({REASON!r})")
+        await until(tab, f"document.querySelector('.pair-of-samples')?.innerText?.includes({REASON!r})")
         await tab_to(tab, "The whole sample")
         if lost == "B lost":
             await press(tab, "Tab")
             await tab_to(tab, "The whole sample")
         await press(tab, "Enter")
         await until(tab, "location.hash.includes('/sample/factual/item-2/0')")
-        await until(tab, f"document.querySelector('main').innerText.includes({REASON!r})")
+        await until(tab, f"document.querySelector('main')?.innerText?.includes({REASON!r})")
         await tab_to(tab, "was sent and replied")
         await press(tab, "Enter")
-        await until(tab, "document.querySelector('main').innerText.includes('Is it right? Item 2')")
+        await until(tab, "document.querySelector('main')?.innerText?.includes('Is it right? Item 2')")
         assert await tab.evaluate(
             f"document.querySelector('main').innerText.includes('INCORRECT. ' + {REASON!r})"
         )
         await press(tab, "c")
-        await until(tab, "document.querySelector('[role=status].message').innerText === 'Link copied.'")
+        await until(tab, "document.querySelector('[role=status].message')?.innerText === 'Link copied.'")
         address = await tab.evaluate("location.href")
         pasted = await tab.send(
             "Runtime.evaluate",
@@ -287,15 +287,15 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         assert pasted["result"]["value"] == address
         # The link holds after a reload, and the list is one key away, with the sample marked in it.
         await tab.evaluate("window.before = 1, location.reload()")
-        await until(tab, f"!window.before && document.querySelector('main')?.innerText.includes({REASON!r})")
+        await until(tab, f"!window.before && document.querySelector('main')?.innerText?.includes({REASON!r})")
         await press(tab, "u")
-        await until(tab, "document.querySelector('.row.active')?.innerText.includes('Question 2')")
+        await until(tab, "document.querySelector('.row.active')?.innerText?.includes('Question 2')")
         await press(tab, "/", *"item-5")
-        await until(tab, "document.querySelector('.status').innerText.startsWith('1 of 8')")
+        await until(tab, "document.querySelector('.status')?.innerText?.startsWith('1 of 8')")
         await press(tab, "Enter", "Enter")
         await until(tab, "location.hash.includes('/sample/factual/item-5/0')")
         await press(tab, "?")
-        await until(tab, "document.querySelector('dialog[open]').innerText.includes('Next sample')")
+        await until(tab, "document.querySelector('dialog[open]')?.innerText?.includes('Next sample')")
         await press(tab, "Escape", "j")
         await until(tab, "!document.querySelector('dialog')")
         assert not complaints(tab)

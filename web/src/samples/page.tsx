@@ -66,10 +66,19 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     if (active >= 0) table.current?.show(active);
     if (active >= 0) table.current?.focus();
   }, [run]);
-  useEffect(() => setTyped(words), [words]);
+  // Words of an address that was opened go into the box; those that came from the box must not undo what was typed since.
+  const sent = useRef(words);
+  useEffect(() => {
+    if (words !== sent.current) setTyped(words);
+    sent.current = words;
+  }, [words]);
   useEffect(() => {
     if (typed === words) return;
-    const timer = setTimeout(() => change(withSearch(query, typed)), 150);
+    const timer = setTimeout(() => {
+      const next = withSearch(query, typed);
+      sent.current = next.get("q") ?? "";
+      change(next);
+    }, 150);
     return () => clearTimeout(timer);
   }, [typed]);
 
