@@ -14,6 +14,7 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 	$(BIN)/evalwright leaderboard quickstart-demo-small quickstart-demo-large \
 	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html > /dev/null
 	$(BIN)/evalwright compare quickstart-demo-large quickstart-demo-small --flips 3
+	@echo "Next: . $(BIN)/activate; evalwright view quickstart-demo-large quickstart-demo-small"
 
 test: $(VENV)/dev  ## Run all tests
 	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest -n auto --dist loadfile

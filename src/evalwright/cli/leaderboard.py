@@ -25,7 +25,7 @@ from evalwright.cli.output import print_result
 @click.option(
     "--latex", metavar="FILE", help="Write the board as LaTeX tables (booktabs), to \\input into a paper."
 )
-@click.option("--pdf", metavar="FILE", help="Write the board as PDF.")
+@click.option("--pdf", metavar="FILE", help="Write the board as PDF (the extra plot).")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
 @click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
 @several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg, .png or .pdf.")

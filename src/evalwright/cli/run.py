@@ -145,13 +145,14 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
 
 
 def _verdict(runs: Sequence[Run]) -> str:
-    """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared."""
+    """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared, or where stopping rules say it."""
     from evalwright.analysis.comparison import compare_runs
     from evalwright.core.errors import EvalwrightError
     from evalwright.reports.conclusions import verdict
 
     with suppress(EvalwrightError):
-        return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 else ""
+        ruled = any(run.data.get("stopping") for run in runs)
+        return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 and not ruled else ""
     return ""
 
 

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import masked_arguments
 
 PromptFormat = Literal["auto", "chat", "text"]
+
+
+def check_limit(limit: float | None, where: str = "") -> None:
+    """Raise ConfigurationError for what is no number of samples of a task, and no share of them. where: begins the sentence."""
+    if limit is not None and not (0 < limit < 1 or (limit >= 1 and isinstance(limit, int))):
+        raise ConfigurationError(
+            f"{where}The limit must be a whole number of at least 1, or a share of the samples between 0 and 1, not {limit}."
+        )
 
 
 @dataclass(frozen=True, slots=True)

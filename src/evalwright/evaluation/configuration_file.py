@@ -26,7 +26,7 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import ordinary
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.origins import FILES, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
 from evalwright.tasks.data_files import as_data_file
@@ -202,6 +202,8 @@ class _Reader:
     def _field(self, key: str, value: Any) -> Any:
         if key in _KINDS and not (key == "limit" and value is None):
             self._is(value, *_KINDS[key], (key,))
+            if key == "limit":
+                check_limit(value, f"{self.at((key,))}: ")
         if key in _TEXTS:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))

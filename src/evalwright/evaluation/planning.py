@@ -22,7 +22,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects, check_run_name
 from evalwright.evaluation.grouping import check_tree
 from evalwright.evaluation.objects import Objects, written_form
@@ -355,14 +355,6 @@ def _check_able(kind: str, name: str, able: frozenset[Ability], model: Model) ->
         raise AbilityError(
             f"The {kind} '{name}' needs a model that can do: {' or '.join(sorted(able))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
-        )
-
-
-def check_limit(limit: float | None) -> None:
-    """Raise ConfigurationError for what is no number of samples of a task, and no share of them."""
-    if limit is not None and not (0 < limit < 1 or (limit >= 1 and isinstance(limit, int))):
-        raise ConfigurationError(
-            f"The limit must be a whole number of at least 1, or a share of the samples between 0 and 1, not {limit}."
         )
 
 

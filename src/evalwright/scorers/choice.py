@@ -38,7 +38,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     if normalise != "none":
         predicted, how = _by_length(sample, answer, normalise), f"log-likelihood per {normalise[:-1]}"
     elif answer.choice is not None:
-        predicted, how = answer.choice, "the strategy's choice"
+        predicted, how = answer.choice, _chosen(sample, answer)
     else:
         language = language_of(sample) or "en"
         predicted, how = extract(answer.text, sample.choices, language, sample.input)
@@ -62,6 +62,16 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     if normalise != "none" or answer.choice is not None:
         return score  # the text says nothing of it
     return with_evidence(score, answer.text, said(answer.text, sample.input).raw, [sample.choices[predicted]])
+
+
+def _chosen(sample: Sample, answer: Answer) -> str:
+    """Why the strategy chose the option: its log-likelihood, and the right one's where that is another."""
+    values, choice = answer.log_likelihoods, answer.choice
+    if choice is None or len(values) != len(sample.choices):
+        return "chosen by the strategy"
+    best = max(sample.gold, key=lambda place: values[place])
+    beside = f"; the right option {_letter(best)} has {values[best]:.1f}" if choice not in sample.gold else ""
+    return f"log-likelihood {values[choice]:.1f}, the highest{beside}"
 
 
 def _letter(index: int) -> str:

@@ -206,6 +206,9 @@ export interface Filter {
   numbers: Record<string, [low: number, high: number]>;
 }
 
+/** What a record has under a name of a stranger's, which may be that of something that every object has ("constructor"). */
+export const own = <T>(record: Record<string, T>, name: string): T | undefined => (Object.hasOwn(record, name) ? record[name] : undefined);
+
 export interface RunData {
   info: RunInfo;
   /** How many samples (with repeats) the index has now. */

@@ -1,11 +1,11 @@
 /** Filtering, counting and sorting over columns alone: each takes a few milliseconds for 100,000 samples. */
-import type { Column, Filter } from "./api";
+import { type Column, type Filter, own } from "./api";
 
 export function filterRows(columns: Column[], size: number, filter: Filter): Int32Array {
   const keep = new Uint8Array(size).fill(1);
   for (const column of columns) {
     if (column.kind === "category") {
-      const names = filter.categories[column.name];
+      const names = own(filter.categories, column.name);
       if (!names?.length) continue;
       const wanted = new Uint8Array(column.names.length + 1);
       for (const name of names) wanted[name === "" ? column.names.length : column.names.indexOf(name)] = 1;
@@ -14,7 +14,7 @@ export function filterRows(columns: Column[], size: number, filter: Filter): Int
         if (!wanted[code < 0 ? column.names.length : code]) keep[i] = 0;
       }
     } else {
-      const range = filter.numbers[column.name];
+      const range = own(filter.numbers, column.name);
       if (!range) continue;
       const [low, high] = range;
       for (let i = 0; i < size; i++) {

@@ -119,7 +119,10 @@ function Facts({ sample }: { sample: Sample }) {
   const judges = sample.scores.flatMap((score) => score.exchange.map((one) => one.reply));
   const facts: [string, string][] = [];
   const add = (name: string, value: number | null, words: (value: number) => string) => value !== null && facts.push([name, words(value)]);
-  add("Latency", total(replies.map((reply) => reply.latency || undefined)), seconds);
+  const waits = replies.map((reply) => reply.latency || 0).filter((wait) => wait > 0);
+  // Options are scored at once, other requests one after another.
+  const atOnce = replies.some((reply) => reply.logLikelihood !== undefined);
+  add("Latency", waits.length ? (atOnce ? Math.max(...waits) : total(waits)) : null, seconds);
   add("Tokens in", total(replies.map((reply) => reply.inputTokens)), count);
   add("of them cached", total(replies.map((reply) => reply.cachedTokens)), count);
   add("Tokens out", total(replies.map((reply) => reply.outputTokens)), count);

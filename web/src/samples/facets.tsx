@@ -1,6 +1,6 @@
 /** Conditions on columns, with how many samples each would leave. */
 import { useMemo, useState } from "preact/hooks";
-import type { Column, Filter, RunData } from "../data/api";
+import { type Column, type Filter, own, type RunData } from "../data/api";
 import { plain } from "../text/special";
 import { Line } from "../text/text";
 import { withNames, withRange } from "./state";
@@ -44,7 +44,7 @@ export function Facets(props: Props) {
 }
 
 function Facet({ column, ...props }: Props & { column: Column }) {
-  const active = column.name in props.filter.categories || column.name in props.filter.numbers;
+  const active = own(props.filter.categories, column.name) !== undefined || own(props.filter.numbers, column.name) !== undefined;
   const [open, setOpen] = useState(active || OPEN.has(column.name));
   return (
     <details class="facet" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -66,7 +66,7 @@ function Names({ run, column, filter, query, within, part, change }: Props & { c
   const [words, setWords] = useState("");
   const total = useMemo(() => run.counts(column.name, Int32Array.from({ length: run.size }, (_, place) => place)), [run]);
   const counts = useMemo(() => run.counts(column.name, within(others(run, filter, column.name))), [run, filter, part]);
-  const chosen = new Set(filter.categories[column.name] ?? []);
+  const chosen = new Set(own(filter.categories, column.name) ?? []);
   const names = useMemo(() => {
     const codes = column.names.map((_, code) => code).sort((one, other) => (total[other] ?? 0) - (total[one] ?? 0) || one - other);
     const listed = codes.map((code) => ({ name: column.names[code] ?? "", code }));
@@ -99,7 +99,7 @@ function Range({ run, column, filter, query, within, part, change }: Props & { c
   const [low, high] = useMemo(() => extent(column.values), [run, column]);
   const bins = useMemo(() => histogram(column.values, within(others(run, filter, column.name)), low, high), [run, filter, part]);
   const most = Math.max(1, ...bins);
-  const [from, to] = filter.numbers[column.name] ?? [-Infinity, Infinity];
+  const [from, to] = own(filter.numbers, column.name) ?? [-Infinity, Infinity];
   const text = (value: number) => (Number.isFinite(value) ? String(value) : "");
   const set = (lowText: string, highText: string) => {
     const fits = [lowText, highText].every((one) => one === "" || Number.isFinite(Number(one)));

@@ -1,5 +1,5 @@
 /** What the table shows, as its address says it: in.COLUMN=NAME (again for more names), range.COLUMN=LOW..HIGH, q, sort. */
-import type { Filter, RunData } from "../data/api";
+import { type Filter, own, type RunData } from "../data/api";
 
 export interface Order {
   column: string;
@@ -25,7 +25,7 @@ export function known(filter: Filter, run: RunData): { filter: Filter; unknown: 
   const all = [...Object.keys(filter.categories), ...Object.keys(filter.numbers)];
   const categories = Object.fromEntries(Object.entries(filter.categories).filter(fits("category")));
   const numbers = Object.fromEntries(Object.entries(filter.numbers).filter(fits("number")));
-  return { filter: { categories, numbers }, unknown: all.filter((name) => !(name in categories) && !(name in numbers)) };
+  return { filter: { categories, numbers }, unknown: all.filter((name) => own(categories, name) === undefined && own(numbers, name) === undefined) };
 }
 
 export function orderOf(query: URLSearchParams): Order | null {

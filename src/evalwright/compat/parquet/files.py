@@ -100,10 +100,22 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                         raise RunError(
                             f"{path}, row {place + 1} is not a record of a sample ({type(error).__name__}: {error})."
                         ) from error
+                _check(Run(path, data), path)
                 writer.finish({**data, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as Parquet: {error}.") from error
     return open_run(folder)
+
+
+def _check(run: Run, path: Path) -> None:
+    """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
+    try:
+        found = run.label, run.tasks, run.groups, run.n_failed, run.cost
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{path} has a run whose parts cannot be read ({type(error).__name__}: {error})."
+        ) from error
+    del found
 
 
 def _unpacked(file: Any) -> int:

@@ -84,6 +84,7 @@ def _more(run: Run) -> Iterator[tuple[str, str]]:
     name = quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
     yield "Details", f"evalwright runs show {name} --details"
     yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
+    yield "Browser", f"evalwright view {name}"
     undecided = sum(task.n_undecided for task in run.tasks)
     if undecided and not run.data.get("roles"):
         yield f"{numbers.count(undecided)} undecided", f"evalwright score {name} --judge provider/name"

@@ -314,14 +314,21 @@ class Samples:
 _FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
 
 
+def seconds_of(row: Mapping[str, Any]) -> float:
+    """Seconds until the answer was there, 0 where that is not known: options are scored at once, other requests one after another."""
+    times = [one for one in row.get("timing", {}).get("latency", ()) if one]
+    at_once = any("log_likelihood" in one for one in row.get("responses", ()))
+    return max(times, default=0.0) if at_once else math.fsum(times)
+
+
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
     """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the answer is."""
     found: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
         found["length"] = len(row["answer"])
-    if latencies := [one for one in row.get("timing", {}).get("latency", ()) if one]:
-        found["latency"] = math.fsum(latencies)
+    if seconds := seconds_of(row):
+        found["latency"] = seconds
     for name, field in (("tokens", "output_tokens"), ("input_tokens", "input_tokens")):
         counts = [one["usage"].get(field, 0) for one in responses if "usage" in one]
         if any(counts):

@@ -16,6 +16,7 @@ from evalwright.analysis.judge_validation.drawing import find_set
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import EvalwrightError
+from evalwright.reports.explorer.parts import seconds_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.scores import NAN, read_rows
@@ -38,10 +39,10 @@ class _Rows(ConfidenceRows):
 
     def add(self, row: Mapping[str, Any]) -> None:
         ConfidenceRows.add(self, row)
-        answer, times = shown_answer(row), row.get("timing", {}).get("latency", ())
+        answer = shown_answer(row)
         costs = [response.get("cost") for response in row.get("responses", ())]
         self.length.append(NAN if answer is None else len(answer))
-        self.latency.append(float(sum(times)) if times else NAN)
+        self.latency.append(seconds_of(row) or NAN)
         self.cost.append(NAN if not costs or None in costs else float(sum(costs)))
 
 

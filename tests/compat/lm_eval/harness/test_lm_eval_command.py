@@ -151,11 +151,17 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         "trust_remote_code: true",
         "model_args: {base_url: 'http://a'}",
         "output_path: /",
+        "wandb_args: {project: x}",
     ):
         (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
         assert "which a file may not" in done.err
+    for bad, said in (("include_path: ..", "not beside it"), ("limit: [1]", "--limit takes a number")):
+        (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
+        done = typed("lm-eval", "run", "--config", "bad.yaml")
+        assert done.code == 2
+        assert said in done.err
 
 
 def test_values_are_read_as_there() -> None:

@@ -5,11 +5,11 @@ What has no counterpart runs through the class of the installed package (`lm_eva
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -190,4 +190,4 @@ def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
 
 
 def _installed() -> bool:
-    return importlib.util.find_spec("lm_eval") is not None
+    return bool(installed_tasks())

@@ -258,6 +258,7 @@ def list_(what: str, include_path: str | None) -> None:
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
     from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+    from evalwright.reports.numbers import counted
     from evalwright.tasks.loading import load_tasks, names_like
 
     given = {"tasks": flags.names_of(tasks), "include_path": include_path, "model": "dummy"}
@@ -268,4 +269,6 @@ def validate(tasks: str, include_path: str | None) -> None:
         for one in names_like(name, configuration.dialect)
         for task in load_tasks(one, dialect=configuration.dialect)
     ]
-    click.echo(f"{len(found)} tasks can be read: {', '.join(found[:20])}{', ...' if found[20:] else ''}")
+    click.echo(
+        f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{', ...' if found[20:] else ''}"
+    )

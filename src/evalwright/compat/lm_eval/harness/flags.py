@@ -62,7 +62,9 @@ OWN = (
     ("home", "", "text", "Where responses are stored."),
 )
 NAMES = tuple(name for name, *_ in (*FLAGS, *OWN))
-_BY_PERSON = ("trust", "trust_remote_code", "home", "output_path")
+_BY_PERSON = (
+    "trust", "trust_remote_code", "home", "output_path", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
+)  # fmt: skip
 _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers", "auth_token", "api_key")
 """What only the person at the command line may set."""
 _MAPPINGS = tuple(name for name, _, kind, _ in FLAGS if kind == "mapping")
@@ -121,6 +123,11 @@ def read_config(path: str) -> dict[str, Any]:
                 f"{path} sets {name}, which a file may not: it decides what code runs, where files are written, or who gets a key. "
                 "Give it on the command line."
             )
+    include = found.get("include_path")
+    if include and not Path(str(include)).resolve().is_relative_to(Path(path).resolve().parent):
+        raise ConfigurationError(
+            f"{path} sets include_path to a folder that is not beside it. Give it on the command line: --include_path {include}"
+        )
     return found
 
 
@@ -143,7 +150,7 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "fewshot_as_multiturn":
             value = value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
         elif name == "limit":
-            value = float(value) if float(value) < 1 else int(value)
+            value = _limit(value)
         out[name] = value
     _check(out)
     return out
@@ -223,6 +230,14 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def _limit(value: Any) -> float:
+    try:
+        found = float(value)
+        return found if found < 1 else int(found)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigurationError(f"--limit takes a number, not {value!r}.") from None
 
 
 def _seeds(value: Any) -> tuple[int | None, ...]:

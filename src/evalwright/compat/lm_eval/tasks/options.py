@@ -75,6 +75,9 @@ def _installed() -> tuple[Path, ...]:
 
 def installed_tasks() -> tuple[Path, ...]:
     """The folder of the installed package's task files; none where it is not installed."""
-    spec = importlib.util.find_spec("lm_eval")
+    try:
+        spec = importlib.util.find_spec("lm_eval")
+    except ValueError:  # a module of that name that was put together in this process
+        spec = None
     places = [Path(place) / "tasks" for place in (spec.submodule_search_locations or [] if spec else [])]
     return tuple(folder.resolve() for folder in places[:1] if folder.is_dir())
