@@ -21,6 +21,8 @@ export function FirstPage({ data, query, go }: PageProps) {
 const COLUMN = 116;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
 const FAILED = 88;
+/** The place of the overall score among the columns of a narrow page, where it has none of its own. */
+const OVERALL = -1;
 
 interface Shown {
   row: BoardRow;
@@ -35,8 +37,6 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
   const fit = Math.max(1, Math.floor((width - BEFORE[size] - (failures && !narrow ? FAILED : 0)) / COLUMN));
-  const begin = Math.min(from, Math.max(0, board.columns.length - fit));
-  const columns = board.columns.map((column, place) => ({ ...column, place })).slice(begin, begin + fit);
 
   const sort = query.get("sort") ?? "";
   const rows = sorted(board.rows.flatMap((row) => {
@@ -45,6 +45,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   }), sort, board.columns.map((column) => column.name));
   const overall = rows.map(({ row }) => row.overall);
   const hasOverall = overall.some((one) => one !== null && one.value !== null);
+  const all = board.columns.map((column, place) => ({ ...column, place, sort: `=${column.name}` }));
+  if (narrow && hasOverall) all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
+  const begin = Math.min(from, Math.max(0, all.length - fit));
+  const columns = all.slice(begin, begin + fit);
   const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
   const order = (column: string) => {
     const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
@@ -64,17 +68,17 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="how running" role="status">{running} running</span></>}</p>
       </header>
       <div ref={watch}>
-        {columns.length > 0 && board.columns.length > fit && (
+        {columns.length > 0 && all.length > fit && (
           <p class="paging">
             <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Before</button>
-            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {board.columns.length}</span>
-            <button type="button" disabled={begin + fit >= board.columns.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
+            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {all.length}</span>
+            <button type="button" disabled={begin + fit >= all.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
           </p>
         )}
         {narrow && (
           <Choice
             label="Order by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
-            options={[["", "rank"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
         <table class={`grid ${size}`}>
@@ -89,8 +93,8 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                 </th>
               )}
               {columns.map((column) => (
-                <th key={column.place} scope="col" class="number" aria-sort={sort === `=${column.name}` ? "descending" : sort === `-=${column.name}` ? "ascending" : undefined}>
-                  <button type="button" onClick={() => order(`=${column.name}`)}><Line value={column.name} /></button>
+                <th key={column.place} scope="col" class="number" aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
+                  <button type="button" onClick={() => order(column.sort)}><Line value={column.name} /></button>
                   {column.note && <span class="small"><Line value={column.note} /></span>}
                 </th>
               ))}
@@ -110,7 +114,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                 {!narrow && hasOverall && (
                   <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} />}</div></td>
                 )}
-                {columns.map((column) => <td key={column.place} class="number"><Score metric={row.cells[column.place] ?? null} below /></td>)}
+                {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
                 {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
               </tr>
             ))}
