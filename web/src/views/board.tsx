@@ -6,6 +6,7 @@ import { links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
 import { AxisWords, Bar, Choice, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { toItem } from "./pairs";
 import { RunView } from "./run";
 
 /** The first page: the only run, or the board of all. */
@@ -171,7 +172,7 @@ function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: 
     return run ? runAddress(catalog, run) : "";
   };
   return (
-    <form class="pick" onSubmit={(event) => { event.preventDefault(); if (a !== b) go(links.compare(address(a), address(b))); }}>
+    <form class="pick" onSubmit={(event) => { event.preventDefault(); toItem.wanted = true; go(links.compare(address(a), address(b))); }}>
       <h2>Two runs side by side</h2>
       <RunChoice catalog={catalog} label="A" chosen={a} choose={setA} />
       <RunChoice catalog={catalog} label="B" chosen={b} choose={setB} />

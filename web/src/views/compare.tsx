@@ -1,5 +1,5 @@
 /** Two runs side by side: the differences with intervals, then item by item, those that one run alone got right first. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalog, Comparison, Data, Estimate, RunData, RunInfo, Sample, TaskDifference } from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead, useRun } from "../pages";
@@ -10,7 +10,7 @@ import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames } from "./pairs";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem } from "./pairs";
 import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog } from "./parts";
 import { differences } from "./words";
 
@@ -179,6 +179,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const kind: Kind = asked ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
+  const current = places[at];
 
   const address = (change: Record<string, string>) => {
     const next = new URLSearchParams(query);
@@ -186,23 +187,35 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
   const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
+  const wholeSample = (place: number) => {
+    const own = pairs.a[place]!;
+    return links.sample(runAddress(catalog, a), taskOf(own), runA.id(own), runA.draw(own));
+  };
   const step = (by: number) => {
     const next = at + by;
     if (next < 0 || next >= places.length) return;
+    toItem.wanted = true;
     go(to(places[next]!), true);
   };
   useKeys([
     { keys: ["j", "n", "ArrowDown"], does: "Next item", run: (event) => { event.preventDefault(); step(1); } },
     { keys: ["k", "p", "ArrowUp"], does: "Item before", run: (event) => { event.preventDefault(); step(-1); } },
+    { keys: ["Enter", "o"], does: "The whole sample of A", run: () => current !== undefined && go(wholeSample(current)) },
     { keys: ["s"], does: "Swap A and B", run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)) },
   ]);
+  useEffect(() => () => void (toItem.wanted = false), []);
   useEffect(() => {
-    list.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" });
+    // The list alone: the page stays where it is.
+    const box = list.current?.parentElement;
+    const item = box?.querySelector("[aria-current=true]");
+    if (!box || !item) return;
+    const [outer, inner] = [box.getBoundingClientRect(), item.getBoundingClientRect()];
+    if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+    else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
   }, [at, places]);
 
   const page = Math.floor(at / PAGE) * PAGE;
   const shown = Array.from(places.subarray(page, page + PAGE));
-  const current = places[at];
   return (
     <section class="items">
       <h2>Item by item</h2>
@@ -274,8 +287,14 @@ const sameTexts = (a: Sample, b: Sample) => a.input === b.input && JSON.stringif
 
 function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairProps) {
   const samples = useRead(() => Promise.all([runA.sample(pairs.a[place]!), runB.sample(pairs.b[place]!)]), [runA, runB, pairs, place]);
+  const panel = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    if (!toItem.wanted || samples.value === null) return;
+    toItem.wanted = false;
+    panel.current?.scrollIntoView({ block: "start" });
+  }, [samples.value]);
   return (
-    <article class="pair-of-samples" aria-label="Both answers">
+    <article ref={panel} class="pair-of-samples" aria-label="Both answers">
       <p class="paging">
         <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Before <kbd>k</kbd></button>
         <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
