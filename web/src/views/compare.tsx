@@ -172,13 +172,19 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
   const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
   const [inTask, id] = [query.get("of") ?? task, query.get("id")];
-  const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
+  const named = useMemo(() => {
+    if (id === null) return -1;
+    const first = runA.find(inTask, id, 0);
+    // An item may lack its first repeat.
+    return first >= 0 ? pairs.a.indexOf(first) : pairs.a.findIndex((place) => runA.id(place) === id && (!inTask || taskOf(place) === inTask));
+  }, [pairs, runA, taskOf, inTask, id]);
+  const unknown = id !== null && named < 0;
   // A link to an item that both runs scored alike shows it among all.
   const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
   const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
   const kind: Kind = asked ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
-  const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
+  const at = unknown ? -1 : Math.max(0, named < 0 ? 0 : places.indexOf(named));
   const current = places[at];
 
   const address = (change: Record<string, string>) => {
@@ -214,7 +220,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
   }, [at, places]);
 
-  const page = Math.floor(at / PAGE) * PAGE;
+  const page = Math.floor(Math.max(0, at) / PAGE) * PAGE;
   const shown = Array.from(places.subarray(page, page + PAGE));
   return (
     <section class="items">
@@ -232,7 +238,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
             <Choice label="Task" chosen={task} options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
               choose={(name) => go(address({ task: name, of: "", id: "" }), true)} />
           )}
-          {current === undefined ? <Nothing>No item is of this kind.</Nothing> : (
+          {places.length === 0 && !unknown ? <Nothing>No item is of this kind.</Nothing> : (
             <div class="beside">
               <nav class="list" aria-label="Items">
                 <ol ref={list}>
@@ -248,7 +254,9 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
                   </p>
                 )}
               </nav>
-              <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+              {current === undefined ? <Nothing>These runs have no item '<Line value={id ?? ""} />'{inTask && <> of the task <Line value={inTask} /></>}.</Nothing> : (
+                <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+              )}
             </div>
           )}
         </>
