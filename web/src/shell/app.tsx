@@ -48,7 +48,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
 
   useKeys([
     { keys: ["c"], does: "Copy the link to what is shown", run: () => void copyLink() },
-    { keys: ["b"], does: "First page", run: () => go(links.first()) },
+    { keys: ["b"], does: "Board", run: () => go(links.first()) },
     { keys: ["?"], does: "These keys", run: () => setHelp(true) },
   ]);
 
@@ -98,7 +98,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
         ) : found && Shown ? (
           <Shown key={place} data={data} parameters={found.parameters} query={found.query} go={go} />
         ) : (
-          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>first page</a>.</Missing>
+          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>board</a>.</Missing>
         )}
       </main>
       <p class="message" role="status" aria-live="polite">{message}</p>

@@ -5,7 +5,7 @@ import type { PageProps } from "../pages";
 import { links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { AxisWords, Bar, Choice, Note, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
 
@@ -71,14 +71,14 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
       <div ref={watch}>
         {columns.length > 0 && all.length > fit && (
           <p class="paging">
-            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Before</button>
+            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Previous</button>
             <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {all.length}</span>
             <button type="button" disabled={begin + fit >= all.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
           </p>
         )}
         {narrow && (
           <Choice
-            label="Order by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
+            label="Sort by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
             options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
@@ -123,7 +123,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         </table>
       </div>
       {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Line value={note} most={4000} /></li>)}</ul>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>}
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );

@@ -205,7 +205,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   };
   useKeys([
     { keys: ["j", "n", "ArrowDown"], does: "Next item", run: (event) => { event.preventDefault(); step(1); } },
-    { keys: ["k", "p", "ArrowUp"], does: "Item before", run: (event) => { event.preventDefault(); step(-1); } },
+    { keys: ["k", "p", "ArrowUp"], does: "Previous item", run: (event) => { event.preventDefault(); step(-1); } },
     { keys: ["Enter", "o"], does: "The whole sample of A", run: () => current !== undefined && go(wholeSample(current)) },
     { keys: ["s"], does: "Swap A and B", run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)) },
   ]);
@@ -248,7 +248,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
                 </ol>
                 {places.length > PAGE && (
                   <p class="paging">
-                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Before</button>
+                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Previous</button>
                     <span>{numbers.count(page + 1)} to {numbers.count(Math.min(page + PAGE, places.length))} of {numbers.count(places.length)}</span>
                     <button type="button" disabled={page + PAGE >= places.length} onClick={() => go(to(places[page + PAGE]!), true)}>Next ›</button>
                   </p>
@@ -304,7 +304,7 @@ function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairPro
   return (
     <article ref={panel} class="pair-of-samples" aria-label="Both answers">
       <p class="paging">
-        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Before <kbd>k</kbd></button>
+        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Previous <kbd>k</kbd></button>
         <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
         <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>Next <kbd>j</kbd> ›</button>
       </p>
@@ -344,7 +344,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
             )}
             {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
             {sample.scores.filter((score) => score.explanation).map((score) => (
-              <div key={score.scorer} class="why"><h4><Line value={score.scorer} /> says</h4><Text value={score.explanation} /></div>
+              <div key={score.scorer} class="why"><h4><Line value={score.scorer} />:</h4><Text value={score.explanation} /></div>
             ))}
             <p class="doors">
               <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>The whole sample</a>
@@ -353,7 +353,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
           </div>
         ))}
       </div>
-      <p class="note quiet">Words that the other answer does not have are marked.</p>
+      <p class="note quiet">Highlighted words appear in only one answer.</p>
     </>
   );
 }

@@ -148,6 +148,11 @@ export function Scroll({ label, children }: { label: string; children: Component
   return <div class="scroll" role="region" aria-label={label} tabIndex={0}>{children}</div>;
 }
 
+/** A sentence of ours; what stands between backticks is a command or a name. */
+export function Note({ text }: { text: string }) {
+  return <>{text.split(/`([^`\n]+)`/).map((part, place) => (place % 2 ? <code key={place}><Line value={part} /></code> : part && <Line key={place} value={part} most={4000} />))}</>;
+}
+
 /** What is said where there is nothing to show. */
 export function Nothing({ children }: { children: ComponentChildren }) {
   return <p class="nothing">{children}</p>;
