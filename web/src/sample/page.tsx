@@ -103,7 +103,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </div>
       </div>
       <Part title="Raw record">
-        <Fold summary="The line of samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
+        <Fold summary="The line of samples.jsonl" printed={false}>{() => <div class="raw"><Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" /></div>}</Fold>
       </Part>
     </>
   );

@@ -22,6 +22,8 @@ export function FirstPage({ data, query, go }: PageProps) {
 const COLUMN = 116;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
 const FAILED = 88;
+/** Labels that the narrowest axis has room for. */
+const TICKS = 4;
 /** The place of the overall score among the columns of a narrow page, where it has none of its own. */
 const OVERALL = -1;
 
@@ -90,7 +92,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
               <th scope="col" class="who">Run</th>
               {!narrow && hasOverall && (
                 <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
-                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={3} />}
+                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={TICKS} />}
                 </th>
               )}
               {columns.map((column) => (
@@ -113,7 +115,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   {narrow && lost(run) > 0 && <span class="small warn">{numbers.count(lost(run))} failed</span>}
                 </th>
                 {!narrow && hasOverall && (
-                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} />}</div></td>
+                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
                 {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
