@@ -34,7 +34,7 @@ export function SamplePage({ data, parameters, go }: PageProps) {
   if (info && place >= 0) rememberPlace(info.key, place);
   useKeys([
     { keys: ["j", "ArrowRight"], does: "Next sample of the list", run: () => step(1) },
-    { keys: ["k", "ArrowLeft"], does: "Sample before", run: () => step(-1) },
+    { keys: ["k", "ArrowLeft"], does: "Previous sample", run: () => step(-1) },
     { keys: ["u", "Escape"], does: "Back to the list", run: () => go(back) },
   ]);
   const ready = useRead(async () => (run && place >= 0 ? run.sample(place) : null), [run, place]);
@@ -48,7 +48,7 @@ export function SamplePage({ data, parameters, go }: PageProps) {
         {place >= 0 && (
           <>
             <span class="quiet">{count(row + 1)} of {count(size)}</span>
-            {before ? <a href={before} rel="prev">← before</a> : <span class="quiet">← before</span>}
+            {before ? <a href={before} rel="prev">← previous</a> : <span class="quiet">← previous</span>}
             {after ? <a href={after} rel="next">next →</a> : <span class="quiet">next →</span>}
           </>
         )}
@@ -103,7 +103,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
         </div>
       </div>
       <Part title="Raw record">
-        <Fold summary="The line of samples.jsonl" printed={false}>{() => <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />}</Fold>
+        <Fold summary="The line of samples.jsonl" printed={false}>{() => <div class="raw"><Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" /></div>}</Fold>
       </Part>
     </>
   );

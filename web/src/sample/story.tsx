@@ -92,7 +92,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
       {resting.length > 0 && <p class="note quiet"><mark class="evidence">Marked</mark>: what {resting.map((name, place) => <>{place ? ", " : ""}<Line value={name} /></>)} {resting.length > 1 ? "rest" : "rests"} on.</p>}
       {sample.strategy && sample.strategy.votes.length > 0 && <Votes votes={sample.strategy.votes} name={sample.strategy.name} />}
       {!same && sample.replies.length > 0 && (
-        <Fold summary={sample.replies.length === 1 ? "Reply as it came" : `Replies as they came (${sample.replies.length})`} open={sample.replies.length === 1}>
+        <Fold summary={sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`} open={sample.replies.length === 1}>
           {() => sample.replies.map((reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />)}
         </Fold>
       )}

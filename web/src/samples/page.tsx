@@ -86,13 +86,13 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   useKeys([
     { keys: ["/"], does: "Search", run: () => box.current?.focus() },
     { keys: ["j", "ArrowDown"], does: "Next row", run: () => move(active + 1) },
-    { keys: ["k", "ArrowUp"], does: "Row before", run: () => move(active < 0 ? 0 : active - 1) },
+    { keys: ["k", "ArrowUp"], does: "Previous row", run: () => move(active < 0 ? 0 : active - 1) },
     { keys: ["PageDown"], does: "A screen down", run: () => move(Math.max(active, 0) + page()) },
     { keys: ["PageUp"], does: "A screen up", run: () => move(active - page()) },
     { keys: ["Home"], does: "First row", run: () => move(0) },
     { keys: ["End"], does: "Last row", run: () => move(places.length - 1) },
     { keys: ["Enter", "o"], does: "Open the marked sample", run: () => active >= 0 && go(address(place)) },
-    { keys: ["x"], does: "Take all conditions away", run: () => change(withoutConditions(query)) },
+    { keys: ["x"], does: "Clear filters", run: () => change(withoutConditions(query)) },
   ]);
 
   if (!info) return null;
@@ -108,7 +108,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     ? ""
     : run.size === 0
       ? info.state === "running" ? "No sample is finished yet. The list grows by itself." : "This run recorded no sample."
-      : searching ? "Searching…" : "No sample fulfils all conditions.";
+      : searching ? "Searching…" : "No sample fulfils all filters.";
   const facets = run && <Facets run={run} filter={filter} query={query} within={within} part={search.part + (search.mask ? 1 : 0)} change={change} />;
   return (
     <div class="samples">
@@ -124,7 +124,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
         />
         {run && (
           <label class="order">
-            <span>Order</span>
+            <span>Sort by</span>
             <select value={order && sortable ? (order.descending ? "-" : "") + order.column : ""} onChange={(event) => change(withOrder(query, orderOf(new URLSearchParams({ sort: event.currentTarget.value }))))}>
               <option value="">as recorded</option>
               {run.columns.flatMap((column) => [<option value={column.name}>{plain(column.title)} ↑</option>, <option value={`-${column.name}`}>{plain(column.title)} ↓</option>])}
@@ -132,17 +132,17 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
           </label>
         )}
         <p class="status" role="status">{status}</p>
-        {active_conditions > 0 && <button type="button" onClick={() => change(withoutConditions(query))}>Take all conditions away</button>}
+        {active_conditions > 0 && <button type="button" onClick={() => change(withoutConditions(query))}>Clear filters</button>}
       </div>
-      {unknown.length > 0 && <p class="note warn">This run has no column {unknown.join(", ")}; those conditions are left out.</p>}
+      {unknown.length > 0 && <p class="note warn">This run has no column {unknown.join(", ")}; those filters are left out.</p>}
       <div class="samples-body">
         {narrow ? (
           <details class="facets" open={opened} onToggle={(event) => setOpened(event.currentTarget.open)}>
-            <summary>Conditions{conditions(query) ? ` (${conditions(query)})` : ""}</summary>
+            <summary>Filters{conditions(query) ? ` (${conditions(query)})` : ""}</summary>
             {opened && <div class="facets-inside">{facets}</div>}
           </details>
         ) : (
-          <aside class="facets" aria-label="Conditions" tabIndex={0}>{facets}</aside>
+          <aside class="facets" aria-label="Filters" tabIndex={0}>{facets}</aside>
         )}
         {run && (
           <Table

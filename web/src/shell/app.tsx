@@ -1,5 +1,5 @@
 /** The frame of every page: where one is, the pages beside it, keys, and the line that says what happened. */
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Data, RunInfo } from "../data/api";
 import { findRun, links, type Page, route, runAddress } from "../pages";
 import { plain } from "../text/special";
@@ -48,19 +48,24 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
 
   useKeys([
     { keys: ["c"], does: "Copy the link to what is shown", run: () => void copyLink() },
-    { keys: ["b"], does: "First page", run: () => go(links.first()) },
+    { keys: ["b"], does: "Board", run: () => go(links.first()) },
     { keys: ["?"], does: "These keys", run: () => setHelp(true) },
   ]);
 
   const found = useMemo(() => route(pages, hash), [pages, hash]);
   // A page is made anew when its address names something else; a changed query is the page's own matter.
   const place = found ? JSON.stringify([found.page.pattern, { ...found.parameters }]) : hash;
+  const scrolled = useRef(place);
+  // Before the page's own effects, some of which bring a part of it into view.
+  useLayoutEffect(() => {
+    if (scrolled.current !== place) window.scrollTo(0, 0);
+    scrolled.current = place;
+  }, [place]);
   const before = useRef(place);
   useEffect(() => {
     document.title = plain([found?.page.title(found.parameters, data), data.catalog.title].filter(Boolean).join(" · "));
     if (before.current === place) return;
     before.current = place;
-    window.scrollTo(0, 0);
     // Those who hear the page are told that it is another one; the page itself may already have put the focus where it belongs.
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
   });
@@ -93,7 +98,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
         ) : found && Shown ? (
           <Shown key={place} data={data} parameters={found.parameters} query={found.query} go={go} />
         ) : (
-          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>first page</a>.</Missing>
+          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>board</a>.</Missing>
         )}
       </main>
       <p class="message" role="status" aria-live="polite">{message}</p>

@@ -5,7 +5,8 @@ import type { PageProps } from "../pages";
 import { links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { AxisWords, Bar, Choice, Note, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { toItem } from "./pairs";
 import { RunView } from "./run";
 
 /** The first page: the only run, or the board of all. */
@@ -21,6 +22,10 @@ export function FirstPage({ data, query, go }: PageProps) {
 const COLUMN = 116;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
 const FAILED = 88;
+/** Labels that the narrowest axis has room for. */
+const TICKS = 4;
+/** The place of the overall score among the columns of a narrow page, where it has none of its own. */
+const OVERALL = -1;
 
 interface Shown {
   row: BoardRow;
@@ -35,8 +40,6 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
   const fit = Math.max(1, Math.floor((width - BEFORE[size] - (failures && !narrow ? FAILED : 0)) / COLUMN));
-  const begin = Math.min(from, Math.max(0, board.columns.length - fit));
-  const columns = board.columns.map((column, place) => ({ ...column, place })).slice(begin, begin + fit);
 
   const sort = query.get("sort") ?? "";
   const rows = sorted(board.rows.flatMap((row) => {
@@ -45,6 +48,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   }), sort, board.columns.map((column) => column.name));
   const overall = rows.map(({ row }) => row.overall);
   const hasOverall = overall.some((one) => one !== null && one.value !== null);
+  const all = board.columns.map((column, place) => ({ ...column, place, sort: `=${column.name}` }));
+  if (narrow && hasOverall) all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
+  const begin = Math.min(from, Math.max(0, all.length - fit));
+  const columns = all.slice(begin, begin + fit);
   const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
   const order = (column: string) => {
     const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
@@ -64,17 +71,17 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="how running" role="status">{running} running</span></>}</p>
       </header>
       <div ref={watch}>
-        {columns.length > 0 && board.columns.length > fit && (
+        {columns.length > 0 && all.length > fit && (
           <p class="paging">
-            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Before</button>
-            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {board.columns.length}</span>
-            <button type="button" disabled={begin + fit >= board.columns.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
+            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Previous</button>
+            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {all.length}</span>
+            <button type="button" disabled={begin + fit >= all.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
           </p>
         )}
         {narrow && (
           <Choice
-            label="Order by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
-            options={[["", "rank"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+            label="Sort by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
+            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
         <table class={`grid ${size}`}>
@@ -85,12 +92,12 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
               <th scope="col" class="who">Run</th>
               {!narrow && hasOverall && (
                 <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
-                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={3} />}
+                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={TICKS} />}
                 </th>
               )}
               {columns.map((column) => (
-                <th key={column.place} scope="col" class="number" aria-sort={sort === `=${column.name}` ? "descending" : sort === `-=${column.name}` ? "ascending" : undefined}>
-                  <button type="button" onClick={() => order(`=${column.name}`)}><Line value={column.name} /></button>
+                <th key={column.place} scope="col" class="number" aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
+                  <button type="button" onClick={() => order(column.sort)}><Line value={column.name} /></button>
                   {column.note && <span class="small"><Line value={column.note} /></span>}
                 </th>
               ))}
@@ -108,9 +115,9 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   {narrow && lost(run) > 0 && <span class="small warn">{numbers.count(lost(run))} failed</span>}
                 </th>
                 {!narrow && hasOverall && (
-                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} />}</div></td>
+                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
-                {columns.map((column) => <td key={column.place} class="number"><Score metric={row.cells[column.place] ?? null} below /></td>)}
+                {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
                 {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
               </tr>
             ))}
@@ -118,7 +125,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         </table>
       </div>
       {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Line value={note} most={4000} /></li>)}</ul>}
+      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>}
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );
@@ -167,7 +174,7 @@ function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: 
     return run ? runAddress(catalog, run) : "";
   };
   return (
-    <form class="pick" onSubmit={(event) => { event.preventDefault(); if (a !== b) go(links.compare(address(a), address(b))); }}>
+    <form class="pick" onSubmit={(event) => { event.preventDefault(); toItem.wanted = true; go(links.compare(address(a), address(b))); }}>
       <h2>Two runs side by side</h2>
       <RunChoice catalog={catalog} label="A" chosen={a} choose={setA} />
       <RunChoice catalog={catalog} label="B" chosen={b} choose={setB} />

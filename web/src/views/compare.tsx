@@ -1,5 +1,5 @@
 /** Two runs side by side: the differences with intervals, then item by item, those that one run alone got right first. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Catalog, Comparison, Data, Estimate, RunData, RunInfo, Sample, TaskDifference } from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead, useRun } from "../pages";
@@ -10,7 +10,7 @@ import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames } from "./pairs";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem } from "./pairs";
 import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog } from "./parts";
 import { differences } from "./words";
 
@@ -172,13 +172,20 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
   const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
   const [inTask, id] = [query.get("of") ?? task, query.get("id")];
-  const named = useMemo(() => (id === null ? -1 : pairs.a.indexOf(runA.find(inTask, id, 0))), [pairs, runA, inTask, id]);
+  const named = useMemo(() => {
+    if (id === null) return -1;
+    const first = runA.find(inTask, id, 0);
+    // An item may lack its first repeat.
+    return first >= 0 ? pairs.a.indexOf(first) : pairs.a.findIndex((place) => runA.id(place) === id && (!inTask || taskOf(place) === inTask));
+  }, [pairs, runA, taskOf, inTask, id]);
+  const unknown = id !== null && named < 0;
   // A link to an item that both runs scored alike shows it among all.
   const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
   const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
   const kind: Kind = asked ?? (flip ? "flips" : "all");
   const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
-  const at = Math.max(0, named < 0 ? 0 : places.indexOf(named));
+  const at = unknown ? -1 : Math.max(0, named < 0 ? 0 : places.indexOf(named));
+  const current = places[at];
 
   const address = (change: Record<string, string>) => {
     const next = new URLSearchParams(query);
@@ -186,23 +193,35 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
   const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
+  const wholeSample = (place: number) => {
+    const own = pairs.a[place]!;
+    return links.sample(runAddress(catalog, a), taskOf(own), runA.id(own), runA.draw(own));
+  };
   const step = (by: number) => {
     const next = at + by;
     if (next < 0 || next >= places.length) return;
+    toItem.wanted = true;
     go(to(places[next]!), true);
   };
   useKeys([
     { keys: ["j", "n", "ArrowDown"], does: "Next item", run: (event) => { event.preventDefault(); step(1); } },
-    { keys: ["k", "p", "ArrowUp"], does: "Item before", run: (event) => { event.preventDefault(); step(-1); } },
+    { keys: ["k", "p", "ArrowUp"], does: "Previous item", run: (event) => { event.preventDefault(); step(-1); } },
+    { keys: ["Enter", "o"], does: "The whole sample of A", run: () => current !== undefined && go(wholeSample(current)) },
     { keys: ["s"], does: "Swap A and B", run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)) },
   ]);
+  useEffect(() => () => void (toItem.wanted = false), []);
   useEffect(() => {
-    list.current?.querySelector("[aria-current=true]")?.scrollIntoView({ block: "nearest" });
+    // The list alone: the page stays where it is.
+    const box = list.current?.parentElement;
+    const item = box?.querySelector("[aria-current=true]");
+    if (!box || !item) return;
+    const [outer, inner] = [box.getBoundingClientRect(), item.getBoundingClientRect()];
+    if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+    else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
   }, [at, places]);
 
-  const page = Math.floor(at / PAGE) * PAGE;
+  const page = Math.floor(Math.max(0, at) / PAGE) * PAGE;
   const shown = Array.from(places.subarray(page, page + PAGE));
-  const current = places[at];
   return (
     <section class="items">
       <h2>Item by item</h2>
@@ -219,7 +238,7 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
             <Choice label="Task" chosen={task} options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
               choose={(name) => go(address({ task: name, of: "", id: "" }), true)} />
           )}
-          {current === undefined ? <Nothing>No item is of this kind.</Nothing> : (
+          {places.length === 0 && !unknown ? <Nothing>No item is of this kind.</Nothing> : (
             <div class="beside">
               <nav class="list" aria-label="Items">
                 <ol ref={list}>
@@ -229,13 +248,15 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
                 </ol>
                 {places.length > PAGE && (
                   <p class="paging">
-                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Before</button>
+                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Previous</button>
                     <span>{numbers.count(page + 1)} to {numbers.count(Math.min(page + PAGE, places.length))} of {numbers.count(places.length)}</span>
                     <button type="button" disabled={page + PAGE >= places.length} onClick={() => go(to(places[page + PAGE]!), true)}>Next ›</button>
                   </p>
                 )}
               </nav>
-              <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+              {current === undefined ? <Nothing>These runs have no item '<Line value={id ?? ""} />'{inTask && <> of the task <Line value={inTask} /></>}.</Nothing> : (
+                <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+              )}
             </div>
           )}
         </>
@@ -274,10 +295,16 @@ const sameTexts = (a: Sample, b: Sample) => a.input === b.input && JSON.stringif
 
 function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairProps) {
   const samples = useRead(() => Promise.all([runA.sample(pairs.a[place]!), runB.sample(pairs.b[place]!)]), [runA, runB, pairs, place]);
+  const panel = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    if (!toItem.wanted || samples.value === null) return;
+    toItem.wanted = false;
+    panel.current?.scrollIntoView({ block: "start" });
+  }, [samples.value]);
   return (
-    <article class="pair-of-samples" aria-label="Both answers">
+    <article ref={panel} class="pair-of-samples" aria-label="Both answers">
       <p class="paging">
-        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Before <kbd>k</kbd></button>
+        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Previous <kbd>k</kbd></button>
         <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
         <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>Next <kbd>j</kbd> ›</button>
       </p>
@@ -317,7 +344,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
             )}
             {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
             {sample.scores.filter((score) => score.explanation).map((score) => (
-              <div key={score.scorer} class="why"><h4><Line value={score.scorer} /> says</h4><Text value={score.explanation} /></div>
+              <div key={score.scorer} class="why"><h4><Line value={score.scorer} />:</h4><Text value={score.explanation} /></div>
             ))}
             <p class="doors">
               <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>The whole sample</a>
@@ -326,7 +353,7 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
           </div>
         ))}
       </div>
-      <p class="note quiet">Words that the other answer does not have are marked.</p>
+      <p class="note quiet">Highlighted words appear in only one answer.</p>
     </>
   );
 }

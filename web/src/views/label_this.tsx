@@ -10,7 +10,7 @@ export function LabelThis({ run, task, id, draw }: { run: RunInfo; task: string;
   return (
     <span class="label-this">
       <button type="button" aria-pressed={there} onClick={() => (there ? unpick(item) : pick(item))}>Label this</button>
-      {there && <> <a href={links.labels()}>on the list</a></>}
+      {there && <> <a href={links.labels()}>Added to Labels</a></>}
     </span>
   );
 }

@@ -105,7 +105,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
     ...choices.map(([value, name, key]) => ({ keys: [key], does: `Label: ${name.toLowerCase()}`, run: () => give(value) })),
     { keys: ["x"], does: "No label", run: () => give("") },
     { keys: ["j", "ArrowRight"], does: "Next answer", run: () => step(1) },
-    { keys: ["k", "ArrowLeft"], does: "Answer before", run: () => step(-1) },
+    { keys: ["k", "ArrowLeft"], does: "Previous answer", run: () => step(-1) },
     { keys: ["u"], does: "Next answer without a label", run: next },
   ]);
   if (row === undefined) return <None />;
@@ -125,7 +125,7 @@ function Labelling({ data, source }: { data: Data; source: Source }) {
           ))}
         </p>
         <p class="paging">
-          <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Before <kbd>←</kbd></button>
+          <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Previous <kbd>←</kbd></button>
           <button type="button" disabled={at + 1 >= rows.length} onClick={() => step(1)}>Next <kbd>→</kbd> ›</button>
           <button type="button" onClick={next}>Next without a label <kbd>u</kbd></button>
           {source.name.startsWith(BY_HAND) && <button type="button" onClick={() => labels.unpick(row.item)}>Take it off the list</button>}

@@ -3,6 +3,9 @@ import type { Column, Comparison, Estimate, RunData } from "../data/api";
 
 export type Pairs = Comparison["pairs"];
 
+/** Whether the item is to be brought into view as soon as it is there: on going to another one, not on opening a comparison. */
+export const toItem = { wanted: false };
+
 /** a-lost: B scored higher. Right is what scores at least half. */
 export type Kind = "flips" | "a-lost" | "b-lost" | "both-wrong" | "both-right" | "unscored" | "all";
 

@@ -98,11 +98,17 @@ export function axisFor(estimates: (Estimate | null)[], bounded: boolean, also: 
 
 const share = (x: number) => `${(100 * x).toFixed(2)}%`;
 
+/** The ticks that are drawn and labelled: every second one where there are many, with that of 0. */
+function ticksOf(axis: Axis, most: number): Axis["ticks"] {
+  const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
+  return axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
+}
+
 /** An estimate on an axis: its interval as a line, its value as a point; a line across where `zero` is. */
-export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis: Axis; zero?: number }) {
+export function Bar({ estimate, axis, zero, most = 5 }: { estimate: Estimate | null; axis: Axis; zero?: number; most?: number }) {
   return (
     <svg class="bar" width="100%" height="20" aria-hidden="true" focusable="false">
-      {axis.ticks.map((tick) => <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />)}
+      {ticksOf(axis, most).map((tick) => <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />)}
       {zero !== undefined && <line class="zero" x1={share(axis.place(zero))} x2={share(axis.place(zero))} y1="0" y2="100%" />}
       {estimate !== null && numbers.hasInterval(estimate) && (
         <line class="range" x1={share(axis.place(estimate.low))} x2={share(axis.place(estimate.high))} y1="50%" y2="50%" />
@@ -114,12 +120,9 @@ export function Bar({ estimate, axis, zero }: { estimate: Estimate | null; axis:
 
 /** The words of an axis, above the bars of a table. */
 export function AxisWords({ axis, most = 5 }: { axis: Axis; most?: number }) {
-  // Every second word where there are many, with that of 0.
-  const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
-  const ticks = axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
   return (
     <svg class="axis" aria-hidden="true" focusable="false">
-      {ticks.map((tick) => (
+      {ticksOf(axis, most).map((tick) => (
         <text key={tick.at} x={share(tick.at)} y="10" text-anchor={tick.at < 0.02 ? "start" : tick.at > 0.98 ? "end" : "middle"}>{tick.label}</text>
       ))}
     </svg>
@@ -146,6 +149,11 @@ export function MetricName({ metric }: { metric: Metric }) {
 /** A table that may be wider than the page: it scrolls in a box that the keyboard reaches. */
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
   return <div class="scroll" role="region" aria-label={label} tabIndex={0}>{children}</div>;
+}
+
+/** A sentence of ours; what stands between backticks is a command or a name. */
+export function Note({ text }: { text: string }) {
+  return <>{text.split(/`([^`\n]+)`/).map((part, place) => (place % 2 ? <code key={place}><Line value={part} /></code> : part && <Line key={place} value={part} most={4000} />))}</>;
 }
 
 /** What is said where there is nothing to show. */

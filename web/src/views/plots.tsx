@@ -206,9 +206,9 @@ function Differences(own: Own) {
     <figure>
       <figcaption>
         <h2>Paired differences</h2>
-        <RunChoice catalog={catalog} label="Less the score of" chosen={base.key} choose={(key) => { const run = catalog.runs.find((one) => one.key === key); if (run) own.set({ base: runAddress(catalog, run) }); }} />
+        <RunChoice catalog={catalog} label="Baseline" chosen={base.key} choose={(key) => { const run = catalog.runs.find((one) => one.key === key); if (run) own.set({ base: runAddress(catalog, run) }); }} />
         <TaskChoice own={own} task={task} options={[...(overall ? [[OVERALL, "overall"] as [string, string]] : []), ...tasks.map((name): [string, string] => [name, name])]} />
-        <p class="quiet">Each run less <Line value={runLabels(catalog).get(base.key) ?? ""} />, on the items that both have. Where an interval leaves out 0, the two differ significantly (5%, each pair by itself).</p>
+        <p class="quiet">Baseline: <Line value={runLabels(catalog).get(base.key) ?? ""} />, on the items that both have. Where an interval leaves out 0, the two differ significantly (5%, each pair by itself).</p>
       </figcaption>
       {read.value === null ? <Reading error={read.error} what="the comparisons" /> : rows.length === 0 ? <Nothing>No comparison with this run is at hand.</Nothing> : <Forest first="Run" rows={rows} zero={0} />}
       {read.value !== null && rows.length > 0 && missing > 0 && <p class="note quiet">{numbers.counted(missing, "run")} without a comparison at hand.</p>}
@@ -370,7 +370,7 @@ function Curves(own: Own & { against: Against }) {
               />
             )}
             <p class="note quiet">
-              {against === "confidence" ? "On the dotted line the model is right as often as it says. " : ""}Points are means over bins of about as many samples each, with 95% intervals.
+              {against === "confidence" ? "On the dotted line the model is right as often as it says. " : ""}Points are means over equal-sized bins, with 95% intervals.
             </p>
             {drawn.flatMap(({ run, curve }) => curve.notes.map((note) => <p key={run.key + note} class="note quiet">{drawn.length > 1 && <><Line value={labels.get(run.key) ?? ""} />: </>}<Line value={note} /></p>))}
             <Numbers>
