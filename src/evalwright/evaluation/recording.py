@@ -202,6 +202,7 @@ def task_record(task: Task) -> dict[str, Any]:
         "definition": dict(task.definition),
         "content_hash": task.samples.content_hash,
         "draws": task.draws,
+        **({} if (rows := getattr(task.samples, "n_rows", None)) is None else {"n_rows": rows}),
         "slice_keys": list(task.slices),
         **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
         **rules_record(task.scorers, task.metrics),
