@@ -159,11 +159,17 @@ class Rows:
 
     def _restored(self, kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
         """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
+        prompt = self._text(answer.prompt)
         return [
-            [self._text(answer.prompt if first is None else prompt_from(first)), *rest]
-            if first is None or isinstance(first, str | list)
-            else [first, *rest]
-            for first, *rest in kept
+            [
+                prompt
+                if value is None
+                else self._text(prompt_from(value))
+                if isinstance(value, list)
+                else value
+                for value in part
+            ]
+            for part in kept
         ]
 
     def _text(self, prompt: Prompt) -> str:
@@ -174,7 +180,7 @@ class Rows:
     ) -> dict[str, Any]:
         score = draws[0].scores.get(name) if self.theirs else None
         noted: Mapping[str, Any] = (score.item or {}) if score else {}
-        taken = _kept(draws[0]).get("filtered_resps", {}).get(name) or noted.get(FILTERED)
+        taken = _kept(draws[0]).get("filtered_resps", {}).get(name, noted.get(FILTERED))
         return {
             "filtered_resps": self._taken(draws, whole) if taken is None else taken,
             "filter": name,
