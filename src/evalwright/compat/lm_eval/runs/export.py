@@ -156,7 +156,7 @@ class _Exported:
         whole = (
             dataset.get("samples")
             if isinstance(dataset, Mapping)
-            else self.task.get("n_rows", self.task.get("metadata", {}).get("original"))
+            else self.task.get("metadata", {}).get("original")
         )
         return whole if isinstance(whole, int) else int(self.task["n_samples"])
 
