@@ -41,7 +41,9 @@ def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
     config |= task.get("metadata", {}).get("code", {})
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
-    return {**config, "num_fewshot": shots, "metadata": dict(definition.get("metadata") or {})}
+    known = task.get("metadata", {})
+    source = {"config_source": known["config_source"]} if "config_source" in known else {}
+    return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
 
 
 def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,4 +175,6 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
         "model_dtype": ("dtype", lambda dtype: f"torch.{dtype}"),
         "model_revision": ("revision", str),
     }
-    return {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
+    out = {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
+    # A folder has neither; this is what they write then.
+    return {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""} if out else out

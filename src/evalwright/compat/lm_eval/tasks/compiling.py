@@ -110,6 +110,7 @@ class TaskWork(ABC):
                 **how,
                 "notes": list(self.definition.findings),
                 **({"code": code} if (code := sources(settings)) else {}),
+                **({"config_source": str(source)} if (source := metadata.get("config_source")) else {}),
             },
             definition={
                 "dialect": DIALECT,
