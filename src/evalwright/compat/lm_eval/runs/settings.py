@@ -144,7 +144,7 @@ def run_config(run: Run) -> dict[str, Any]:
     """The entry `config` of a run of ours. Seeds that nothing here draws from are null."""
     configuration = run.data["configuration"]
     provider, _, rest = run.model.partition("/")
-    spec = next(iter(configuration.get("models") or ()), {})
+    spec: Any = next(iter(configuration.get("models") or ()), {})
     given = dict(spec.get("arguments", {})) if isinstance(spec, Mapping) else {}
     dialect: Mapping[str, Any] = configuration.get("dialect") or {}
     shot_seeds = [
