@@ -153,7 +153,16 @@ def test_a_korean_page_says_what_the_english_one_says(page: Path) -> None:
 def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> None:
     """What `make quickstart` does after its set-up; `make test` is what runs this."""
     if command != "make quickstart":
-        assert command in {"make test", "make lint", "make types", "make format", "make demo-models", "make site", "make wheel", "make explorer"}, command
+        assert command in {
+            "make test",
+            "make lint",
+            "make types",
+            "make format",
+            "make demo-models",
+            "make site",
+            "make wheel",
+            "make explorer",
+        }, command
         return
     dry = subprocess.run(
         ["make", "-n", "-B", "quickstart"], cwd=ROOT, capture_output=True, text=True, check=True

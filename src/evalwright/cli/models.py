@@ -123,6 +123,7 @@ def check(
     if as_json:
         print_json(description)
     else:
+        description.pop("template", None)
         for key, value in description.items():
             echo(f"{key:<14} {_shown(value)}".rstrip())
 

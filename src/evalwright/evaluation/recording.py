@@ -233,7 +233,11 @@ def task_record(task: Task) -> dict[str, Any]:
     """What `run.json` keeps of a task's definition, enough to score its records again."""
     return {
         "description": task.description,
-        "metadata": dict(task.metadata),
+        # Some data have more rows than are asked, whatever the limit.
+        "metadata": {
+            **task.metadata,
+            **({} if (rows := getattr(task.samples, "n_rows", None)) is None else {"original": rows}),
+        },
         "definition": dict(task.definition),
         "content_hash": task.samples.content_hash,
         "draws": task.draws,

@@ -147,3 +147,14 @@ def _write_note(note: Path, data: Mapping[str, Any]) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(data, file)
     Path(temporary).replace(note)
+
+
+def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
+    """Special tokens as text by their role ("bos_token"), for templates and lookups."""
+    found = {}
+    for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
+        value = tokenizer_config.get(role)
+        text = value.get("content") if isinstance(value, dict) else value
+        if isinstance(text, str):
+            found[role] = text
+    return found

@@ -86,7 +86,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_shots_limits_and_files(tasks: Path) -> None:
     done = harness("--tasks heav* --num_fewshot 2 --limit 0.5 --output_path out --log_samples")
     assert done.code == 0, done.err
-    assert re.search(r"\|heavens *\|N/A +\|none +\| +\|acc ", done.out)
+    assert re.search(r"\|heavens *\|N/A +\|none +\| +2\|acc ", done.out)
     assert re.search(r"\| - sky +\|1.0 +\|none +\| +2\|acc +\|↑\|0\.\d{4}\|±\|0\.\d{4}\|", done.out)
     (results,) = (tasks / "out").rglob("results_*.json")
     found = json.loads(results.read_text())

@@ -14,6 +14,7 @@ from compat.lm_eval.tasks import golden
 from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
+from evalwright.compat.lm_eval.runs.names import spelled
 from evalwright.compat.lm_eval.tasks.groups import Group, group_results
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
@@ -61,7 +62,7 @@ def requests(task: Task, index: int) -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("key", golden.keys())
-def test_a_golden_run(key: str, root: Path) -> None:
+def test_a_golden_run(key: str, root: Path, tmp_path: Path) -> None:
     name, shots, arguments = golden.parts(key)
     wanted = golden.runs()[key]
     tasks = loaded(root, name, shots, arguments)
@@ -77,6 +78,7 @@ def test_a_golden_run(key: str, root: Path) -> None:
         assert task.definition["num_fewshot"] == wanted["n-shot"][own]
         assert len(task.samples) == wanted["n-samples"][own]["effective"]
     check_results(run, tasks, wanted["results"])
+    check_files(run, wanted, tmp_path / "out")
 
 
 def check_samples(task: Task, records: list[SampleRecord], wanted: list[dict[str, Any]]) -> None:
@@ -95,24 +97,28 @@ def check_samples(task: Task, records: list[SampleRecord], wanted: list[dict[str
             assert same(value, expected[metric]), (metric, value, expected[metric])
 
 
-@pytest.mark.parametrize("name", ["syn_arc_challenge", "syn_gsm8k", "syn_wikitext"])
-def test_the_files_of_a_run_are_theirs(name: str, root: Path, tmp_path: Path) -> None:
-    wanted = golden.runs()[f"{name}|None"]
-    tasks = loaded(root, name, None, {})
-    (run,) = evaluate(tasks, golden.model_of(wanted, "golden"))
-    results, *samples = export_lm_eval(run, tmp_path / "out")
+def check_files(run: Run, wanted: Mapping[str, Any], folder: Path) -> None:
+    """The results file and every line of the samples files are as they wrote them."""
+    results, *samples = export_lm_eval(run, folder, render=lambda turns: golden.text_of(tuple(turns)))
     written = json.loads(results.read_text(encoding="utf-8"))
-    for key in ("n-shot", "n-samples"):
-        assert {own: written[key][own] for own in wanted["samples"]} == {
-            own: wanted[key][own] for own in wanted["samples"]
-        }
-    assert same(written["results"], wanted["results"])
-    for path, own in zip(samples, wanted["samples"], strict=True):
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for line, expected in zip(lines, wanted["samples"][own], strict=True):
-            for key in ("doc_id", "doc_hash", "prompt_hash", "target_hash", "filter", "metrics"):
-                assert line[key] == expected[key], key
-            assert [list(one.values()) for one in line["arguments"].values()] == expected["arguments"]
+    for key in ("results", "n-shot", "higher_is_better", "n-samples"):
+        assert same(written[key], wanted[key]), key
+    for path, name in zip(samples, wanted["samples"], strict=True):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line, expected in zip(map(json.loads, lines), wanted["samples"][name], strict=True):
+            for key, value in as_written(expected).items():
+                assert same(line[key], value) if key in line["metrics"] else line[key] == value, key
+            assert set(line) == {*expected, "doc"}
+
+
+def as_written(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """A golden sample in the form of a samples file: arguments by name, answers and target as text."""
+    arguments = {
+        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(parts)}
+        for i, parts in enumerate(sample["arguments"])
+    }
+    answers = {key: spelled(sample[key]) for key in ("resps", "filtered_resps")}
+    return {**sample, **answers, "arguments": arguments, "target": str(sample["target"])}
 
 
 def check_results(run: Run, tasks: list[Task], wanted: Mapping[str, Any]) -> None:

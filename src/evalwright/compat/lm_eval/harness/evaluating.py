@@ -198,12 +198,14 @@ def run_evaluation(
     return runs[0]
 
 
-def results_of(run: Run, config: Mapping[str, Any], *, samples: bool = True) -> dict[str, Any]:
-    """The dictionary that `simple_evaluate` returns. samples: with those of each task."""
+def results_of(
+    run: Run, config: Mapping[str, Any], model: Model | None = None, *, samples: bool = True
+) -> dict[str, Any]:
+    """The dictionary that `simple_evaluate` returns. model: one that was made in Python; samples: with those of each task."""
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
     with TemporaryDirectory() as folder:
-        files = export_lm_eval(run, Path(folder), config["name"])
+        files = export_lm_eval(run, Path(folder), config["name"], getattr(model, "rendered", None))
         found: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
         if samples:
             found["samples"] = {task["name"].removeprefix(PREFIX): [] for task in run.data["tasks"]}
@@ -257,7 +259,7 @@ def simple_evaluate(
     if iterations is not None:
         wished["bootstrap_iters"] = iterations
     evaluation = evaluation_of(wished, made)
-    return results_of(run_evaluation(evaluation, made), evaluation.config, samples=log_samples)
+    return results_of(run_evaluation(evaluation, made), evaluation.config, made, samples=log_samples)
 
 
 def evaluate(lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any) -> dict[str, Any]:

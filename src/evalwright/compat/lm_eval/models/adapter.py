@@ -26,7 +26,7 @@ from evalwright.compat.lm_eval.models.classes import (
 from evalwright.compat.lm_eval.models.identity import IDLE, content_of, is_transformers
 from evalwright.compat.lm_eval.models.interface import Instance, RequestType
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
-from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
+from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
 from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
@@ -62,6 +62,7 @@ class LMAdapter(LocalModel):
         self._class = made
         self._arguments = dict(arguments)
         self._lm: Any = None
+        self._template: dict[str, Any] = {}
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
@@ -98,6 +99,7 @@ class LMAdapter(LocalModel):
             "class": name,
             "arguments": masked_arguments(self._arguments),
             **self._own,
+            **({"template": self._template} if self._template else {}),
         }
 
     def load(self) -> None:
@@ -115,6 +117,14 @@ class LMAdapter(LocalModel):
             raise ModelError(
                 f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
             )
+
+        if "chat" in self.abilities:
+            self._template = _template_of(self._lm)
+
+    def rendered(self, messages: Sequence[Message]) -> str:
+        """Messages as the text that the class's own template makes of them."""
+        self.load()
+        return str(self._text(tuple(messages)))
 
     def unload(self) -> None:
         """Drop the model."""
@@ -275,6 +285,21 @@ class LMAdapter(LocalModel):
             return len(encode(request.continuation, add_special_tokens=False))
         except Exception:
             return None
+
+
+def _template_of(lm: Any) -> dict[str, Any]:
+    """The source of a class's chat template and the special tokens that it reads; empty where it does not say."""
+    try:
+        source = lm.chat_template(True)
+        tokens = getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {})
+    except Exception:  # the class's own code
+        return {}
+    if not isinstance(source, str) or not source:
+        return {}
+    return {
+        "source": source,
+        "variables": {str(role): text for role, text in dict(tokens).items() if isinstance(text, str)},
+    }
 
 
 def lm_model(

@@ -21,7 +21,22 @@ from evalwright.compat.lm_eval.runs.names import (
     higher_is_better,
     their_metric,
 )
-from evalwright.compat.lm_eval.runs.rows import GENERATE, ExportedMetric, Rows, generation, output_type
+from evalwright.compat.lm_eval.runs.rows import (
+    GENERATE,
+    ExportedMetric,
+    Render,
+    Rows,
+    generation,
+    output_type,
+)
+from evalwright.compat.lm_eval.runs.settings import (
+    better,
+    group_settings,
+    renderer,
+    run_config,
+    task_config,
+    tracked,
+)
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
 from evalwright.core.errors import RunError
@@ -30,16 +45,26 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import place_of, write_text
 
-_TRACKED = ("system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template")
+_TRACKED = (
+    "system_instruction",
+    "system_instruction_sha",
+    "fewshot_as_multiturn",
+    "chat_template",
+    "chat_template_sha",
+)
 
 
-def export_lm_eval(run: Run, out: Path, model: str = "") -> list[Path]:
-    """Write a run under `out/<model>/` and return the files, the results first. model: in place of the run's. Raises RunError."""
+def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None = None) -> list[Path]:
+    """Write a run under `out/<model>/` and return the files, the results first. Raises RunError.
+
+    model: its name, in place of the run's. render: messages as the text that the model got; without it, the recorded template's.
+    """
+    render = render or renderer(run)
     time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
     folder = out / file_safe(model or run.model)
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        tasks = {task["name"]: _Exported(task, folder, time) for task in run.data["tasks"]}
+        tasks = {task["name"]: _Exported(task, folder, time, render) for task in run.data["tasks"]}
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
@@ -52,8 +77,9 @@ def export_lm_eval(run: Run, out: Path, model: str = "") -> list[Path]:
 class _Exported:
     """One task: its metrics in their names, and its lines as they are written."""
 
-    def __init__(self, task: Mapping[str, Any], folder: Path, time: str) -> None:
+    def __init__(self, task: Mapping[str, Any], folder: Path, time: str, render: Render) -> None:
         self.task = task
+        self.render = render
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
         self.metrics = _metrics(task)
@@ -67,7 +93,7 @@ class _Exported:
 
     def write(self, records: Iterator[SampleRecord]) -> None:
         """Write the task's lines: all of the first filter, then all of the next, as their readers expect."""
-        rows = Rows(self.task, self.metrics)
+        rows = Rows(self.task, self.metrics, self.render)
         parts = [self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))]
         for path in (self.samples_file, *parts):
             path.unlink(missing_ok=True)
@@ -137,9 +163,10 @@ class _Exported:
     def config(self) -> dict[str, Any]:
         """The task's entry in `configs`: as imported, else our definition in their words."""
         if self.definition.get("dialect") == DIALECT:
-            config = dict(self.definition.get("config", {}))
             run_here = "generation" in self.definition
-            return {**config, "num_fewshot": self.shots()} if run_here else config
+            return (
+                task_config(self.task, self.shots()) if run_here else dict(self.definition.get("config", {}))
+            )
         prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
         out = {
@@ -169,8 +196,11 @@ class _Exported:
         return found if isinstance(found, int) else 0
 
     def version(self) -> Any:
-        """The version as a number where it is one, which is what they write."""
+        """The version as the task's file has it, else as a number where it is one."""
         text = self.task["version"]
+        given = self.definition.get("metadata")
+        if isinstance(given, Mapping) and str(given.get("version")) == text:
+            return given["version"]
         for kind in (int, float):
             try:
                 return kind(text)
@@ -180,6 +210,8 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
+        if "generation" in self.definition and self.definition.get("dialect") == DIALECT:
+            return better(self.definition)
         said = self.task.get("metadata", {}).get("higher_is_better")
         known = said or self.definition.get("higher_is_better") or {}
         out = {}
@@ -211,25 +243,24 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
 def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     data = run.data
     imported: Mapping[str, Any] = data["configuration"].get("imported", {})
-    groups: Mapping[str, Any] = imported.get("groups", {}) or _groups(run)
+    shots = {task.name: task.shots() for task in tasks}
+    up = {task.name: task.better() for task in tasks}
+    groups: Mapping[str, Any] = imported.get("groups", {}) or _groups(run, shots, up)
     environment = data["environment"]
     libraries = environment.get("libraries", {})
     own = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
     out: dict[str, Any] = {
         "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
         "groups": groups.get("groups", {}),
-        "group_subtasks": groups.get("group_subtasks") or {task.name: [] for task in tasks},
+        "group_subtasks": groups.get("group_subtasks", {}),
         "configs": {task.name: task.config() for task in tasks},
         "versions": {**groups.get("versions", {}), **{task.name: task.version() for task in tasks}},
-        "n-shot": {**groups.get("n-shot", {}), **{task.name: task.shots() for task in tasks}},
-        "higher_is_better": {
-            **groups.get("higher_is_better", {}),
-            **{task.name: task.better() for task in tasks},
-        },
+        "n-shot": {**groups.get("n-shot", {}), **shots},
+        "higher_is_better": {**groups.get("higher_is_better", {}), **up},
         "n-samples": {
             task.name: {"original": task.original(), "effective": task.effective} for task in tasks
         },
-        "config": imported.get("config") or _config(run),
+        "config": imported.get("config") or run_config(run),
         "git_hash": environment.get("git_commit"),
         "date": _started(run).timestamp(),
         "pretty_env_info": f"Python version: {environment['python']}\nOS: {environment['platform']}",
@@ -240,8 +271,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
         "model_name": run.model,
         "model_name_sanitized": file_safe(run.model),
-        **{key: imported.get(key) for key in _TRACKED},
-        "chat_template_sha": imported.get("chat_template_sha"),
+        **({key: imported.get(key) for key in _TRACKED} if imported else tracked(run)),
         "total_evaluation_time_seconds": str(data["seconds"]),
     }
     if not imported or imported.get("evalwright"):
@@ -252,7 +282,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     return out
 
 
-def _groups(run: Run) -> dict[str, Any]:
+def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The groups that a run's tasks were asked for through, in their form."""
     groups = groups_of(run.data["tasks"])
     if not groups:
@@ -263,27 +293,7 @@ def _groups(run: Run) -> dict[str, Any]:
         "groups": {name: results[name] for name, group in groups.items() if group.averages},
         "group_subtasks": {name: list(group.children) for name, group in groups.items()},
         "versions": {name: group.version for name, group in groups.items()},
-    }
-
-
-def _config(run: Run) -> dict[str, Any]:
-    configuration = run.data["configuration"]
-    provider, _, rest = run.model.partition("/")
-    seed = configuration.get("seed")
-    return {
-        "model": provider,
-        "model_args": {"model": rest or provider},
-        "batch_size": None,
-        "batch_sizes": [],
-        "device": None,
-        "use_cache": None,
-        "limit": configuration.get("limit"),
-        "bootstrap_iters": 0,
-        "gen_kwargs": {},
-        "random_seed": seed,
-        "numpy_seed": seed,
-        "torch_seed": seed,
-        "fewshot_seed": seed,
+        **group_settings(groups, shots, up),
     }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, digest, doc_digest, spelled
+from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
-from evalwright.core.requests import Prompt
+from evalwright.core.requests import Message, Prompt, prompt_from
 from evalwright.core.samples import Answer, SampleRecord, Score
 
 GENERATE, CHOOSE, CONTINUE, ROLLING = (
@@ -21,6 +22,16 @@ GENERATE, CHOOSE, CONTINUE, ROLLING = (
 )
 PAIRED = {"macro-f1", "balanced-accuracy"}
 """Metrics over classes, of which an item is the pair (right class, class given)."""
+
+
+Render = Callable[[Sequence[Message]], str]
+"""Messages as the text that a model got."""
+
+
+def as_json(messages: Sequence[Message]) -> str:
+    """Messages as JSON, as their chat backends get them."""
+    plain = [{"role": message.role, "content": message.text} for message in messages]
+    return json.dumps(plain, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +60,20 @@ class ExportedMetric:
 
 
 class Rows:
-    """Makes the lines of one task from its records. task: the task's part of `run.json`."""
+    """Makes the lines of one task from its records. task: the task's part of `run.json`; render: messages as text."""
 
-    def __init__(self, task: Mapping[str, Any], metrics: Sequence[ExportedMetric]) -> None:
+    def __init__(
+        self, task: Mapping[str, Any], metrics: Sequence[ExportedMetric], render: Render = as_json
+    ) -> None:
         definition = task["definition"]
+        self.render = render
         self.metrics = metrics
         self.filters = tuple(dict.fromkeys(metric.filter for metric in metrics))
         self.answer = definition.get("answer") or {}
         self.theirs = definition.get("dialect") == DIALECT
         self.generation = definition.get("generation") or generation(self.answer)
         config, prompt = definition.get("config") or {}, definition.get("prompt") or {}
+        self.repeats = int(config.get("repeats") or 1) if "generation" in definition else 1
         chat = prompt.get("format") == "chat" and not prompt.get("prefill")
         given = config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
         self.delimiter = "" if chat else str(" " if given is None else given)
@@ -73,15 +88,13 @@ class Rows:
             # In the order of their lines, so that the files read alike.
             {
                 **whole,
-                **self._filtered(name, answered, whole),
+                **filtered,
                 **_hashes(whole),
-                **{
-                    metric.name: self._item(metric, answered)
-                    for metric in self.metrics
-                    if metric.filter == name
-                },
+                **{name: self._item(found[name], answered) for name in filtered["metrics"]},
             }
             for name in self.filters
+            for found in ({metric.name: metric for metric in self.metrics if metric.filter == name},)
+            for filtered in (self._filtered(name, list(found), answered, whole),)
         ]
 
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
@@ -96,12 +109,9 @@ class Rows:
         assert first.answer is not None
         kept = _kept(first)
         doc, target = self._doc(first), _target(first)
-        arguments = (
-            restored_arguments(kept["arguments"], first.answer)
-            if "arguments" in kept
-            else self._arguments(first, first.answer)
-        )
-        made = [responses_of(record) for record in draws]
+        asked = kept.get("arguments") or (first.answer.strategy.get("arguments") if self.theirs else None)
+        arguments = self._restored(asked, first.answer) if asked else self._arguments(first, first.answer)
+        made = [responses_of(record, self.repeats) for record in draws]
         requests = range(max(map(len, made)))
         resps = [[value for one in made if i < len(one) for value in one[i]] for i in requests]
         return {
@@ -136,7 +146,7 @@ class Rows:
         }
 
     def _arguments(self, record: SampleRecord, answer: Answer) -> list[list[Any]]:
-        kind, prompt = output_type(record, answer), as_text(answer.prompt)
+        kind, prompt = output_type(record, answer), self._text(answer.prompt)
         if kind == CHOOSE:
             letters = self.answer.get("mode") == "letter"
             options = ascii_uppercase if letters else record.sample.choices
@@ -147,12 +157,34 @@ class Rows:
             return [[prompt, answer.text if self.theirs else self.delimiter + answer.text]]
         return [[answer.text]] if kind == ROLLING else [[prompt, dict(self.generation)]]
 
-    def _filtered(self, name: str, draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> dict[str, Any]:
-        kept = _kept(draws[0])
+    def _restored(self, kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
+        """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
+        prompt = self._text(answer.prompt)
+        return [
+            [
+                prompt
+                if value is None
+                else self._text(prompt_from(value))
+                if isinstance(value, list)
+                else value
+                for value in part
+            ]
+            for part in kept
+        ]
+
+    def _text(self, prompt: Prompt) -> str:
+        return prompt if isinstance(prompt, str) else self.render(prompt)
+
+    def _filtered(
+        self, name: str, names: list[str], draws: Sequence[SampleRecord], whole: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        score = draws[0].scores.get(name) if self.theirs else None
+        noted: Mapping[str, Any] = (score.item or {}) if score else {}
+        taken = _kept(draws[0]).get("filtered_resps", {}).get(name, noted.get(FILTERED))
         return {
-            "filtered_resps": kept.get("filtered_resps", {}).get(name, self._taken(draws, whole)),
+            "filtered_resps": self._taken(draws, whole) if taken is None else taken,
             "filter": name,
-            "metrics": [metric.name for metric in self.metrics if metric.filter == name],
+            "metrics": [one for one in noted.get(NAMED, names) if one in names],
         }
 
     @staticmethod
@@ -179,9 +211,8 @@ class Rows:
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
         if metric.theirs:
             # Items that are no numbers stand in `item` where the score has one.
-            whole = getattr(scores[0], "item", None)
-            named = whole if isinstance(whole, Mapping) else {}
-            return named.get(metric.name, scores[0].parts.get(metric.name))
+            item = (scores[0].item or {}).get(metric.name, scores[0].parts.get(metric.name))
+            return _as_array(item) if metric.name == "brier_score" else item
         return sum(score.value for score in scores) / len(scores)
 
 
@@ -204,8 +235,8 @@ def output_type(record: SampleRecord, answer: Answer) -> str:
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(record: SampleRecord) -> list[list[Any]]:
-    """A record's responses by request: texts, or pairs of log-likelihood and whether it is greedy, all as text."""
+def responses_of(record: SampleRecord, repeats: int = 1) -> list[list[Any]]:
+    """A record's responses by request, each asked `repeats` times where the record does not say: texts, or pairs of log-likelihood and whether it is greedy, all as text."""
     assert record.answer is not None
     responses = record.answer.responses
     values: list[Any] = []
@@ -216,7 +247,7 @@ def responses_of(record: SampleRecord) -> list[list[Any]]:
             values.append(spelled(response.log_likelihood))
         else:
             values.append(spelled([response.log_likelihood, response.is_greedy]))
-    several = _kept(record).get("repeats", 1)
+    several = _kept(record).get("repeats", repeats)
     return [values[i : i + several] for i in range(0, len(values), several)]
 
 
@@ -225,17 +256,13 @@ def first_responses(resps: Any) -> list[Any]:
     return [one[0] if isinstance(one, list) and one else one for one in resps]
 
 
-def restored_arguments(kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
-    """Arguments as imported: the prompt is kept once, in the answer, and None stands in its place."""
-    return [[as_text(answer.prompt) if value is None else value for value in part] for part in kept]
+def _as_array(item: Any) -> Any:
+    """The pair of a right class and probabilities, which they write as an array's text."""
+    if not isinstance(item, list | tuple) or len(item) != 2 or not isinstance(item[1], list | tuple):
+        return item
+    import numpy as np
 
-
-def as_text(prompt: Prompt) -> str:
-    """A prompt as one text; messages as JSON, as their chat backends get them."""
-    if isinstance(prompt, str):
-        return prompt
-    messages = [{"role": message.role, "content": message.text} for message in prompt]
-    return json.dumps(messages, ensure_ascii=False)
+    return [item[0], str(np.array(item[1]))]
 
 
 def generation(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from evalwright.core.requests import (
     Prompt,
     Request,
     RollingLogLikelihood,
+    prompt_payload,
 )
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
@@ -125,7 +126,8 @@ class Strategy:
     """Sends all requests of a row, each `repeats` times; the answer keeps the responses in that order.
 
     asked: the requests of a sample, which raises what the task's own Python raises on this row. The answer's text is that of the
-    first generated response; its choice the most likely of several continuations.
+    first generated response; its choice the most likely of several continuations. usual: settings of generation that are not
+    recorded with each answer; requests that the rest of the record does not tell are, as `strategy["arguments"]`.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class Strategy:
         asked: Callable[[Sample], list[Arguments]],
         repeats: int,
         published: bool,
+        usual: Mapping[str, Any] | None = None,
     ) -> None:
         self.needs = frozenset(needs)
+        self.usual = usual
         self.asked = asked
         self.repeats = repeats
         self.published = published
@@ -166,7 +170,23 @@ class Strategy:
             log_likelihoods=values,
             prompt=prompt,
             responses=responses,
+            strategy={} if self._usual(asked) else {"arguments": arguments_of(asked, prompt)},
         )
+
+    def _usual(self, asked: Sequence[Arguments]) -> bool:
+        """Whether prompt, text and definition tell the request."""
+        return len(asked) == 1 and (not isinstance(asked[0].rest, Mapping) or asked[0].rest == self.usual)
+
+
+def arguments_of(asked: Iterable[Arguments], prompt: Prompt) -> list[list[Any]]:
+    """Requests as lists for the record; None where a context is the prompt, which is recorded once."""
+    return [
+        [
+            None if one.context == prompt else prompt_payload(one.context, recorded=True),
+            *([] if one.rolling else [one.rest]),
+        ]
+        for one in asked
+    ]
 
 
 def text_of(response: Response, published: bool) -> str:

@@ -154,9 +154,8 @@ class ClassWork(TaskWork):
         target = shown(self.task.doc_to_target, doc)
         targets = tuple(map(str, target)) if isinstance(target, list) else (str(target),)
         text = str(shown(self.task.doc_to_text, doc))
-        return Sample(
-            str(index), text, targets, metadata={"doc": doc if isinstance(doc, Mapping) else str(doc)}
-        )
+        whole = {"doc": doc if isinstance(doc, Mapping) else str(doc), "lm_eval": {"target": str(target)}}
+        return Sample(str(index), text, targets, metadata=whole)
 
     def hashed(self, row: Any) -> bytes:
         return digest_of(row).encode()
@@ -244,7 +243,8 @@ class ClassWork(TaskWork):
         pipeline.apply(instances)
         instances.sort(key=lambda one: one.idx)
         results = [one.filtered_resps[pipeline.name] for one in instances]
-        return self.metrics.score(self.task.process_results(self.row(int(sample.id)), results))
+        came = [one.resps for one in instances]
+        return self.metrics.score(self.task.process_results(self.row(int(sample.id)), results), results, came)
 
 
 def _definition(task: Any, name: str, options: Options) -> Definition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from abc import ABC, abstractmethod
@@ -95,7 +96,7 @@ class TaskWork(ABC):
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(needs, self.asked, self.repeats, options.published),
+            strategy=Strategy(needs, self.asked, self.repeats, options.published, plain(generation)),
             scorers=tuple(
                 Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
                 for key, pipeline in self.pipelines.items()
@@ -104,7 +105,13 @@ class TaskWork(ABC):
             version=version,
             description=f"{alias} ({options.scoring})",
             slices=(),
-            metadata={"dialect": DIALECT, **how, "notes": list(self.definition.findings)},
+            metadata={
+                "dialect": DIALECT,
+                **how,
+                "notes": list(self.definition.findings),
+                **({"code": code} if (code := sources(settings)) else {}),
+                **({"config_source": str(source)} if (source := metadata.get("config_source")) else {}),
+            },
             definition={
                 "dialect": DIALECT,
                 "task": name,
@@ -157,6 +164,11 @@ class Samples:
                 f"The task '{name}' has {len(rows):,} rows, from 0: it has no row {beyond[0]:,}."
             )
         return list(dict.fromkeys(chosen))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the data have."""
+        return len(self._work.rows)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -231,19 +243,29 @@ class Work(TaskWork):
 
     def sample(self, index: int) -> Sample:
         fields, doc = self.opened.fields, self.rows[index]
-        return Sample(str(index), str(shown(fields.text, doc)), **_gold(fields, doc), metadata={"doc": doc})
+        return Sample(str(index), str(shown(fields.text, doc)), **_gold(fields, doc))
+
+    def came(self, answer: Answer) -> list[list[Any]]:
+        """The answers to each request of a row."""
+        kind = self.definition.config.output_type
+        return answers_of(answer, kind, self.repeats, self.options.published)
 
     def filtered(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> list[Any]:
         """What a pipeline takes from the answers of a row."""
-        kind = self.definition.config.output_type
-        return pipeline(answers_of(answer, kind, self.repeats, self.options.published), doc)
+        return pipeline(self.came(answer), doc)
 
     def scores(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> dict[str, Any]:
         """A row's worth by metric, as the published runner has it."""
         return self.opened.scoring(doc, self.filtered(pipeline, doc, answer))
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        return self.metrics.score(self.scores(pipeline, self.rows[int(sample.id)], answer))
+        return self.scored(self.opened.scoring, pipeline, self.rows[int(sample.id)], answer)
+
+    def scored(self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer) -> Score:
+        """The Score of the answers to a row, with what the pipeline took."""
+        came = self.came(answer)
+        taken = pipeline(came, doc)
+        return self.metrics.score(scoring(doc, taken), taken, came)
 
 
 def scoring_of(
@@ -282,12 +304,13 @@ def shown(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """Targets, choices and right places of a row, for the record only."""
+    """Targets, choices and right places of a row, for the record only; its target as published where they do not tell it."""
     try:
         target = fields.target(doc)
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()
     except Exception:
-        return {}
+        return {"metadata": {"doc": doc}}
+    told = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
     gold = tuple(
         one if isinstance(one, int) else choices.index(str(one))
@@ -301,6 +324,7 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
         "targets": texts,
         "choices": choices,
         "gold": tuple(one for one in gold if 0 <= one < len(choices)),
+        "metadata": {"doc": doc, **({} if told else {"lm_eval": {"target": str(target)}})},
     }
 
 
@@ -336,6 +360,27 @@ def compile_definition(
         version=str(metadata.get("version", "Yaml")),
         groups=groups,
     )
+
+
+def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are functions, or metrics with some, with the source of each function."""
+    out: dict[str, Any] = {}
+    for name, value in settings.items():
+        if callable(value):
+            out[name] = _source(value)
+        elif name == "metric_list" and any(callable(part) for one in value for part in dict(one).values()):
+            out[name] = [
+                {key: _source(part) if callable(part) else plain(part) for key, part in dict(one).items()}
+                for one in value
+            ]
+    return out
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (TypeError, OSError):
+        return str(plain(function))
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")

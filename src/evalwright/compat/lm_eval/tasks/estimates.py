@@ -11,6 +11,7 @@ import statistics as standard
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.runs.names import spelled
 from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
@@ -34,6 +35,9 @@ _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
 """Aggregations of log-likelihoods, which are better when higher."""
 
 _CORRECTED_ITERATIONS = 1_000
+
+FILTERED, NAMED = ROW = ("filtered_resps", "metrics")
+"""What a score's item has beside metrics: the filtered answers as text, and the names of the row's metrics in their order."""
 
 
 class Metrics:
@@ -69,7 +73,7 @@ class Metrics:
         out = []
         for metric in dict.fromkeys([*self._ways, *(name for names in found.values() for name in names)]):
             for pipeline, names in found.items():
-                if metric in names:
+                if metric in names and metric not in ROW:
                     out.append(self._spec(metric, pipeline))
         return tuple(out)
 
@@ -108,10 +112,21 @@ class Metrics:
             return metric.replace("_", "-")
         return name.replace("_", "-") or "mean"
 
-    def score(self, found: Mapping[str, Any]) -> Score:
-        """A row's scores as one Score: its value is the first metric's."""
+    def score(
+        self, found: Mapping[str, Any], taken: Sequence[Any] = (), came: Sequence[Sequence[Any]] = ()
+    ) -> Score:
+        """A row's scores as one Score: its value is the first metric's.
+
+        taken: the filtered answers, and came: those before, by request. The item keeps what of the row's published line the
+        rest of the record does not tell.
+        """
         parts: dict[str, float] = {}
         item: dict[str, Any] = {}
+        kept = spelled(taken)
+        if kept != spelled([one[0] if one else None for one in came]):
+            item[FILTERED] = kept
+        if list(found) != list(self._ways):
+            item[NAMED] = list(found)
         for name, value in found.items():
             number = _number(value)
             if number is not None:

@@ -132,8 +132,7 @@ class Recorded:
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         """The Score of one recorded answer."""
         doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), self.definition.name))
-        found = self.scoring(doc, self.work.filtered(pipeline, doc, answer))
-        return self.work.metrics.score(found)
+        return self.work.scored(self.scoring, pipeline, doc, answer)
 
 
 def fields_row(doc: Any, task: str) -> dict[str, Any]:

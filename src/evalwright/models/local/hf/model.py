@@ -10,7 +10,7 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
-from evalwright.models.local.files import context_length, parameter_count, weight_files
+from evalwright.models.local.files import context_length, parameter_count, special_tokens, weight_files
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.adapters import check_embedded, find_adapter
@@ -222,9 +222,17 @@ class TransformersModel(LocalModel):
             "context_length": self.options.max_length
             or context_length(source.config, self._tokenizer_source.tokenizer_config),
             "chat_template": self._has_template,
+            **self._template(),
             "scoring": self._engine.describe_scoring() if self._engine else {"path": self.options.scoring},
             **self._known,
         }
+
+    def _template(self) -> dict[str, Any]:
+        """The chat template and what it reads, so that a recorded conversation can be shown as the text that was sent."""
+        source, options = self._tokenizer_source, self.options
+        text = options.chat_template or source.templates.get("default")
+        variables = {**special_tokens(source.tokenizer_config), **options.template_arguments}
+        return {"template": {"source": text, "variables": variables}} if text else {}
 
     def _extras(self) -> dict[str, Any]:
         """What is said of a model only where it has it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.models.local.files import file_hash, read_json, templates
+from evalwright.models.local.files import file_hash, read_json, special_tokens, templates
 
 DEFAULT_MAX_LENGTH = 2048
 """Tokens of context where neither the configuration nor the person says how many the model takes."""
@@ -63,13 +63,7 @@ class ExportedFolder:
 
     def special_tokens(self) -> dict[str, str]:
         """Special tokens as text by their role ("bos_token"), for templates and lookups."""
-        found = {}
-        for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
-            value = self.tokenizer_config.get(role)
-            text = value.get("content") if isinstance(value, dict) else value
-            if isinstance(text, str):
-                found[role] = text
-        return found
+        return special_tokens(self.tokenizer_config)
 
     def hashes(self) -> dict[str, str]:
         """A content hash for every file in `files`."""

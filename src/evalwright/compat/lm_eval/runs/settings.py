@@ -1,0 +1,180 @@
+"""The settings of a run in their words: what its results files say of tasks, groups, prompts and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from evalwright.compat.lm_eval.runs.names import digest
+from evalwright.compat.lm_eval.runs.rows import Render, as_json
+from evalwright.compat.lm_eval.tasks.config import FewShot
+from evalwright.compat.lm_eval.tasks.estimates import LESS
+from evalwright.compat.lm_eval.tasks.groups import Group
+from evalwright.compat.lm_eval.tasks.options import DIALECT
+from evalwright.core.errors import EvalwrightError
+from evalwright.core.requests import Message
+from evalwright.core.secrets import masked_arguments
+from evalwright.runs.reader import Run
+
+_KNOWN = frozenset((
+    "acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm", "bleu", "bypass", "chrf", "chrf++", "exact_match", "f1",
+    "likelihood", "mcc", *(LESS - {"cer", "wer"}),
+))  # fmt: skip
+"""Metrics of which they know which way is better."""
+
+
+def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
+    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default."""
+    definition = task["definition"]
+    config = dict(definition["config"])
+    generates = config.get("output_type", "generate_until") == "generate_until"
+    if generates or "generation_kwargs" in config:
+        config["generation_kwargs"] = definition["generation"]
+    if isinstance(config.get("dataset_kwargs"), Mapping):
+        kept = {
+            name: value for name, value in config["dataset_kwargs"].items() if name != "trust_remote_code"
+        }
+        config["dataset_kwargs"] = kept
+    config["fewshot_config"] = _shots_config(config)
+    # A row's own functions are there as source text; those of shots are not read there.
+    config |= task.get("metadata", {}).get("code", {})
+    if config.get("metric_list") == [{"metric": "bypass"}]:
+        config["process_results"] = "process_results"
+    known = task.get("metadata", {})
+    source = {"config_source": known["config_source"]} if "config_source" in known else {}
+    return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
+
+
+def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    given = config.get("fewshot_config") or {}
+    own = {"split": config.get("fewshot_split")}
+    names = [one.name for one in fields(FewShot)]
+    inherited = {name: config.get(name) for name in names if name not in ("split", "sampler", "samples")}
+    return {name: {**inherited, **own, "sampler": "default", **given}.get(name) for name in names}
+
+
+def better(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether more is better, by metric: as the task's file says, else as they know."""
+    return {
+        name: (name not in LESS if name in _KNOWN else None) if said is None else said
+        for name, said in definition.get("higher_is_better", {}).items()
+    }
+
+
+def group_settings(
+    groups: Mapping[str, Group], shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """`n-shot` and `higher_is_better` with the groups, which have what is the same in all directly in them.
+
+    shots, up: of the tasks.
+    """
+    all_shots: dict[str, int] = dict(shots)
+    all_up: dict[str, Mapping[str, Any]] = dict(up)
+    for name, group in _outer_first(groups):
+        counts = {all_shots[child] for child in group.children if child in all_shots}
+        if len(counts) == 1:
+            all_shots[name] = counts.pop()
+        found: dict[str, Any] = {}
+        for child in group.children:
+            for metric, way in all_up.get(child, {}).items():
+                same = found.setdefault(metric, way) == way
+                found[metric] = way if same else None
+        if found:
+            all_up[name] = found
+    return {"n-shot": dict(sorted(all_shots.items())), "higher_is_better": dict(sorted(all_up.items()))}
+
+
+def _outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
+    """Groups before the groups in them, which is the order in which theirs go: an outer one has nothing of an inner one."""
+    inside = {child for group in groups.values() for child in group.children}
+    waiting = [name for name in groups if name not in inside][::-1]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in groups and name not in seen:
+            seen.add(name)
+            yield name, groups[name]
+            waiting += reversed(groups[name].children)
+
+
+def tracked(run: Run) -> dict[str, Any]:
+    """How prompts were made: instruction and chat template, with their hashes."""
+    definitions = [task["definition"] for task in run.data["tasks"]]
+    theirs = [one for one in definitions if one.get("dialect") == DIALECT]
+    system = next((one["system"] for one in theirs if one.get("system")), None)
+    chat = [one for one in theirs if one.get("chat")]
+    template = (run.data["model"].get("template") or {}).get("source") if chat else None
+    return {
+        "system_instruction": system,
+        "system_instruction_sha": digest(system) if system else None,
+        "fewshot_as_multiturn": bool(chat[0].get("multiturn")) if chat else None,
+        "chat_template": template,
+        "chat_template_sha": digest(template) if template else None,
+    }
+
+
+def renderer(run: Run) -> Render:
+    """Messages as the text that the run's model got, by the recorded template; as JSON where there is none."""
+    from evalwright.models.local.chat_template import ChatTemplate
+    from evalwright.models.local.hf.prompts import fold_system
+
+    found = run.data["model"].get("template") or {}
+    if not found.get("source"):
+        return as_json
+    try:
+        template = ChatTemplate(found["source"], found.get("variables", {}))
+    except EvalwrightError:
+        return as_json
+
+    def render(messages: Sequence[Message]) -> str:
+        try:
+            return template.render(tuple(messages))
+        except EvalwrightError:
+            pass
+        try:
+            return template.render(fold_system(messages))
+        except EvalwrightError:
+            return as_json(messages)
+
+    return render
+
+
+def run_config(run: Run) -> dict[str, Any]:
+    """The entry `config` of a run of ours. Seeds that nothing here draws from are null."""
+    configuration = run.data["configuration"]
+    provider, _, rest = run.model.partition("/")
+    spec: Any = next(iter(configuration.get("models") or ()), {})
+    given = dict(spec.get("arguments", {})) if isinstance(spec, Mapping) else {}
+    dialect: Mapping[str, Any] = configuration.get("dialect") or {}
+    shot_seeds = [
+        one["seed"] for task in run.data["tasks"] if "seed" in (one := task["definition"]) and "chat" in one
+    ]
+    named = "pretrained" if provider == "hf" else "model"
+    return {
+        "model": provider,
+        "model_args": masked_arguments({named: rest or provider, **given}),
+        **_model_facts(run.data["model"]),
+        "batch_size": given.get("batch_size"),
+        "batch_sizes": [],
+        "device": given.get("device"),
+        "use_cache": None,
+        "limit": configuration.get("limit"),
+        "bootstrap_iters": dialect.get("bootstrap", 100_000) if shot_seeds else 0,
+        "gen_kwargs": dict(dialect.get("generation", {})),
+        "random_seed": configuration.get("seed"),
+        "numpy_seed": None,
+        "torch_seed": None,
+        "fewshot_seed": shot_seeds[0] if shot_seeds else None,
+    }
+
+
+def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
+    facts: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+        "model_num_parameters": ("parameters", int),
+        "model_dtype": ("dtype", lambda dtype: f"torch.{dtype}"),
+        "model_revision": ("revision", str),
+    }
+    out = {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
+    # A folder has neither; this is what they write then.
+    return {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""} if out else out
