@@ -48,7 +48,7 @@ def page_of(folder: Path, *runs: Run) -> str:
 
 async def until(tab: Tab, expression: str) -> Any:
     """The value of an expression as soon as it is true."""
-    for _ in range(1200):
+    for _ in range(36_000):
         if found := await tab.evaluate(expression):
             return found
         await asyncio.sleep(0.05)
@@ -290,7 +290,9 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         await until(tab, f"!window.before && document.querySelector('main')?.innerText?.includes({REASON!r})")
         await press(tab, "u")
         await until(tab, "document.querySelector('.row.active')?.innerText?.includes('Question 2')")
-        await press(tab, "/", *"item-5")
+        await press(tab, "/")
+        await until(tab, "document.activeElement?.tagName === 'INPUT'")
+        await press(tab, *"item-5")
         await until(tab, "document.querySelector('.status')?.innerText?.startsWith('1 of 8')")
         await press(tab, "Enter", "Enter")
         await until(tab, "location.hash.includes('/sample/factual/item-5/0')")

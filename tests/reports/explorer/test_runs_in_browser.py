@@ -45,7 +45,7 @@ def in_browser(
 
 
 async def until(tab: Tab, expression: str) -> Any:
-    for _ in range(1200):
+    for _ in range(36_000):
         if found := await tab.evaluate(expression):
             return found
         await asyncio.sleep(0.05)
