@@ -98,6 +98,39 @@ def test_an_item_that_both_got_right_opens_by_its_address(tmp_path: Path) -> Non
     in_browser(tmp_path, two_runs(tmp_path), "#/compare/a/b?task=factual&id=item-3", steps)
 
 
+def test_a_link_to_an_item_that_no_run_has_says_so_and_keys_lead_on(tmp_path: Path) -> None:
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes(\"These runs have no item 'zzz'\")")
+        assert not await tab.evaluate("!!document.querySelector('.pair-of-samples')")
+        await tab.press("j", 74, "j")
+        await until(
+            tab, f"{TEXT}.includes('1 of 2: A lost') && document.querySelectorAll('.answer').length === 2"
+        )
+        top = "document.querySelector('.pair-of-samples').getBoundingClientRect().top"
+        at, high = await tab.evaluate(f"[{top}, innerHeight]")
+        assert 0 <= at < high - 100
+        await tab.press("o", 79, "o")
+        await until(tab, "location.hash === '#/run/a/sample/factual/item-2/0'")
+
+    in_browser(tmp_path, two_runs(tmp_path), "#/compare/a/b?task=factual&id=zzz", steps)
+
+
+def test_a_narrow_board_begins_with_the_overall_score(tmp_path: Path) -> None:
+    runs = tuple(
+        make_run(tmp_path, scores={"one": [1.0, 0.0] * 9, "two": [1.0, x] * 9}, name=name)
+        for name, x in (("a", 0.0), ("b", 1.0))
+    )
+
+    async def steps(tab: Tab) -> None:
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=False
+        )
+        await until(tab, "document.querySelector('.grid.narrow thead')?.innerText?.includes('Overall')")
+        assert "Column 1 of 3" in await tab.evaluate(TEXT)
+
+    in_browser(tmp_path, runs, "#/", steps)
+
+
 def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> None:
     run, _ = two_runs(tmp_path)
     drawn = draw_set(read_verdicts(run), 3, "random", 0)
