@@ -112,8 +112,8 @@ def _reference() -> Iterator[str]:
 
 def _explorer(work: Path, into: Path) -> None:
     """Runs of the embedded models, as a site of their own."""
-    names = ["factual-closed-book", "factual-grounded", "--model", "demo/small", "--model", "demo/large"]
-    _run("evalwright", "run", *names, "--limit", "200", "--name", "site", folder=work)
+    names = ["factual-choice", "--model", "demo/small", "--model", "demo/large"]
+    _run("evalwright", "run", *names, "--name", "site", folder=work)
     runs = sorted(path.name for path in (work / "runs").iterdir() if path.name.startswith("site"))
     _run("evalwright", "export", "site", *runs, "--into", str(into.resolve()), folder=work)
 
