@@ -84,7 +84,7 @@ def test_everything_that_can_be_said() -> None:
         ("roles: {judge: 3}", "'roles.judge'"),
         ("limit: ten", "'limit' must be a whole number"),
         ("limit: true", "'limit' must be a whole number"),
-        ("limit: 1.5", "'limit' must be a whole number"),
+        ("limit: 1.5", "The limit must be a whole number"),
         ("seed: null", "'seed' must be a whole number"),
         ("name: 3", "'name' must be text"),
         ("replace: sometimes", "'replace' must be true or false"),
