@@ -227,6 +227,7 @@ def test_memory_that_runs_out_costs_no_finished_work(
 def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Scorers]) -> None:
     both, pairs = scorers["llama"], shared_pairs()
     tree = both.tree(stored=1000)
+    dict(tree.score(pairs))  # with the comparison that comes first
     left: list[int] = []
 
     class Counted:
@@ -260,6 +261,7 @@ def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch
 def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:
     both, pairs = scorers["llama"], shared_pairs(prefixes=6, questions=12)
     tree = both.tree(tokens=256)
+    dict(tree.score(pairs))  # with the comparison that comes first
     passes = 0
     inner = tree.forward.run
 
@@ -349,6 +351,27 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     again.forward.base = Misplaced()
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
         dict(again.score(pairs))
+
+
+def test_wrong_numbers_of_long_texts_are_found_too(
+    scorers: dict[str, Scorers], caplog: pytest.LogCaptureFixture
+) -> None:
+    both, pairs = scorers["llama"], shared_pairs()
+    tree = both.tree()
+    inner = tree.forward.base
+
+    class Forgetful:
+        """A model that loses count of positions after the hundredth: short cuts do not show it."""
+
+        def __call__(self, **given: Any) -> Any:
+            if given["use_cache"] or given["attention_mask"].dim() == 4:
+                given["position_ids"] = given["position_ids"].clamp(max=100)
+            return inner(**given)
+
+    tree.forward.base = Forgetful()
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
+    assert "differ by" in tree.describe()["because"]
 
 
 def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:

@@ -58,6 +58,10 @@ class Tree:
     given: int
     unique: int
 
+    def is_more_than_rows(self, piece: int) -> bool:
+        """Whether any tokens are shared, or a path is longer than a piece; else every input is a row of its own."""
+        return any(root.children or len(root) > piece for root in self.roots)
+
 
 def build_tree(pairs: Sequence[Pair]) -> Tree:
     """The tree of all inputs (context and continuation without its last token) with a read for every target."""

@@ -1,9 +1,10 @@
 """Log-likelihoods by a prefix tree: every different token goes through the model once.
 
 Shots that many questions share, a question that several choices share and requests that come twice are computed once.
-A request or two of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored
-the plain way before any result of the pass is used. Where that differs, or the model refuses, the other way of attending is taken,
-then the plain way; what was finished stays finished, and memory that runs out costs only the batch that it ran out in.
+Before any result is used, short cuts of a few requests are scored by every kind of pass (below a stored prefix, with branches) and
+the plain way, and later one whole request, the first that is twice as long as any compared before. Where that differs, or the model
+refuses, the other way of attending is taken, then the plain way; what was finished stays finished, and memory that runs out costs only
+the batch that it ran out in.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
 from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
-from evalwright.models.local.hf.tree import CutLimits, Node, Row, build_tree, cut, regrow
+from evalwright.models.local.hf.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
 
@@ -33,16 +34,22 @@ _Waiting = tuple[Row | None, list[Node], Stored]
 _SHORTEST_PIECE = 64
 """Passes are cut no smaller than that, in tokens."""
 
+_SHORT = 16
+"""A short cut of a request: so many tokens of its context's beginning, and of its end."""
+
 
 class _Unfit(Exception):
     """This way of attending does not do for this model."""
 
 
 class _Job:
-    """One call's pairs, the slots of their targets, and what has been read of each so far."""
+    """One call's pairs, the slots of their targets, and what has been read of each so far.
 
-    def __init__(self, pairs: Sequence[Pair], spans: list[range]) -> None:
-        self.pairs, self.spans = pairs, spans
+    limits: how the tree is cut where that is not by the memory: a comparison of short cuts.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], spans: list[range], limits: CutLimits | None) -> None:
+        self.pairs, self.spans, self.limits = pairs, spans, limits
         self.owner = [index for index, span in enumerate(spans) for _ in span]
         self.values = [0.0] * len(self.owner)
         self.greedy = [False] * len(self.owner)
@@ -88,7 +95,7 @@ class TreeScorer:
         self._name = name
         self._insist = insist
         self._batcher: BatchRunner[Found] = BatchRunner(rows, tokens, passing=(_Unfit,))
-        self._seen: dict[tuple[bool, bool], int] = {}
+        self._compared: int | None = None
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
@@ -143,15 +150,19 @@ class TreeScorer:
             except _Unfit as error:
                 if self.forward.cascading:
                     self.forward.cascading = False
-                    self._seen.clear()
+                    self._compared = None
                 else:
                     self._refuse(str(error))
 
     def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore]]:
         tree = build_tree(pairs)
-        job = _Job(pairs, tree.spans)
+        if self._compared is None and tree.is_more_than_rows(self._limits().piece):
+            self._compare_short_cuts(pairs)
         self._given += tree.given
         self._computed += tree.unique
+        yield from self._walk(_Job(pairs, tree.spans, None), tree)
+
+    def _walk(self, job: _Job, tree: Tree) -> Iterator[tuple[int, PairScore]]:
         # What waits, the next one last. Children wait with what is stored above them, which is freed with the last of them.
         waiting: list[_Waiting] = [(None, tree.roots, NOTHING)]
         while waiting:
@@ -165,7 +176,7 @@ class TreeScorer:
                     continue
                 found, past = outcome
                 yield from found
-            level = cut(nodes, self._limits(), self._pack(past))
+            level = cut(nodes, job.limits or self._limits(), 0 if job.limits else self._pack(past))
             waiting += [(above, below, past) for above, below in reversed(level.stored)]
             failed: list[Row] = []
             yield from self._rows(job, level.rows, past, failed)
@@ -250,31 +261,52 @@ class TreeScorer:
                 start += len(part.node)
         if not reads:
             return []
-        self._read += len(places)
+        if job.limits is None:
+            self._read += len(places)
         with torch.inference_mode():
             chosen = hidden[[row for row, _ in places], [column for _, column in places]]
             values, greedy = read_log_likelihoods(
                 lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
             )
         found = job.take(slots, values, greedy)
-        self._check(job, rows, past, found)
+        self._compare_length(job, rows, past, found)
         return found
 
-    def _check(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
-        """Compare the first pass of its kind, and any that is twice as long, with the plain way."""
-        kind = (past.length > 0, any(row.branches for row in rows))
-        size = (past.length + max(row.length for row in rows)).bit_length()
-        if not any(kind) or size <= self._seen.get(kind, 0) or not found:
+    def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
+        """Score short cuts of a few requests by every kind of pass and the plain way, or raise _Unfit."""
+        some = [
+            pairs[place] for place in sorted({0, 1, len(pairs) // 2, len(pairs) - 1}) if place < len(pairs)
+        ]
+        cuts = [
+            (context if len(context) <= 2 * _SHORT else [*context[:_SHORT], *context[-_SHORT:]], targets[:4])
+            for context, targets in some
+        ]
+        whole = build_tree(cuts)
+        largest = max(root.total for root in whole.roots)
+        found: Found = []
+        # Rows without branches below what is stored, with branches, and with branches below nothing.
+        for row in (1, largest - 1, largest):
+            tree = build_tree(cuts)
+            limits = CutLimits(row=row, piece=2 * _SHORT if row == 1 else largest, shortest=1)
+            found += self._walk(_Job(cuts, tree.spans, limits), tree)
+        self._compare(cuts, found)
+        self._compared = 2 * _SHORT
+
+    def _compare_length(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
+        """Compare the longest request of a pass with the plain way where none of half its length was before."""
+        if job.limits is not None or not found or not (past.length or any(row.branches for row in rows)):
             return
-        by_length = sorted(found, key=lambda each: -sum(map(len, job.pairs[each[0]])))
-        picked = [by_length[0]]
-        if kind not in self._seen and len(found) > 1:
-            picked.append(by_length[len(found) // 2])
-        noted = [(job.pairs[index], scored) for index, scored in picked]
+        longest = max(found, key=lambda each: sum(map(len, job.pairs[each[0]])))
+        length = sum(map(len, job.pairs[longest[0]]))
+        if self._compared is None or length >= 2 * self._compared:
+            self._compare(job.pairs, [longest])
+            self._compared = length
+
+    def _compare(self, pairs: Sequence[Pair], found: Found) -> None:
+        noted = [(pairs[index], scored) for index, scored in found]
         largest = unexplained_difference(self._plain, noted, self.forward.number_bytes)
         if largest is not None:
             raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
-        self._seen[kind] = size
 
     def _refuse(self, reason: str) -> None:
         self.forward.refusal = reason
