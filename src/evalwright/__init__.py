@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from evalwright.models.registry import model, open_model
     from evalwright.models.scripted import ScriptedModel
     from evalwright.runs.callbacks import Callback
+    from evalwright.runs.merging import merge_runs
     from evalwright.runs.reader import Run
     from evalwright.scorers.registry import scorer
     from evalwright.strategies.registry import strategy
@@ -61,6 +62,7 @@ _NAMES = {
     "models.registry": "model open_model",
     "models.scripted": "ScriptedModel",
     "runs.callbacks": "Callback",
+    "runs.merging": "merge_runs",
     "runs.reader": "Run",
     "scorers.registry": "scorer",
     "strategies.registry": "strategy",

@@ -37,7 +37,7 @@ COMMANDS = {
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
-    "runs": ("runs:runs", "List, show and check runs; write their index."),
+    "runs": ("runs:runs", "List, show, check and merge runs; write their index."),
     "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),
