@@ -74,7 +74,7 @@ __all__ = [
     "Answer", "Ask", "Callback", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
     "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
     "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
-    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "metric", "model",
+    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "merge_runs", "metric", "model",
     "open_model", "open_run", "plan", "score_run", "scorer", "strategy", "task",
 ]  # fmt: skip
 

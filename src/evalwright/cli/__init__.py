@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": ("init:init", "Write a task, a suite file and a GitHub workflow, from two questions."),
     "run": ("run:run", "Evaluate models on tasks."),
+    "jobs": ("jobs:jobs", "Print job files that run an evaluation in shards on a cluster."),
     "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
