@@ -170,7 +170,8 @@ def test_merged_shards_are_the_whole_run(made: Path, model: str) -> None:
     assert [one["run"] for one in data["merged_from"]] == [
         f"parts-{model}.shard-{n}-of-4" for n in range(1, 5)
     ]
-    assert typed("runs", "check", f"parts-{model}", folder=made).text == typed("runs", "check", f"whole-{model}", folder=made).text.replace("whole", "parts")  # fmt: skip
+    checked = [typed("runs", "check", f"{name}-{model}", folder=made).text for name in ("parts", "whole")]
+    assert checked[0].replace("parts", "whole") == checked[1]
 
 
 def test_samples_of_a_cluster_and_draws_are_in_one_shard(made: Path) -> None:
@@ -201,7 +202,7 @@ def test_a_shard_says_what_it_is_and_stands_for_nothing_else(made: Path) -> None
         ["score", shard],
         ["aggregate", shard],
         ["export", "parquet", shard],
-        ["plot", "board", shard, "parts-Small"],
+        ["plot", "scores", shard, "parts-Small", "--into", "scores.svg"],
     ):
         done = typed(*other, folder=made)
         assert done.code == 2, done.text

@@ -52,15 +52,15 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
                 "is set. Outside of a job array name it, for example --shard 1/8."
             )
         place = environment[found[0]]
-        number = str(int(place) + found[1]) if re.fullmatch(r"\d{1,9}", place) else place
+        number = str(int(place) + found[1]) if re.fullmatch(r"[0-9]{1,9}", place) else place
         of = of if slash else environment.get("SLURM_ARRAY_TASK_COUNT", "")
         if not of:
             raise ConfigurationError(
                 "The job system does not say how many shards there are: name their number, for example --shard auto/8."
             )
-    whole = all(re.fullmatch(r"\d{1,9}", part) for part in (number, of))
+    whole = all(re.fullmatch(r"[0-9]{1,9}", part) for part in (number, of))
     if not whole or not 1 <= int(number) <= int(of):
-        said = "" if text == f"{number}/{of}" else f", which is {number}/{of} here"
+        said = f", which is {number}/{of} here," if text.startswith("auto") else ""
         raise ConfigurationError(
             f"--shard {text}{said} is no shard: it takes i/n with i from 1 to n, for example 2/8, or auto/8 in an array of jobs 1-8."
         )
