@@ -178,7 +178,7 @@ def test_names_that_cannot_be() -> None:
         ({"runs": "made-a", "dialect": {"trust": ["x"]}}, ConfigurationError, "--trust has no effect"),
     ):
         with pytest.raises(error) as raised:
-            merge_runs(**arguments)  # type: ignore[arg-type]
+            merge_runs(**arguments)
         assert said in str(raised.value)
 
 
