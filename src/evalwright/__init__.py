@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from evalwright.models.registry import model, open_model
     from evalwright.models.scripted import ScriptedModel
     from evalwright.runs.callbacks import Callback
+    from evalwright.runs.merging import merge_runs
     from evalwright.runs.reader import Run
     from evalwright.scorers.registry import scorer
     from evalwright.strategies.registry import strategy
@@ -61,6 +62,7 @@ _NAMES = {
     "models.registry": "model open_model",
     "models.scripted": "ScriptedModel",
     "runs.callbacks": "Callback",
+    "runs.merging": "merge_runs",
     "runs.reader": "Run",
     "scorers.registry": "scorer",
     "strategies.registry": "strategy",
@@ -72,7 +74,7 @@ __all__ = [
     "Answer", "Ask", "Callback", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
     "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
     "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
-    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "metric", "model",
+    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "merge_runs", "metric", "model",
     "open_model", "open_run", "plan", "score_run", "scorer", "strategy", "task",
 ]  # fmt: skip
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import Plan, make_plans, slug
+from evalwright.evaluation.planning import Plan, make_plans
+from evalwright.runs.writer import slug
 
 ECHO = ModelSpec("scripted/echo")
 TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b, input: y, target: y}}]}}\n"

@@ -31,6 +31,7 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called
 from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, simultaneous_means
 from evalwright.statistics.macro import TasksAre
@@ -143,6 +144,7 @@ def make_board(
     """
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
+    refuse_shards(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
     for task in _columns(runs, metric):
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)

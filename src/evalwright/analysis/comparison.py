@@ -43,6 +43,7 @@ from evalwright.runs.measures import (
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
+from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
     MacroDifference,
@@ -287,6 +288,7 @@ def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, 
 
 def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str | None = None) -> list[Matrix]:
     """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    refuse_shards(runs)
     results = common_results(runs, metric)
     found = matrices(runs, results, slices)
     _check_slices(runs[0], slices, found)

@@ -40,6 +40,7 @@ from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.simulations import refuse_shards
 from evalwright.statistics.macro import TasksAre
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
@@ -193,6 +194,7 @@ def judge(
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
+    refuse_shards([a, b])
     targets = [target for rule in rules for target in _targets(a, b, rule)]
     for target in targets:
         _check(target.rule, mode)

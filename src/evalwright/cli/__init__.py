@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": ("init:init", "Write a task, a suite file and a GitHub workflow, from two questions."),
     "run": ("run:run", "Evaluate models on tasks."),
+    "jobs": ("jobs:jobs", "Print job files that run an evaluation in shards on a cluster."),
     "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
@@ -37,7 +38,7 @@ COMMANDS = {
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
-    "runs": ("runs:runs", "List, show and check runs; write their index."),
+    "runs": ("runs:runs", "List, show, check and merge runs; write their index."),
     "view": ("view:view", "Look at runs and their samples in a browser."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),

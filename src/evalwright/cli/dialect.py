@@ -7,7 +7,7 @@ import click
 from evalwright.cli.options import several, together
 from evalwright.tasks.dialects import SCORINGS
 
-scoring_options = together(
+root_options = together(
     several(
         "--task-root",
         "task_root",
@@ -19,6 +19,11 @@ scoring_options = together(
         metavar="DIR",
         help="A folder whose task files may run their Python and read files anywhere.",
     ),
+)
+"""Where their files are, and which of them may run Python."""
+
+scoring_options = together(
+    root_options,
     click.option(
         "--scoring",
         type=click.Choice(SCORINGS),

@@ -147,8 +147,10 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
 
     def work(runs: str | tuple[str, ...], out: str, runs_folder: str, as_json: bool, **options: Any) -> None:
         from evalwright.api import open_run
+        from evalwright.runs.simulations import refuse_shards
 
         opened = [open_run(run, runs_folder) for run in ([runs] if isinstance(runs, str) else runs)]
+        refuse_shards(opened)
         for run in opened:
             run.verify()  # before the first line is written
         made = exporter.make(opened, Path(out), **options)

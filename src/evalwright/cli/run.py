@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 @click.option(
     "--name", metavar="ID", help="The run's name; with several models, the beginning of each run's name."
 )
+@click.option(
+    "--shard",
+    metavar="I/N",
+    help="Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
+)
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
 @options.HOME
 @options.FORMAT
@@ -93,7 +98,9 @@ def run(**given: Any) -> int:
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
     flags |= {
-        key: given[key] for key in ("limit", "name", "max_resident", "hardware") if given[key] is not None
+        key: given[key]
+        for key in ("limit", "name", "max_resident", "hardware", "shard")
+        if given[key] is not None
     }
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
     flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
@@ -135,7 +142,7 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
         )
     if as_json:
         shown = []
-    elif len(runs) > 1:
+    elif len(runs) > 1 and not runs[0].part:
         shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]

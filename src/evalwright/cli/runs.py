@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalwright.cli import say
+from evalwright.cli.dialect import root_options
 from evalwright.cli.foreign import CHECKERS, loaded
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
 from evalwright.cli.output import echo, print_json, print_result
 
 
 @click.group()
 def runs() -> None:
-    """List, show and check runs, and look at their samples."""
+    """List, show, check and merge runs, and look at their samples."""
 
 
 @runs.command("list")
@@ -118,6 +120,37 @@ def samples(
     found = search.samples(opened, limit)
     data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
     print_result(as_json, data, samples_document(opened, found, against, whole=details, most=limit))
+
+
+@runs.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--name",
+    default="",
+    metavar="ID",
+    help="The whole run's name. Default: the one that its shards were made for.",
+)
+@RUNS_FOLDER
+@root_options
+@PLUGINS
+@AS_JSON
+def merge(names: tuple[str, ...], **given: Any) -> int:
+    """Make whole runs of their shards (`run --shard`). RUN: the name of the whole run or of the evaluation, or each shard."""
+    from evalwright.reports.documents.summary import run_summary
+    from evalwright.reports.endings import unscored_sentences
+    from evalwright.runs.merging import merge_runs
+
+    dialect = {key: list(given[key]) for key in ("task_root", "trust") if given[key]}
+    if given["plugins"]:
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(given["plugins"])
+    made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
+    data = [{**run.data, "folder": str(run.folder)} for run in made]
+    print_result(given["as_json"], data, *map(run_summary, made))
+    if said := unscored_sentences(made):
+        say(said)
+    return int(bool(said))
 
 
 @runs.command()

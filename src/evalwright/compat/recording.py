@@ -19,12 +19,11 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
-from evalwright.evaluation.effects import check_run_name
-from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import rules_record
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
 from evalwright.tasks.dialects import SCORINGS
 
 UNKNOWN: dict[str, Any] = {

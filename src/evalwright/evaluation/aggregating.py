@@ -10,10 +10,9 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec
 from evalwright.engine.counts import Counts
-from evalwright.evaluation.derived import Derived, derived_task
-from evalwright.evaluation.recording import rules_record
+from evalwright.evaluation.derived import Derived
 from evalwright.metrics.registry import registry
-from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.writer import RunWriter

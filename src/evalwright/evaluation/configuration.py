@@ -56,6 +56,7 @@ class Configuration:
     batch: ask the models under test through their providers' batch interfaces.
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     undecided: the scorer that decides what the rules of tasks leave undecided ({"scorer": "judge-correct"}).
+    shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
 
@@ -82,6 +83,7 @@ class Configuration:
     batch: bool = False
     plugins: tuple[str, ...] = ()
     hardware: str = ""
+    shard: str = ""
     undecided: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,7 +107,7 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot"):
+        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

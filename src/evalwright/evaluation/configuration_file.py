@@ -38,7 +38,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 _KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     "limit": ((int, float), "a whole number, or a share below 1"),
-    **dict.fromkeys(("format", "hardware", "home", "name", "out"), (str, "text")),
+    **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
     **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),

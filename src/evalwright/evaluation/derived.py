@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.tasks import MetricSpec
-from evalwright.evaluation.effects import check_run_name
-from evalwright.evaluation.grouping import group_records, groups_of
-from evalwright.evaluation.planning import slug
+from evalwright.core.errors import ConfigurationError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.grouping import group_records, groups_of
+from evalwright.runs.reader import Run, as_recorded, open_run
+from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-
-
-@contextmanager
-def as_recorded(run: Run) -> Iterator[None]:
-    """Around what takes the definitions of a run's tasks at their word. Raises RunError where a definition is not whole."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunError(
-            f"The definition of a task in {run.folder / RUN_FILE} is broken, so its answers cannot be scored or averaged again "
-            f"({type(error).__name__}: {error}). Restore the file, or make the run again: its answers are in the store."
-        ) from error
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name, slug
 
 
 class Derived:
@@ -43,6 +28,7 @@ class Derived:
 
     def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
+        refuse_shards([self.old])
         self.old.verify()
         with as_recorded(self.old):
             groups_of(self.old.data["tasks"], self.old.data["configuration"])
@@ -95,10 +81,3 @@ class Derived:
             }
         )
         return open_run(self.folder)
-
-
-def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
-    """A task's record with the results of other metrics or scores."""
-    # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
-    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_undecided")}
-    return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.core.errors import ConfigurationError
@@ -70,13 +69,3 @@ def check_sandbox(chosen: str | None, scorers: Collection[Scorer]) -> None:
         raise ConfigurationError(
             f"--sandbox {chosen} has no effect: no scorer here runs programs ({', '.join(sorted(RUN_PROGRAMS))} does). Leave it out."
         )
-
-
-def check_run_name(name: str) -> str:
-    """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
-    if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
-        raise ConfigurationError(
-            f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
-            f"Runs are written elsewhere with --out."
-        )
-    return name

@@ -23,16 +23,17 @@ from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
-from evalwright.evaluation.effects import check_effects, check_run_name
-from evalwright.evaluation.grouping import check_tree
+from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.objects import Objects, written_form
 from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
+from evalwright.evaluation.sharding import Shard, check_shard, read_shard, share_of
 from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
+from evalwright.runs.grouping import check_tree
 from evalwright.runs.reader import open_run
-from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
+from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
 from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
 from evalwright.strategies.given import Given
@@ -60,6 +61,8 @@ class Plan:
     rules: tuple[ModelRule, ...] = ()
     full_run: str = ""
     """The identity of the same run without rules."""
+    shard: Mapping[str, Any] = field(default_factory=dict)
+    """Which part of which run it is, for its record; empty for a whole run."""
     left_out: str = ""
     """Sentences about the columns of data files, and tasks of which the filter keeps nothing."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -101,12 +104,18 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     check_limit(configuration.limit)
     check_run_name(configuration.name)
+    shard = read_shard(configuration.shard)
+    configuration = replace(configuration, shard=str(shard or ""))
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     found = [task for plan in plans for task in plan.tasks]
     check_effects(configuration, [plan.model for plan in plans], roles, found, objects.tasks)
+    if shard:
+        check_shard(shard, configuration, [*(plan.model for plan in plans), *roles.values()], found)
+        for plan in plans:
+            plan.shard = {**plan.shard, "runs": [one.shard["run"] for one in plans]}
     if rules:
         plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
     if configuration.until or configuration.budget:
@@ -166,7 +175,7 @@ def _make_plan(
     )
     for task in tasks:
         key = task.name, task.samples.content_hash
-        orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules))
+        orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules or configuration.shard))
     if isinstance(model, OracleModel):
         # After all checks: the tasks are asked as they are, and only who answers is another.
         tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
@@ -184,6 +193,10 @@ def _make_plan(
         full_run=identity,
         left_out=left_out,
     )
+    if shard := read_shard(configuration.shard):
+        return _named(
+            replace(plan, orders=share_of(shard, tasks, plan.orders)), configuration, spec, shard, plan.total
+        )
     return plan if rules else _named(plan, configuration, spec)
 
 
@@ -210,9 +223,18 @@ def _check_in_step(plans: Sequence[Plan]) -> None:
                 )
 
 
-def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:
+def _named(
+    plan: Plan, configuration: Configuration, spec: ModelSpec, shard: Shard | None = None, answers: int = 0
+) -> Plan:
+    """The plan with its name and settings; those of a shard name the whole run, of so many answers."""
     run_id = _run_id(configuration, spec, plan.identity)
     settings = replace(configuration, models=(spec,), name=run_id).as_dict()
+    if shard:
+        whole = {"run": run_id, "identity": plan.identity, "answers": answers}
+        own = fingerprint_of({"run": plan.identity, "shard": str(shard)})
+        part = {"number": shard.number, "of": shard.of, **whole, "name": configuration.name or run_id}
+        plan = replace(plan, shard=part, identity=own, full_run=own)
+        run_id += f".shard-{shard.number}-of-{shard.of}"
     return replace(plan, id=run_id, folder=Path(configuration.out) / run_id, configuration=settings)
 
 
@@ -386,12 +408,6 @@ def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str
     tasks = slug("+".join(names))
     shots = "" if configuration.num_fewshot is None else f"-{configuration.num_fewshot}-shot"
     return f"{tasks[:60]}{shots}--{model[:60]}--{identity[:8]}"
-
-
-def slug(text: str) -> str:
-    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden or a way out."""
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    return kept.strip(".-") or "run"
 
 
 def _check_folder(plan: Plan, may_replace: bool) -> None:

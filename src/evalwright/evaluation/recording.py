@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,17 +13,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from evalwright._version import __version__
-from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Door, Engine
-from evalwright.evaluation.grouping import group_records
 from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.schedule import Schedule
-from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.environment import environment
+from evalwright.runs.grouping import group_records
 from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
@@ -93,10 +92,7 @@ class Meter(AbstractContextManager["Meter"]):
         self.began = began
         self.done = 0
         self.failed = 0
-        self.usage = Usage()
-        self.cost: float | None = None
-        self.unpriced = 0
-        self.saved_draws = 0
+        self.answers = AnswersUsage()
         self.state = ""
         """Where stopping rules stand, in a few words."""
         self._ticker: asyncio.Task[None] | None = None
@@ -104,23 +100,9 @@ class Meter(AbstractContextManager["Meter"]):
     def count(self, record: SampleRecord) -> None:
         """Count one record in."""
         self.done += 1
-        if record.answer is not None:
-            self.usage = self.usage + record.answer.usage
-            self.saved_draws += record.answer.strategy.get("saved_draws", 0)
-            for response in record.answer.responses:
-                if response.cost is not None:
-                    self.cost = (self.cost or 0.0) + response.cost
-                else:
-                    self.unpriced += 1
+        self.answers.add(record)
         if record.failure is not None or record.score_failures:
             self.failed += 1
-
-    def answers(self) -> dict[str, Any]:
-        """What the answers took and cost, whoever paid: tokens, US dollars, and how many have no known price."""
-        priced = {} if self.cost is None else {"cost": round(self.cost, 12)}
-        missing = {"unpriced": self.unpriced} if self.cost is not None and self.unpriced else {}
-        saved = {"saved_draws": self.saved_draws} if self.saved_draws else {}
-        return {**self.usage.as_dict(), **priced, **missing, **saved}
 
     def report(self, finished: bool = False) -> None:
         """Tell the reporter, if there is one."""
@@ -178,6 +160,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "evalwright": __version__,
         "id": plan.id,
         "identity": plan.identity,
+        **({"shard": plan.shard} if plan.shard else {}),
         "started": plan.started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
@@ -191,7 +174,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
             samples=meter.done,
             seconds=seconds,
         ),
-        "usage": {**meter.door.counts.as_dict(), "answers": meter.answers()},
+        "usage": {**meter.door.counts.as_dict(), "answers": meter.answers.as_dict()},
         "tasks": tasks,
     }
     tables = {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)}
@@ -244,23 +227,4 @@ def task_record(task: Task) -> dict[str, Any]:
         "slice_keys": list(task.slices),
         **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
         **rules_record(task.scorers, task.metrics),
-    }
-
-
-def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
-    """What `run.json` keeps of how answers were scored."""
-    return {
-        "scorers": [
-            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
-        ],
-        "metric_specs": [
-            {
-                "label": spec.label,
-                "kind": spec.kind,
-                "scorer": spec.scorer,
-                "options": dict(spec.options),
-                **({"lower_is_better": True} if spec.lower_is_better else {}),
-            }
-            for spec in metrics
-        ],
     }

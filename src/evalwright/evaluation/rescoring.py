@@ -16,18 +16,17 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.derived import Derived, as_recorded, derived_task
+from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
 from evalwright.evaluation.planning import check_able
-from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import interruptible, run_blocking, score_record
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
-from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.environment import environment
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import bind, registry
 from evalwright.tasks.dialects import Rules, dialect_of

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.outcomes import OUTCOMES
+from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import MetricSpec
+from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable
@@ -86,6 +87,32 @@ class ScoreColumn:
         self.labels.append(code)
 
 
+class AnswersUsage:
+    """What the answers of records took and cost, whoever paid: tokens, US dollars, and how many have no known price."""
+
+    def __init__(self) -> None:
+        self._usage, self._saved_draws, self._unpriced = Usage(), 0, 0
+        self._cost: float | None = None
+
+    def add(self, record: SampleRecord) -> None:
+        """Count one record in."""
+        if record.answer is not None:
+            self._usage = self._usage + record.answer.usage
+            self._saved_draws += record.answer.strategy.get("saved_draws", 0)
+            for response in record.answer.responses:
+                if response.cost is not None:
+                    self._cost = (self._cost or 0.0) + response.cost
+                else:
+                    self._unpriced += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        priced = {} if self._cost is None else {"cost": round(self._cost, 12)}
+        missing = {"unpriced": self._unpriced} if self._cost is not None and self._unpriced else {}
+        saved = {"saved_draws": self._saved_draws} if self._saved_draws else {}
+        return {**self._usage.as_dict(), **priced, **missing, **saved}
+
+
 class TaskTally(ItemColumns):
     """Takes the records of one task as they finish; `result` computes its metrics."""
 
@@ -127,7 +154,7 @@ class TaskTally(ItemColumns):
 
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
         missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
-        return self.with_scores(scores, missing, whole=False)
+        return self.with_scores(scores, missing, whole=False, places=(self.draws, self.indices))
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
@@ -324,3 +351,29 @@ def _labels(
     codes = np.full(total, -1.0)
     codes[: len(scores.labels)] = np.frombuffer(scores.labels, np.int32)
     return np.nan_to_num(_spread(codes[rows], first, counts, width), nan=-1.0).astype(np.int32)
+
+
+def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+    """A task's record with the results of other metrics or scores."""
+    # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
+    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_undecided")}
+    return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}
+
+
+def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+    """What `run.json` keeps of how answers were scored."""
+    return {
+        "scorers": [
+            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
+        ],
+        "metric_specs": [
+            {
+                "label": spec.label,
+                "kind": spec.kind,
+                "scorer": spec.scorer,
+                "options": dict(spec.options),
+                **({"lower_is_better": True} if spec.lower_is_better else {}),
+            }
+            for spec in metrics
+        ],
+    }

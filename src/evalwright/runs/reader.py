@@ -11,6 +11,7 @@ import io
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,14 @@ class Run(Shown):
     def label(self) -> str:
         """What boards show: the configured label, else the model's name."""
         label = str(self.data["model"].get("label") or self.model)
-        return f"{label} (SIMULATION)" if self.simulated else label
+        label += " (SIMULATION)" if self.simulated else ""
+        return f"{label} ({self.part})" if self.part else label
+
+    @property
+    def part(self) -> str:
+        """ "shard 2 of 8" for a run of a share of the samples, which stands for nothing until it is merged; else ""."""
+        shard = self.data.get("shard")
+        return f"shard {shard.get('number')} of {shard.get('of')}" if isinstance(shard, Mapping) else ""
 
     @property
     def simulated(self) -> bool:
@@ -264,3 +272,15 @@ def _read(file: Path) -> Run:
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
     return Run(file.parent, data)
+
+
+@contextmanager
+def as_recorded(run: Run) -> Iterator[None]:
+    """Around what takes the definitions of a run's tasks at their word. Raises RunError where a definition is not whole."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"The definition of a task in {run.folder / RUN_FILE} is broken, so its answers cannot be scored or averaged again "
+            f"({type(error).__name__}: {error}). Restore the file, or make the run again: its answers are in the store."
+        ) from error

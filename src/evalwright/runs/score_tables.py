@@ -82,11 +82,11 @@ def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
 
-def in_order(table: ScoreTable) -> ScoreTable:
-    """The table with its rows in the order of keys, draws of an item in the order in which they were."""
+def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable:
+    """The table with its rows in the order of keys, and of an item as they were, or by `places`, the last of these first."""
     import numpy as np
 
-    order = np.argsort(table.keys, kind="stable")
+    order = np.lexsort((*(np.asarray(place) for place in places), table.keys))
     return replace(
         table,
         keys=table.keys[order],
@@ -152,9 +152,13 @@ class ItemColumns:
         self.clustered = self.clustered or bool(cluster)
 
     def with_scores(
-        self, scores: Mapping[str, NDArray[np.float64]], missing: Mapping[str, NDArray[np.bool_]], whole: bool
+        self,
+        scores: Mapping[str, NDArray[np.float64]],
+        missing: Mapping[str, NDArray[np.bool_]],
+        whole: bool,
+        places: Sequence[array[int]] = (),
     ) -> ScoreTable:
-        """The records as a table with these columns by scorer."""
+        """The records as a table with these columns by scorer. places: as of `in_order`."""
         import numpy as np
 
         slices = {
@@ -164,7 +168,7 @@ class ItemColumns:
         }
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole))
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole), places)
 
 
 class _Rows(ItemColumns):

@@ -1,8 +1,9 @@
-"""What stands on no board by accident: simulations beside models, and scores that a baseline gave in place of a judge."""
+"""What stands on no board by accident: simulations beside models, scores that a baseline gave in place of a judge, parts of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
@@ -17,6 +18,17 @@ def refuse_mixture(runs: Sequence[Run]) -> None:
             f"A board does not mix simulations with models: the answers of {names} were made from the gold answers. Leave "
             f"them out, or add --with-simulations."
         )
+
+
+def refuse_shards(runs: Sequence[Run]) -> None:
+    """Raise ConfigurationError for a run of a share of the samples."""
+    for run in runs:
+        if run.part:
+            whole = run.data["shard"].get("name")
+            raise ConfigurationError(
+                f"'{run.id}' is {run.part} of a run, and its numbers are about its samples alone. Make the whole run of the shards first: "
+                f"evalwright runs merge {quote(str(whole))}"
+            )
 
 
 def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:

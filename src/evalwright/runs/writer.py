@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import uuid
 from array import array
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import RunError
+from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.private import open_private, ordinary, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
@@ -75,7 +76,10 @@ class RunWriter:
 
     def add(self, position: int, record: SampleRecord) -> None:
         """Keep a record. `position` is its place in the finished file."""
-        data = _line(record_row(record))
+        self.add_line(position, _line(record_row(record)))
+
+    def add_line(self, position: int, data: bytes) -> None:
+        """Keep a record that is written already."""
         try:
             self._file.write(data)
         except OSError as error:
@@ -141,6 +145,22 @@ class RunWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+def slug(text: str) -> str:
+    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden or a way out."""
+    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    return kept.strip(".-") or "run"
+
+
+def check_run_name(name: str) -> str:
+    """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
+    if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
+        raise ConfigurationError(
+            f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
+            f"Runs are written elsewhere with --out."
+        )
+    return name
 
 
 def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:

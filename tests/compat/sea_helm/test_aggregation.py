@@ -11,7 +11,7 @@ import pytest
 
 from compat.sea_helm.scored import golden_lines, needs_golden_file
 from evalwright.compat.sea_helm.aggregation import aggregated, dialect_groups
-from evalwright.evaluation import grouping
+from evalwright.runs import grouping
 from evalwright.tasks.dialects import Group
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"

@@ -13,11 +13,10 @@ from evalwright.analysis.submission.verifying import Verification
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
 from evalwright.core.text import printable
-from evalwright.evaluation.planning import slug
 from evalwright.evaluation.recording import task_record
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, slug
 
 _NAME_BYTES = 100
 

@@ -124,8 +124,8 @@ def _check_fit(run: Run) -> None:
         ),
         (configuration.get("dialect"), "has another framework's tasks: submit a run of the task as it is"),
         (
-            run.data.get("stopping") or run.data.get("scored_from"),
-            "was stopped early or scored again: submit a whole run as it was made",
+            run.data.get("stopping") or run.data.get("scored_from") or run.part,
+            "is a shard, was stopped early or scored again: submit a whole run as it was made",
         ),
     ):
         if unfit:

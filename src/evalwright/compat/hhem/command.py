@@ -178,7 +178,7 @@ def _evaluate(
 ) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.evaluation.planning import slug
+    from evalwright.runs.writer import slug
 
     configuration = read_configuration(path, suite, trust_file)
     # What is wrong with the suite is told before any request is sent.

@@ -25,9 +25,8 @@ from evalwright.core.requests import Prompt
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
-from evalwright.evaluation.derived import as_recorded
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import place_of, write_text
 

@@ -30,9 +30,9 @@ from evalwright.core.requests import Message
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.evaluation.grouping import group_records
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 

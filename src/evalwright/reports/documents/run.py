@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.outcomes import NO_ANSWER
@@ -105,6 +107,17 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
     return blocks
 
 
+def part_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Of a shard, what it is a part of and what makes it whole; of a whole run, that it was made of shards."""
+    shard, merged = run.data.get("shard"), run.data.get("merged_from")
+    if run.part and isinstance(shard, Mapping):
+        folder = "" if run.folder.parent == Path("runs") else f" --out {quote(str(run.folder.parent))}"
+        command = f"evalwright runs merge {quote(str(shard.get('name')))}{folder}"
+        yield "Part", f"{run.part} of '{shard.get('run')}'; once all are there: {command}"
+    if merged:
+        yield "Merged from", numbers.counted(len(merged), "shard")
+
+
 def _made(run: Run) -> Iterator[tuple[str, str]]:
     """What was run, when and how."""
     data = run.data
@@ -113,6 +126,7 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
     if (shots := run.data["configuration"].get("num_fewshot")) is not None:
         yield "Prompts", numbers.counted(shots, "shot")
     yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
+    yield from part_facts(run)
     for role, other in data.get("roles", {}).items():
         yield f"Role {role}", str(other.get("name", ""))
     started = str(data["started"])[:16].replace("T", " ")

@@ -12,7 +12,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
-from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, usage_facts
+from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, part_facts, usage_facts
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.runs.results import unscored
 
@@ -30,6 +30,7 @@ _MOST_COLUMNS = 4
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
     made = [("Model", _model(run)), *([("Metric", metric)] if (metric := _metric(run)) else [])]
+    made += part_facts(run)
     blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_unscored(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]

@@ -1,0 +1,95 @@
+"""`evalwright jobs`: job files for clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from evalwright.cli.options import several
+from evalwright.cli.output import write_result
+from evalwright.reports.jobs import SYSTEMS
+
+
+@click.command()
+@click.argument("system", type=click.Choice(SYSTEMS))
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- run ...")
+@click.option(
+    "--shards",
+    type=click.IntRange(2, 100_000),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="How many shards.",
+)
+@several(
+    "--option",
+    "options",
+    metavar="TEXT",
+    help="An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes a limit, e.g. nvidia.com/gpu=1.",
+)
+@click.option("--image", default="", help="For Kubernetes: the image, with evalwright in it.")
+@click.option(
+    "--claim", default="", help="For Kubernetes: the volume claim of the working folder. Default: evalwright."
+)
+@click.option("--into", metavar="FILE", help="Write the file, in place of printing it.")
+def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
+    """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm --shards 8 -- run TASK --model M --name NAME"""
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.jobs import Jobs, job_file
+
+    kubernetes = system == "kubernetes"
+    if kubernetes and not given["image"]:
+        raise ConfigurationError("Kubernetes needs an image that has evalwright in it: name it with --image.")
+    for option in () if kubernetes else ("image", "claim"):
+        if given[option]:
+            raise ConfigurationError(f"--{option} has no effect: it is for kubernetes. Leave it out.")
+    name, out, merge = _checked(command)
+    made = Jobs(
+        name,
+        given["shards"],
+        ["evalwright", "run", *out, *command[1:]],
+        ["evalwright", "runs", "merge", *merge],
+        given["options"],
+        given["image"],
+        given["claim"] or "evalwright",
+    )
+    text = job_file(system, made)
+    if given["into"]:
+        write_result(given["into"], text)
+    else:
+        click.echo(text, nl=False)
+
+
+def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
+    """The name of the evaluation, what its command must say too, and the arguments of the merge. Raises what the command would."""
+    from evalwright.cli.arguments import key_values
+    from evalwright.cli.run import run
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.secrets import masked_arguments
+    from evalwright.runs.writer import check_run_name
+
+    if command[0] != "run":
+        raise ConfigurationError(
+            f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs slurm -- run TASK --model M --name NAME"
+        )
+    given = run.make_context("evalwright run", list(command[1:])).params
+    if not given["name"]:
+        raise ConfigurationError("Give the evaluation a --name: its shards are merged by it.")
+    for option in ("shard", "until", "budget", "as_json"):
+        if given[option]:
+            raise ConfigurationError(
+                f"--{option.removeprefix('as_')} cannot be in a job's command: leave it out."
+            )
+    arguments = [key_values(given[key], "-M") for key in ("arguments", "role_arguments")]
+    named = [*given["models"], *given["roles"], *given["judges"]]
+    if masked_arguments(arguments) != arguments or any(masked_arguments(one) != one for one in named):
+        raise ConfigurationError(
+            "The command has a key in it, and job files hold none: put keys into the environment, .env or a secret."
+        )
+    out = (
+        [] if given["out"] else ["--out", "runs"]
+    )  # wins over what a file says, so that the merge looks in the right place
+    both = [("--plugin", "plugins"), ("--task-root", "task_root"), ("--trust", "trust")]
+    more = [word for option, key in both for value in given[key] for word in (option, value)]
+    return check_run_name(given["name"]), out, ["--out", given["out"] or "runs", *more, "--", given["name"]]

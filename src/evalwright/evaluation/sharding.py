@@ -1,0 +1,113 @@
+"""Shards: a run in n parts by n processes, on one machine or many, which `runs.merging` puts together again.
+
+The samples of the whole run (after filters and the limit) are dealt out by their order alone, so every process finds its own share
+without talking to another. All draws of a sample, and all samples of a cluster (they share a passage, which a local model then
+reads once), are in one shard. Metrics over a corpus and averages over tasks are made when the shards are merged.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.rules import UnitOrder
+from evalwright.models.base import Model
+from evalwright.tasks.dialects import dialect_of
+
+ARRAYS = (("SLURM_ARRAY_TASK_ID", 0), ("PBS_ARRAY_INDEX", 0), ("JOB_COMPLETION_INDEX", 1))
+"""Where job systems tell a process its place, and what makes it count from 1. Arrays of Slurm and PBS are asked for as 1-N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of the `of` parts of a run; number: from 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard | None:
+    """`2/8`; `auto/8` for the place that a Slurm or PBS array or an indexed Kubernetes job tells, `auto` where Slurm says how many, too.
+
+    None for "". Raises ConfigurationError.
+    """
+    if not text:
+        return None
+    number, slash, of = text.partition("/")
+    if number == "auto":
+        found = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
+        if found is None:
+            raise ConfigurationError(
+                f"--shard {text} reads the number of the shard from the job system, and none of {', '.join(name for name, _ in ARRAYS)} "
+                "is set. Outside of a job array name it, for example --shard 1/8."
+            )
+        place = environment[found[0]]
+        number = str(int(place) + found[1]) if re.fullmatch(r"[0-9]{1,9}", place) else place
+        of = of if slash else environment.get("SLURM_ARRAY_TASK_COUNT", "")
+        if not of:
+            raise ConfigurationError(
+                "The job system does not say how many shards there are: name their number, for example --shard auto/8."
+            )
+    whole = all(re.fullmatch(r"[0-9]{1,9}", part) for part in (number, of))
+    if not whole or not 1 <= int(number) <= int(of):
+        said = f", which is {number}/{of} here," if text.startswith("auto") else ""
+        raise ConfigurationError(
+            f"--shard {text}{said} is no shard: it takes i/n with i from 1 to n, for example 2/8, or auto/8 in an array of jobs 1-8."
+        )
+    return Shard(int(number), int(of))
+
+
+def check_shard(
+    shard: Shard, configuration: Configuration, models: Sequence[Model], tasks: Sequence[Task]
+) -> None:
+    """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what could not be merged."""
+    for option, given, why in (
+        ("--until", configuration.until, "a stopping rule looks at the scores of the whole run"),
+        (
+            "--budget",
+            configuration.budget,
+            "a run that its budget ends is not whole, and shards do not know what others spend",
+        ),
+    ):
+        if given:
+            raise ConfigurationError(f"--shard {shard} cannot be used with {option}: {why}. Leave one out.")
+    for model in models:
+        if not model.is_known:
+            raise ConfigurationError(
+                f"It cannot be known what answers behind '{model.name}', so shards of other processes could not be merged with this "
+                f"one. Give what answers a name: {model.naming}."
+            )
+    for task in tasks:
+        own = task.found_metrics is not None or any(spec.function is not None for spec in task.metrics)
+        if own and dialect_of(task.definition) is None:
+            raise ConfigurationError(
+                f"The metrics of the task '{task.name}' are Python functions of its own, which shards could not be merged by: run it "
+                "without --shard."
+            )
+
+
+def share_of(shard: Shard, tasks: Sequence[Task], orders: Sequence[UnitOrder]) -> list[UnitOrder]:
+    """What of each task's order the shard asks. Each unit goes to the shard that has the fewest answers so far, over all tasks."""
+    loads = [(0, number) for number in range(1, shard.of + 1)]
+    out = []
+    for task, order in zip(tasks, orders, strict=True):
+        items, starts = array("q"), array("q", [0])
+        for unit in range(order.n_units):
+            load, number = loads[0]
+            answers = (order.starts[unit + 1] - order.starts[unit]) * task.draws
+            heapq.heapreplace(loads, (load + answers, number))
+            if number == shard.number:
+                items.extend(order.members(unit))
+                starts.append(len(items))
+        out.append(replace(order, items=items, starts=starts))
+    return out

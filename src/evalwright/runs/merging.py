@@ -1,0 +1,266 @@
+"""Puts the shards of a run together: the run that one process would have made, from the records alone.
+
+The lines of samples are taken as they stand, in the order of the whole run, and metrics and averages are made of them as a run makes
+them at its end. Neither models nor data nor the store are needed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.tasks import MetricSpec
+from evalwright.metrics.registry import check_options
+from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
+from evalwright.runs.grouping import group_records
+from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
+from evalwright.runs.records import record_from
+from evalwright.runs.score_tables import keep_scores
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name, slug
+from evalwright.tasks.dialects import dialect_of
+
+_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident")
+"""Settings that may differ between shards: they say where one was made."""
+
+Place = tuple[int, int, int]
+"""Where a record stands: task, sample, draw."""
+
+
+def merge_runs(
+    runs: Run | str | Path | Sequence[Run | str | Path],
+    *,
+    name: str = "",
+    runs_folder: str | Path = "runs",
+    out: str | Path | None = None,
+    dialect: Mapping[str, Any] | None = None,
+) -> list[Run]:
+    """Make whole runs of their shards; one for each model. Samples, metrics, counts and costs are those of the whole run.
+
+    runs: shards, or names: that of a whole run, or of the evaluation, for all of its shards in `runs_folder`. name: of the merged run, where there is
+    one (default: that of the whole run). out: its parent folder (default: beside the shards). dialect: as of `score_run`, for tasks of another
+    framework whose metrics are Python.
+
+    Raises RunError where shards are missing, changed, or of different evaluations, UnknownName for an unknown run, and ConfigurationError where another run
+    has the name.
+    """
+    listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    shards = {
+        run: _complete(run, found, Path(runs_folder))
+        for run, found in _found(listed, Path(runs_folder)).items()
+    }
+    if name and len(shards) > 1:
+        raise ConfigurationError(
+            f"These are shards of {len(shards)} runs ({', '.join(shards)}), which cannot all be named '{name}': leave out --name."
+        )
+    work = []
+    for run, found in shards.items():
+        folder = Path(out or found[0].folder.parent) / slug(check_run_name(name or run))
+        whole = found[0].data["shard"]["identity"]
+        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != whole:
+            raise ConfigurationError(
+                f"'{folder}' holds another run than the one that these are shards of: choose another --name."
+            )
+        work.append((found, folder))
+    return [_merged(found, folder, dialect or {}) for found, folder in work]
+
+
+def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Run]]:
+    """Shards by the name of the whole run, also of runs that were begun together with a named one and have none."""
+    there = [run for run in list_runs(folder) if run.part]
+    out: dict[str, list[Run]] = {}
+    for one in named:
+        own = [] if isinstance(one, Run) else [run for run in there if one in _names(run)]
+        if not own:
+            try:
+                run = one if isinstance(one, Run) else open_run(one, folder)
+            except UnknownName as error:
+                known = [name for run in there for name in _names(run)]
+                raise UnknownName(
+                    "run or shard", str(one), known, f"There are no shards of it in '{folder}'."
+                ) from error
+            if not run.part:
+                raise RunError(
+                    f"'{run.id}' is no shard: it was made as a whole, so there is nothing to merge."
+                )
+            own = [run]
+        for run in own:
+            with as_recorded(run):
+                shard = run.data["shard"]
+                out.setdefault(str(shard["run"]), []).append(run)
+                for other in shard["runs"] if one == shard["name"] else ():
+                    out.setdefault(str(other), [])
+    return out
+
+
+def _names(run: Run) -> tuple[Any, Any]:
+    """The names of the whole run and of the evaluation."""
+    return run.data["shard"].get("run"), run.data["shard"].get("name")
+
+
+def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
+    """All shards in their order: of several numbers of shards those that are complete, the latest first. Raises RunError."""
+    if not found:
+        raise RunError(
+            f"There is no shard of the run '{whole}' in '{folder}', which was planned with the others: run them first."
+        )
+    sets: dict[int, dict[int, Run]] = {}
+    for run in sorted(found, key=lambda run: str(run.data["started"])):
+        with as_recorded(run):
+            number, of = run.data["shard"]["number"], run.data["shard"]["of"]
+            if not (isinstance(number, int) and isinstance(of, int) and 1 <= number <= of):
+                raise ValueError(f"no shard: {number} of {of}")
+            own = sets.pop(of, {})  # the number of shards that is met last is the latest
+            sets[of] = {**own, number: run}
+    of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
+    missing = list(islice((number for number in range(1, of + 1) if number not in sets[of]), 7))
+    if missing:
+        more = " and others" if len(missing) > 6 else ""
+        raise RunError(
+            f"The run '{whole}' is not whole: of its {of} shards {', '.join(map(str, missing[:6]))}{more} {'is' if len(missing) == 1 else 'are'} "
+            f"missing. Run the same command with --shard {missing[0]}/{of}, then merge again."
+        )
+    shards = [run for _, run in sorted(sets[of].items())]
+    with as_recorded(shards[0]):
+        first = _plan(shards[0])
+    for run in shards[1:]:
+        with as_recorded(run):
+            own_plan = _plan(run)
+        differs = [part for part in {**first, **own_plan} if first.get(part) != own_plan.get(part)]
+        if differs:
+            raise RunError(
+                f"'{run.id}' and '{shards[0].id}' are not shards of the same run: they differ in {', '.join(differs[:4])}. Make all of them "
+                "again with the same command (--replace)."
+            )
+    return shards
+
+
+def _plan(run: Run) -> dict[str, Any]:
+    """What all shards of a run have in common, by words for it."""
+    data = run.data
+    return {
+        "the version of Evalwright": data["evalwright"],
+        "the model": [data["model"].get(key) for key in ("name", "label", "fingerprint")],
+        **{f"the model of the role '{role}'": model["fingerprint"] for role, model in data["roles"].items()},
+        "the tasks": [task["name"] for task in data["tasks"]],
+        **{
+            f"the task '{task['name']}'": [task[key] for key in ("version", "definition", "content_hash", "draws", "scorers", "slice_keys")]
+            for task in data["tasks"]
+        },
+        **{f"'{key}'": value for key, value in data["configuration"].items() if key not in _OF_PLACES},
+        "what identifies it": [data["shard"][key] for key in ("identity", "answers")],
+    }  # fmt: skip
+
+
+def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) -> Run:
+    first = shards[0].data
+    with as_recorded(shards[0]), RunWriter(folder) as writer:
+        configuration = {key: value for key, value in first["configuration"].items() if key != "shard"}
+        foreign = {task["name"] for task in first["tasks"] if dialect_of(task["definition"]) is not None}
+        if settings and not foreign:
+            raise ConfigurationError(
+                f"--{next(iter(settings)).replace('_', '-')} has no effect: no task here is of another framework. Leave it out."
+            )
+        tallies = {
+            task["name"]: TaskTally([scorer["name"] for scorer in task["scorers"]], task["slice_keys"])
+            for task in first["tasks"]
+        }
+        answers = AnswersUsage()
+        answered: dict[str, Mapping[str, Any]] = {}
+        """Metadata of the first answered sample, by task of another framework."""
+        count, before = 0, (-1, 0, 0)
+        for place, line, row in heapq.merge(
+            *(_placed(run, list(tallies)) for run in shards), key=itemgetter(0)
+        ):
+            if place <= before:
+                raise RunError(
+                    f"The shards of '{folder.name}' do not fit together: sample {row['id']} is in two of them."
+                )
+            record = record_from(row)
+            writer.add_line(count, line)
+            tallies[record.task].add(record)
+            answers.add(record)
+            if record.task in foreign and record.answer is not None:
+                answered.setdefault(record.task, record.sample.metadata)
+            count, before = count + 1, place
+        if count != first["shard"]["answers"]:
+            raise RunError(
+                f"The shards of '{folder.name}' have {count:,} answers, and the whole run has {first['shard']['answers']:,}."
+            )
+        tasks = []
+        for task in first["tasks"]:
+            tally = tallies[task["name"]]
+            metrics = _metrics(task, tally, configuration, answered.get(task["name"]), settings)
+            specs = rules_record((), metrics)["metric_specs"]
+            tasks.append({**derived_task(task, tally, metrics), "metric_specs": specs})
+        tables = {name: tally.table() for name, tally in tallies.items()}
+        groups = group_records(tasks, configuration, tables.__getitem__)
+        spent = [
+            {key: value for key, value in run.data["usage"].items() if key != "answers"} for run in shards
+        ]
+        writer.finish(
+            {
+                **{key: value for key, value in first.items() if key not in ("shard", "groups", "hardware")},
+                "schema": SCHEMA_VERSION,
+                "id": folder.name,
+                "identity": first["shard"]["identity"],
+                "merged_from": [_origin(run, first["environment"]) for run in shards],
+                "started": min(run.data["started"] for run in shards),
+                "seconds": round(sum(run.data["seconds"] for run in shards), 3),
+                "configuration": {**configuration, "name": folder.name},
+                "usage": {**_sum(spent), "answers": answers.as_dict()},
+                "tasks": tasks,
+                **({"groups": groups} if groups else {}),
+            }
+        )
+    made = open_run(folder)
+    keep_scores(made, tables)
+    return made
+
+
+def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any]]]:
+    places = {task: place for place, task in enumerate(tasks)}
+    for line, row in run.lines():
+        yield (places[row["task"]], row["index"], row["draw"]), line, row
+
+
+def _metrics(
+    task: Mapping[str, Any],
+    tally: TaskTally,
+    configuration: Mapping[str, Any],
+    answered: Mapping[str, Any] | None,
+    settings: Mapping[str, Any],
+) -> Sequence[MetricSpec]:
+    """The metrics of a task, as its run would have them."""
+    dialect = dialect_of(task["definition"])
+    if dialect is not None:
+        if answered is None:
+            return []
+        return dialect.rules(task, configuration, answered, settings).found(tally.names())
+    specs = [MetricSpec(**spec) for spec in task["metric_specs"]]
+    for spec in specs:
+        check_options(spec.kind, spec.options)
+    return specs
+
+
+def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What a merged run keeps of a shard: when and on what it was made, and where, if elsewhere than the first."""
+    data = run.data
+    kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
+    other = {} if data["environment"] == environment else {"environment": data["environment"]}
+    return {"run": run.id, "samples_sha256": data["samples"]["sha256"], **kept, **other}
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """The sum of counts, and by name of mappings of them; None where there is nothing to add."""
+    if any(isinstance(value, Mapping) for value in values):
+        return {
+            name: _sum([value[name] for value in values if name in value])
+            for name in {k: None for value in values for k in value}
+        }
+    there = [value for value in values if value is not None]
+    return round(sum(there), 12) if there else None

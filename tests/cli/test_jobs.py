@@ -1,0 +1,144 @@
+"""Job files hold the command that was given, whatever is in it, and nothing else; `tests/end_to_end/test_shards.py` runs them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import string
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.reports.jobs import Jobs, job_file
+from support.typed import typed
+
+RUN = ["run", "questions.yaml", "--model", "demo/small", "--name", "n"]
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=30)
+WORDS = st.lists(TEXT | st.text("$()@'\"`\\;&|# {}-NAMERUSHODIGLCP", max_size=20), min_size=1, max_size=5)
+
+JOB = {
+    "apiVersion": str, "kind": str, "metadata": {"name": str},
+    "spec": {
+        "completionMode": str, "completions": int, "parallelism": int, "backoffLimitPerIndex": int, "backoffLimit": int,
+        "template": {"spec": {
+            "restartPolicy": str,
+            "containers": [{
+                "name": str, "image": str, "workingDir": str, "command": [str],
+                "envFrom": [{"secretRef": {"name": str, "optional": bool}}],
+                "resources": {"limits": dict}, "volumeMounts": [{"name": str, "mountPath": str}],
+            }],
+            "volumes": [{"name": str, "persistentVolumeClaim": {"claimName": str}}],
+        }},
+    },
+}  # fmt: skip
+"""The fields of batch/v1 Job that a file has, with their documented types."""
+
+
+def check_fields(value: Any, form: Any, where: str = "Job") -> None:
+    if isinstance(form, dict):
+        assert isinstance(value, dict), where
+        assert value.keys() <= form.keys(), where
+        for key, part in value.items():
+            check_fields(part, form[key], f"{where}.{key}")
+    elif isinstance(form, list):
+        assert isinstance(value, list), where
+        for part in value:
+            check_fields(part, form[0], f"{where}[]")
+    else:
+        assert type(value) is form, where
+
+
+@given(words=WORDS, name=TEXT)
+def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None:
+    made = Jobs(
+        name,
+        4,
+        ["evalwright", "run", *words],
+        ["evalwright", "runs", "merge", "--", name],
+        image="i",
+        claim=name,
+    )
+    run = ["evalwright", "run", "--shard", "auto/4", *words]
+    for system in ("slurm", "pbs"):
+        text = job_file(system, made)
+        lines = [
+            line.strip().removeprefix("exec ")
+            for line in text.splitlines()
+            if line.strip().startswith("exec ")
+        ]
+        assert [shlex.split(line) for line in lines] == [run, list(made.merge)]
+        assert len(text.splitlines()) == len(job_file(system, Jobs("n", 4, [], [])).splitlines())
+    for job, wanted in zip(
+        yaml.safe_load_all(job_file("kubernetes", made)), (run, list(made.merge)), strict=True
+    ):
+        check_fields(job, JOB)
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        assert [re.sub(r"\$\$", "$", word) for word in container["command"]][4:] == wanted
+        assert job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == name
+        assert re.fullmatch(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", job["metadata"]["name"])
+
+
+@given(name=TEXT)
+def test_bash_reads_hostile_names_as_words(name: str) -> None:
+    text = job_file(
+        "slurm", Jobs(name, 2, ["evalwright", "run", name], ["evalwright", name], options=[shlex.quote(name)])
+    )
+    echo = "sbatch() { printf '%s\\0' \"$@\" >&2; }\nset -- submit\n" + text
+    ran = subprocess.run(["bash", "-c", echo], capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert name.encode() in ran.stderr.split(b"\0")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["slurm", "--", "compare", "a", "b"], "Jobs are for `evalwright run`"),
+        (["slurm", "--", *RUN[:-2]], "Give the evaluation a --name"),
+        (["slurm", "--", *RUN[:-1], "../n"], "cannot be the name of a run"),
+        (["slurm", "--", *RUN, "--shard", "1/2"], "--shard cannot be in a job's command"),
+        (["slurm", "--", *RUN, "--until", "accuracy +-0.1"], "--until cannot be"),
+        (["slurm", "--", *RUN, "--budget", "5 requests"], "--budget cannot be"),
+        (["slurm", "--", *RUN, "--modl", "x"], "--modl"),
+        (["slurm", "--", *RUN, "-M", "api_key=abcdefgh1"], "has a key in it"),
+        (["slurm", "--", *RUN, "--judge", "openai/x", "-R", "judge.headers.Authorization=abc"], "has a key in it"),
+        (["slurm", "--", *RUN, "--model", "vllm/http://me:pass@host/v1#x"], "has a key in it"),
+        (["slurm", "--", *RUN, "-T", "prompt.user=sk-" + string.ascii_lowercase + string.digits], "form of a key"),
+        (["slurm", "--", *RUN, "-T", "prompt.user=a\nb"], "line breaks or control characters"),
+        (["kubernetes", "--image", "a\u2028b", "--", *RUN], "line breaks or control characters"),
+        (["kubernetes", "--", *RUN], "--image"),
+        (["kubernetes", "--image", "i", "--option", "--gres=gpu:1", "--", *RUN], "nvidia.com/gpu=1"),
+        (["slurm", "--image", "i", "--", *RUN], "--image has no effect"),
+        (["pbs", "--claim", "i", "--", *RUN], "--claim has no effect"),
+        (["pbs", "--option", "'open", "--", *RUN], "cannot be read as a shell would"),
+        (["pbs", "--shards", "1", "--", *RUN], "--shards"),
+        (["lsf", "--", *RUN], "slurm"),
+        (["slurm"], "run"),
+    ],
+)  # fmt: skip
+def test_what_no_job_file_is_made_of(words: list[str], said: str) -> None:
+    done = typed("jobs", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not done.out
+    assert "abcdefgh1" not in done.text
+
+
+def test_the_file_is_printed_or_written(folder: Path) -> None:
+    printed = typed("jobs", "slurm", "--", *RUN)
+    assert printed.code == 0, printed.text
+    assert typed("jobs", "slurm", "--into", "board.slurm", "--", *RUN).code == 0
+    assert (folder / "board.slurm").read_text(encoding="utf-8") == printed.out
+    assert "--array=1-8" in printed.out
+
+
+def test_the_merge_looks_where_the_shards_are() -> None:
+    done = typed("jobs", "slurm", "--", *RUN, "--out", "there", "--plugin", "mine.py", "--task-root", "t")
+    assert "exec evalwright runs merge --out there --plugin mine.py --task-root t -- n\n" in done.out
+    done = typed("jobs", "slurm", "--", "run", "--config", "suite.yaml", "--name", "n")
+    assert "exec evalwright run --shard auto/8 --out runs --config suite.yaml --name n\n" in done.out
+    assert "exec evalwright runs merge --out runs -- n\n" in done.out

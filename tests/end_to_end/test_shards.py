@@ -1,0 +1,307 @@
+"""A run in shards, by real processes: merged it is the run that one process makes, also where a shard was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from support.command import ROOT, environment, record, records, start, wait_until
+from support.openai_server import OpenAIServer, serving
+from support.typed import typed
+from support.wire_schemas import InvalidRequest
+
+SCHEMA = ROOT / "src/evalwright/runs/schemas/run.schema.json"
+SUITE: dict[str, Any] = {
+    "tasks": ["law.yaml", "sums.yaml", "texts.yaml"],
+    "models": [{"model": "openai/gpt-4o-mini", "label": "Small"}, "openai/gpt-4.1"],
+    "limit": 37,
+    "seed": 3,
+    "tree": {
+        "name": "all",
+        "parts": [{"name": "reading", "average": "pooled", "parts": ["law", "texts"]}, "sums"],
+    },
+}
+NUMBER = re.compile(r"number (\d+)")
+
+
+def write_tasks(folder: Path) -> None:
+    """Passages with several questions and a judge; a vote of three draws, twice; and a metric over a corpus."""
+    law = [
+        {"id": f"l{n}", "input": f"Is number {n} so?", "target": "yes", "passage": f"p{n // 3}", "topic": "ab"[n % 2]} for n in range(60)
+    ]  # fmt: skip
+    sums = [{"id": f"s{n}", "input": f"What is number {n} and 1?", "target": str(n + 1)} for n in range(40)]
+    texts = [
+        {"id": f"t{n}", "input": f"Describe number {n}.", "target": f"It is number {n} of all."}
+        for n in range(30)
+    ]
+    tasks: dict[str, dict[str, Any]] = {
+        "law": {
+            "dataset": {"rows": law},
+            "sample": {"id": "{{ id }}", "input": "{{ input }}", "target": "{{ target }}", "cluster": "{{ passage }}"},
+            "scorers": ["exact-match", {"judge-correct": {"template": "grader.txt"}}],
+            "metrics": ["accuracy", {"accuracy": {"scorer": "judge-correct"}}],
+            "slices": ["topic"],
+        },
+        "sums": {
+            "dataset": {"rows": sums},
+            "strategy": {"name": "self-consistency", "n": 3},
+            "answer": {"temperature": 0.7, "max_tokens": 20, "seed": 5, "draws": 2},
+            "scorers": [{"final-answer": {"kind": "number"}}],
+        },
+        "texts": {"dataset": {"rows": texts}, "scorers": ["bleu"], "metrics": ["bleu"]},
+    }  # fmt: skip
+    for name, task in tasks.items():
+        content = {"task": name, "answer": {"mode": "generate", "max_tokens": 20}, **task}
+        (folder / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "grader.txt").write_text("Grade {predicted_answer} by {target}: {question}", encoding="utf-8")
+    (folder / "suite.yaml").write_text(json.dumps(SUITE), encoding="utf-8")
+
+
+def answered(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers that depend on the whole request; every eleventh number is rejected, some replies are cut, some verdicts cannot be read."""
+    text = json.dumps(body, sort_keys=True)
+    number = int(NUMBER.findall(text)[0])
+    chance = random.Random(text)
+    choice = reply["choices"][0]
+    if "Grade" in text:
+        choice["message"]["content"] = chance.choice(["A", "B", "C", "I cannot say."])
+        return reply
+    if number % 11 == 10:
+        raise InvalidRequest("This number is not allowed.")
+    said = f"It is number {number + chance.choice([0, 1, 1, 2])} {chance.choice(['of all', 'or so'])}."
+    choice["message"]["content"] = chance.choice(["yes", "no"]) if "so?" in text else said
+    if number % 13 == 12:
+        choice |= {
+            "message": {"role": "assistant", "content": "", "refusal": None},
+            "finish_reason": "length",
+        }
+    return reply
+
+
+def command(server: OpenAIServer, name: str, *more: str) -> list[str]:
+    models = ["-M", f"base_url={server.url}", "--judge", "openai/judge", "-R", f"judge.base_url={server.url}"]
+    return [
+        "run",
+        "--config",
+        "suite.yaml",
+        *models,
+        "-M",
+        "max_concurrency=4",
+        "--price",
+        "0.15/0.6",
+        "--name",
+        name,
+        "--quiet",
+        *more,
+    ]
+
+
+def told(run: Path) -> dict[str, Any]:
+    """What two runs of one evaluation have in common."""
+    data = record(run)
+    jsonschema.validate(data, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    for key in ("id", "started", "seconds", "hardware", "merged_from"):
+        data.pop(key, None)
+    data["configuration"].pop("name")
+    data["samples"].pop("sha256")
+    usage = data["usage"]
+    data["usage"] = {
+        "requested": usage["requested"],
+        "failures": usage["failures"],
+        "answers": usage["answers"],
+    }
+    return data
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the whole run, and four shards of it of which one was killed, merged."""
+    folder = tmp_path_factory.mktemp("shards")
+    write_tasks(folder)
+    with serving(edit=answered, latency=0.02, spread=0.3) as server:
+        done = typed(*command(server, "whole"), folder=folder, extra={"EVALWRIGHT_HOME": "whole"})
+        assert done.code == 1, done.text
+        before = sum(server.received.values())
+        own = {"EVALWRIGHT_HOME": "parts"}
+        shards = [start(command(server, "parts", "--shard", f"{n}/4"), folder, own) for n in range(1, 5)]
+        wait_until(lambda: sum(server.received.values()) > before + 60, shards[1])
+        shards[1].kill()
+        for number, process in enumerate(shards, 1):
+            out, err = process.communicate(timeout=1800)
+            assert process.returncode == (-9 if number == 2 else 1), out + err
+        missing = typed("runs", "merge", "parts", folder=folder)
+        assert missing.code == 2
+        assert "of its 4 shards 2 is missing. Run the same command with --shard 2/4" in missing.text
+        assert not (folder / "runs/parts-Small").exists()
+        again = typed(*command(server, "parts", "--shard", "2/4"), folder=folder, extra=own)
+        assert again.code == 1, again.text
+        sent = sum(server.received.values())
+        merged = typed("runs", "merge", "parts", folder=folder)
+        assert merged.code == 1, merged.text
+        # From the store of the shards, so that latencies are the same, too.
+        assert typed(*command(server, "replayed"), folder=folder, extra=own).code == 1
+        assert sum(server.received.values()) - sent <= before
+    return folder
+
+
+@pytest.mark.parametrize("model", ["Small", "openai-gpt-4.1"])
+def test_merged_shards_are_the_whole_run(made: Path, model: str) -> None:
+    whole, parts, replayed = (made / "runs" / f"{name}-{model}" for name in ("whole", "parts", "replayed"))
+    assert records(parts) == records(whole)
+    assert (parts / "samples.jsonl").read_bytes() == (replayed / "samples.jsonl").read_bytes()
+    assert told(parts) == told(whole)
+    data = record(parts)
+    assert data["usage"]["answers"]["cost"] > 0
+    assert {group["name"] for group in data["groups"]} == {"all", "reading"}
+    assert all(task["n_failed"] for task in data["tasks"])
+    assert data["tasks"][0]["failures"].keys() >= {"cut", "request rejected", "judge: bad verdict"}
+    assert [one["run"] for one in data["merged_from"]] == [
+        f"parts-{model}.shard-{n}-of-4" for n in range(1, 5)
+    ]
+    checked = [typed("runs", "check", f"{name}-{model}", folder=made).text for name in ("parts", "whole")]
+    assert checked[0].replace("parts", "whole") == checked[1]
+
+
+def test_samples_of_a_cluster_and_draws_are_in_one_shard(made: Path) -> None:
+    seen: dict[tuple[str, str], set[int]] = {}
+    sizes = []
+    for number in range(1, 5):
+        rows = records(made / "runs" / f"parts-Small.shard-{number}-of-4")
+        sizes.append(len(rows))
+        for row in rows:
+            seen.setdefault((row["task"], row.get("cluster") or row["id"]), set()).add(number)
+    assert all(len(shards) == 1 for shards in seen.values())
+    assert sum(sizes) == 37 + 2 * 37 + 30
+    assert max(sizes) - min(sizes) <= 4
+
+
+def test_a_shard_says_what_it_is_and_stands_for_nothing_else(made: Path) -> None:
+    shard = "parts-Small.shard-3-of-4"
+    shown = typed("runs", "show", shard, folder=made)
+    assert shown.code == 0
+    assert "shard 3 of 4 of 'parts-Small'" in shown.text
+    assert "evalwright runs merge parts" in shown.text
+    assert "Small (shard 3 of 4)" in typed("runs", "list", folder=made).text.replace("\n", " ")
+    for other in (
+        ["compare", shard, "parts-openai-gpt-4.1"],
+        ["compare", shard, shard.replace("3", "1"), "parts-Small"],
+        ["compare", shard, "parts-openai-gpt-4.1", "--fail-if", "accuracy is below 0.1"],
+        ["leaderboard", shard],
+        ["score", shard],
+        ["aggregate", shard],
+        ["export", "parquet", shard],
+        ["plot", "scores", shard, "parts-Small", "--into", "scores.svg"],
+    ):
+        done = typed(*other, folder=made)
+        assert done.code == 2, done.text
+        assert "Traceback" not in done.text
+        assert "evalwright runs merge parts" in done.text.replace("\n", " "), done.text
+
+
+def shims(folder: Path) -> dict[str, str]:
+    """An environment with our command, and with `sbatch` and `qsub` that run what they are given at once, an array side by side."""
+    place = folder / "bin"
+    place.mkdir()
+    slurm = """
+array= ; dependency=no
+while case "$1" in --*) true ;; *) false ;; esac; do
+  case "$1" in --array=1-*) array=${1#--array=1-} ;; --dependency=afterany:7) dependency=yes ;; esac; shift
+done
+echo "$dependency" >> sbatch.log
+if [ -n "$array" ]; then
+  for i in $(seq "$array"); do SLURM_JOB_ID=7 SLURM_ARRAY_TASK_ID=$i bash "$@" > "log.$i" 2>&1 & done; wait; echo "7;cluster"
+else bash "$@" >&2; fi
+"""
+    pbs = """
+array=
+while case "$1" in -*) true ;; *) false ;; esac; do
+  case "$1" in -J) array=${2#1-} ;; -v) export "${2?}" ;; -W) [ "$2" = "depend=afterany:7[]" ] ;; esac; shift 2
+done
+export PBS_O_WORKDIR="$PWD"; file=$PWD/$1; cd /
+if [ -n "$array" ]; then
+  for i in $(seq "$array"); do PBS_ARRAY_INDEX=$i bash "$file" > "$PBS_O_WORKDIR/log.$i" 2>&1 & done; wait; echo "7[]"
+else bash "$file" >&2; fi
+"""
+    for name, text in (
+        ("sbatch", f"set -eu{slurm}"),
+        ("qsub", f"set -eu{pbs}"),
+        ("evalwright", f'exec {shlex.quote(sys.executable)} -m evalwright "$@"\n'),
+    ):
+        (place / name).write_text(f"#!/bin/bash\n{text}", encoding="utf-8")
+        (place / name).chmod(0o755)
+    return environment({"PATH": f"{place}:{os.environ['PATH']}"})
+
+
+HOSTILE = 'it\'s "$(touch hostile)" `touch hostile`; touch hostile #@RUN@'
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs", "kubernetes"])
+def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) -> None:
+    """The files are those that a cluster gets; only who starts their steps is a stand-in of a few lines."""
+    rows = [{"id": f"q{n}", "input": f"Question {n}?", "target": str(n)} for n in range(20)]
+    (tmp_path / "asked.yaml").write_text(
+        json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
+    )
+    model = ["--model", "scripted/constant", "-M", f"text={HOSTILE}"]
+    command = ["run", "asked.yaml", *model, "--name", HOSTILE.replace("/", ""), "--quiet"]
+    image = ["--image", "registry/image:1"] if system == "kubernetes" else []
+    done = typed(
+        "jobs", system, "--shards", "4", *image, "--into", f"file.{system}", "--", *command, folder=tmp_path
+    )
+    assert done.code == 0, done.text
+    env = shims(tmp_path)
+    for _ in range(2):  # submitted again it resumes: everything is there
+        if system == "kubernetes":
+            run_kubernetes(tmp_path / f"file.{system}", env)
+        else:
+            subprocess.run(["bash", "-n", f"file.{system}"], cwd=tmp_path, check=True)
+            ran = subprocess.run(
+                ["bash", f"file.{system}"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+            )
+            assert ran.returncode == 0, ran.stderr + "".join(
+                log.read_text() for log in tmp_path.glob("log.*")
+            )
+    if system == "slurm":
+        assert (tmp_path / "sbatch.log").read_text().split() == ["no", "yes"] * 2
+    assert not (tmp_path / "hostile").exists()
+    whole = typed(*command[:-3], "--name", "whole", folder=tmp_path)
+    assert whole.code == 0, whole.text
+    merged = next(
+        run for run in (tmp_path / "runs").iterdir() if "shard" not in run.name and run.name != "whole"
+    )
+    assert records(merged) == records(tmp_path / "runs/whole")
+    assert told(merged) == told(tmp_path / "runs/whole")
+    assert {
+        place.name for place in (tmp_path / ".evalwright").iterdir() if place.name.startswith("shard")
+    } == {f"shard-{n}-of-4" for n in range(1, 5)}
+
+
+def run_kubernetes(file: Path, env: dict[str, str]) -> None:
+    """The containers' commands, as Kubernetes makes them of the file: `$$` is `$`, `$(NAME)` a variable of the container."""
+    shards, merge = yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    assert shards["spec"]["completionMode"] == "Indexed"
+    assert (shards["spec"]["completions"], shards["spec"]["parallelism"]) == (4, 4)
+
+    def words(job: Any) -> list[str]:
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        assert not re.search(r"(?<!\$)(\$\$)*\$\(", " ".join(container["command"]))
+        return [word.replace("$$", "$") for word in container["command"]]
+
+    started = [
+        subprocess.Popen(words(shards), cwd=file.parent, env={**env, "JOB_COMPLETION_INDEX": str(index)})
+        for index in range(4)
+    ]
+    assert [process.wait(timeout=1800) for process in started] == [0] * 4
+    subprocess.run(words(merge), cwd=file.parent, env=env, check=True, stdout=subprocess.DEVNULL)
