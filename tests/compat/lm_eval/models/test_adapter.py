@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evalwright.compat.lm_eval import LM, Instance, TemplateLM, register_model
-from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
@@ -22,7 +22,7 @@ from evalwright.models.registry import open_model
 
 @pytest.fixture(autouse=True)
 def _own_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lm_interface, "registered", {})
+    monkeypatch.setattr(registry, "MODEL_REGISTRY", {})
 
 
 class Three(LM):

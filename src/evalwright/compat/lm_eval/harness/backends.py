@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import ModelSpec
@@ -65,7 +66,9 @@ class Backend:
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
-    if model in _TRANSFORMERS:
+    if model in MODEL_REGISTRY:
+        found: Backend | None = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
+    elif model in _TRANSFORMERS:
         found = _transformers(dict(arguments))
     elif model in _OPENAI:
         found = _openai(model, dict(arguments))

@@ -273,7 +273,8 @@ def _instance(model: Any, chat: bool) -> Model | None:
         return None
     if isinstance(model, Model):
         return model
+    from evalwright.compat.lm_eval.api.model import CachingLM
     from evalwright.compat.lm_eval.models.adapter import LMAdapter
 
-    kind = type(model)
+    kind = type(model.lm if isinstance(model, CachingLM) else model)
     return LMAdapter(f"lm/{kind.__name__}", kind, {}, chat=chat, instance=model)
