@@ -217,9 +217,9 @@ class Words(TemplateLM):
     def _loglikelihood_tokens(
         self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **options: Any
     ) -> list[tuple[float, bool]]:
-        assert all(context and continuation for _, context, continuation in requests)
+        assert all(continuation for _, _, continuation in requests)
         return [
-            (-float(len(continuation)), continuation[-1] == context[-1])
+            (-float(len(continuation)), continuation[-1:] == context[-1:])
             for _, context, continuation in requests
         ]
 
@@ -237,14 +237,17 @@ def test_a_template_lm_scores_tokens() -> None:
     model.load()
     found = dict(model.answer_batch(asked))
     scored = [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)]
-    # "a b" + "x c" joins to "a bx c": the token that spans the join is scored.
-    assert scored == [-2.0, -2.0, -2.0, -2.0, -1.0]
+    # "a b" + "x c" joins to "a bx c": as there, what comes after as many tokens as the context has is scored.
+    assert scored == [-2.0, -2.0, -1.0, -2.0, -1.0]
     assert [answer.tokens_scored for answer in found.values() if isinstance(answer, Response)][:3] == [
         2,
         2,
-        2,
+        1,
     ]
-    assert model._lm._encode_pair("", "<eot> c")[0] == [0]
+    with pytest.raises(AssertionError, match="The context is empty"):
+        model._lm._encode_pair("", "c")
+    (own,) = model._lm.loglikelihood([Instance("loglikelihood", {}, ("", "<eot> c"), 0)])
+    assert own == (-1.0, False)
     assert model._lm.chat_template() == ""
 
 

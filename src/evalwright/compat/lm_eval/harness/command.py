@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.compat.lm_eval.harness import flags
+from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def run(ctx: click.Context) -> int:
     from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
     from evalwright.reports.progress import TerminalProgress
 
+    check_one_process()
     given = flags.read_arguments(ctx.args)
     evaluation = evaluation_of(given)
     if verbosity := given.get("verbosity"):

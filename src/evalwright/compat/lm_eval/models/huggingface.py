@@ -18,7 +18,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import TemplateLM
-from evalwright.compat.lm_eval.models.processes import check_one_process
+from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.models.utils import (
     DEFAULT_MAX_LENGTH,
     Collator,
@@ -556,8 +556,8 @@ class HFLM(TemplateLM):
     def _loglikelihood_tokens(
         self, requests: Sequence[Tokens], disable_tqdm: bool = False, override_bs: int | None = None, **kwargs: Any
     ) -> list[tuple[float, bool]]:  # fmt: skip
-        """(log-probability, whether greedy) of each continuation. Raises AssertionError where a part has no tokens, or a continuation
-        more than the model takes in."""
+        """(log-probability, whether greedy) of each continuation. Raises AssertionError where a continuation has no tokens, or more
+        than the model takes in."""
         causal = self.backend == "causal"
         order = Collator(
             requests,
@@ -601,7 +601,7 @@ class HFLM(TemplateLM):
         """What the model is given for each request, how many tokens that are, and (encoder-decoder) what it is to write."""
         inputs, labels = [], []
         for _, context, continuation in chunk:
-            assert context, "A context has no tokens."
+            context = context or [self.prefix_token_id]  # of white space alone
             assert continuation, "A continuation has no tokens."
             assert len(continuation) <= self.max_length, "A continuation is longer than the model takes in."
             if self.backend == "causal":
