@@ -151,7 +151,8 @@ def collators(root: str, folder: Path) -> Any:
             pairs, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])), lambda one: one[1] + one[2][:-1],
             "contexts" if contexts else None,
         )  # fmt: skip
-        batches, results = [], []
+        batches = []
+        results: list[Any] = []
         for batch in order.get_batched(n=fixed, batch_fn=batch_fn):
             batches.append([one[0] for one in batch])
             for name, context, rest in batch:

@@ -422,7 +422,7 @@ class TemplateAPI(TemplateLM):
         inputs, lengths, keys = [], [], []
         for chunk in chunks:
             for key, context, continuation in chunk:
-                context = context or [self.prefix_token_id]  # of white space alone
+                context = context or [self.prefix_token_id or 0]  # of white space alone
                 whole = context + continuation
                 lost = max(0, len(whole) - self.max_length)
                 if lost:
