@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
@@ -26,7 +27,14 @@ from evalwright.compat.lm_eval.models.classes import (
     own_method,
 )
 from evalwright.compat.lm_eval.models.identity import IDLE, content_of, is_transformers
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    MissingExtra,
+    ModelError,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
@@ -308,6 +316,7 @@ def lm_model(
 ) -> LMAdapter:
     """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
     made = registry.MODEL_REGISTRY.get(name)
+    release = ""
     points = offered(ENTRY_POINTS)
     if made is None and name in points:
         made = resolve_name(points[name])
@@ -315,13 +324,19 @@ def lm_model(
             raise ConfigurationError(
                 f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name]}."
             )
+    if made is None and name in registry.BUILT_IN:
+        release = f"evalwright {__version__}"
+        try:
+            made = registry.get_model(name)
+        except ImportError as error:
+            raise MissingExtra(f"The model 'lm/{name}'", "hf", error.name or "transformers") from None
     if made is None:
         known = sorted({*registry.MODEL_REGISTRY, *points})
         listed = f"Known: {', '.join(known)}." if known else "None is registered."
         raise UnknownName(
             "model class", name, known, f"{listed} Name the file that registers it with --plugin."
         )
-    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint)
+    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint, release=release)
 
 
 def lm_eval_model(
