@@ -143,7 +143,9 @@ def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     spread = wanted.pop("parallelize", False)
     named = [wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted]
     if not spread and not named:
-        notes += [f"{key} has no effect without parallelize=True: the model is on one device." for key in wanted]
+        notes += [
+            f"{key} has no effect without parallelize=True: the model is on one device." for key in wanted
+        ]
         return {}
     out: dict[str, Any] = {"device_map": named[0] if named else "auto"}
     if spread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.reports.text import inert
@@ -100,6 +102,9 @@ def as_command(evaluation: Evaluation) -> str:
         "--model",
         quote(str(spec.as_dict()["model"])),
     ]
+    made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
+    if made is not None and (file := getattr(sys.modules.get(made.__module__), "__file__", None)):
+        words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
         words += ["-M", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
     for name, value in configuration.dialect.items():
