@@ -12,6 +12,7 @@ import pytest
 
 from evalwright.compat.lm_eval import LM, Instance, TemplateLM, register_model
 from evalwright.compat.lm_eval.api import registry
+from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
@@ -249,6 +250,60 @@ def test_a_template_lm_scores_tokens() -> None:
     (own,) = model._lm.loglikelihood([Instance("loglikelihood", {}, ("", "<eot> c"), 0)])
     assert own == (-1.0, False)
     assert model._lm.chat_template() == ""
+
+
+def test_one_process_speaks_with_itself() -> None:
+    lm = Three()
+    assert (lm.rank, lm.world_size, lm.all_gather([1]), lm.gather_object("x", dst=0)) == (0, 1, [1], ["x"])
+    lm.barrier()
+    lm.device = "cpu"
+    assert lm.device == "cpu"
+
+
+def test_classes_of_before_release_0_4_unpack_their_requests() -> None:
+    class Old(LM):
+        def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+            return [(-float(len(context + rest)), False) for context, rest in requests]
+
+        def generate_until(self, requests: Any) -> list[str]:
+            return [request[0] + request[1]["until"][0] for request in requests]
+
+    found = answers(Old, [LogLikelihood("a", " b"), Generate("a", stop=("!",))])
+    assert found == {
+        0: Response(log_likelihood=-3.0, is_greedy=False),
+        1: Response("a", finish_reason="stop"),
+    }
+
+
+def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> None:
+    def instances(texts: list[str], **settings: Any) -> list[Instance]:
+        return [
+            Instance("generate_until", {}, (text, {"until": [], **settings}), place)
+            for place, text in enumerate(texts)
+        ]
+
+    def scored(rest: str) -> list[Instance]:
+        return [Instance("loglikelihood", {}, ("a", rest), 0)]
+
+    path = str(tmp_path / "sub" / "cache.db")
+    first = Three(2)
+    caching = CachingLM(first, path)
+    assert caching.size == 2
+    assert caching.loglikelihood(scored("bc")) == [(-2.0, True)]
+    assert caching.generate_until(instances(["x", "y"])) == ["X\nmore", "Y\nmore"]
+    assert caching.generate_until(instances(["y", "z", "x"])) == ["Y\nmore", "Z\nmore", "X\nmore"]
+    assert [args[0] for args in first.calls[-1][1]] == ["z"]
+    for _ in range(2):
+        caching.generate_until(instances(["s"], do_sample=True))
+    assert len(first.calls) == 5
+    first.cache_hook.add_partial("loglikelihood_rolling", ("told",), -1.5)
+    second = Three(2)
+    again = CachingLM(second, path)
+    assert again.loglikelihood(scored("bc")) == [(-2.0, True)]
+    assert again.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, ("told",), 0)]) == [-1.5]
+    assert second.calls == []
+    with pytest.raises(AttributeError):
+        _ = again.nosuch
 
 
 def test_names_and_arguments() -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -67,7 +67,7 @@ def run(folder: Path, what: str, **settings: Any) -> Any:
 class TextSynth(BaseHTTPRequestHandler):
     """The two calls as TextSynth documents them; whatever it does not document is refused."""
 
-    FIELDS = {  # noqa: RUF012
+    FIELDS: ClassVar[dict[str, dict[str, Any]]] = {
         "logprob": {"context": str, "continuation": str},
         "completions": {"prompt": str, "max_tokens": int, "top_k": int, "stop": (str, list)},
     }
