@@ -275,18 +275,22 @@ def test_classes_of_before_release_0_4_unpack_their_requests() -> None:
     }
 
 
+class Some(Three):
+    """Takes requests from among others, whose places are not theirs."""
+
+    def _note(self, requests: list[Instance]) -> None:
+        self.calls.append((requests[0].request_type, [request.args for request in requests]))
+
+
 def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> None:
     def instances(texts: list[str], **settings: Any) -> list[Instance]:
-        return [
-            Instance("generate_until", {}, (text, {"until": [], **settings}), place)
-            for place, text in enumerate(texts)
-        ]
+        return [Instance("generate_until", {}, (text, {"until": [], **settings}), 0) for text in texts]
 
     def scored(rest: str) -> list[Instance]:
         return [Instance("loglikelihood", {}, ("a", rest), 0)]
 
     path = str(tmp_path / "sub" / "cache.db")
-    first = Three(2)
+    first = Some(2)
     caching = CachingLM(first, path)
     assert caching.size == 2
     assert caching.loglikelihood(scored("bc")) == [(-2.0, True)]
@@ -297,7 +301,7 @@ def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> Non
         caching.generate_until(instances(["s"], do_sample=True))
     assert len(first.calls) == 5
     first.cache_hook.add_partial("loglikelihood_rolling", ("told",), -1.5)
-    second = Three(2)
+    second = Some(2)
     again = CachingLM(second, path)
     assert again.loglikelihood(scored("bc")) == [(-2.0, True)]
     assert again.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, ("told",), 0)]) == [-1.5]
