@@ -148,7 +148,7 @@ def setup_logging(verbosity: int | str = logging.INFO) -> None:
 
 def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False) -> str:
     """The Markdown table of results, or of groups."""
-    from evalwright.compat.lm_eval.harness.command import table
+    from evalwright.compat.lm_eval.harness.tables import table
 
     rows = dict(sorted(result_dict[column].items())) if sort_results else result_dict[column]
     return table({**result_dict, column: rows}, column)

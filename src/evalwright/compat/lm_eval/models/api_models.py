@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import copy
 import json
 import os
@@ -11,11 +10,11 @@ import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
-from io import BytesIO
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import TemplateLM
+from evalwright.compat.lm_eval.models.conversations import JsonChatStr, create_image_prompt
 from evalwright.compat.lm_eval.models.utils import Collator, chunks, configure_pad_token
 from evalwright.compat.lm_eval.utils import (
     LARGEST,
@@ -31,33 +30,16 @@ from evalwright.compat.lm_eval.utils import (
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
 """What stands for an answer of a server that has no text."""
 
+__all__ = [
+    "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER",
+    "JsonChatStr",
+    "LogLikelihoodInputs",
+    "TemplateAPI",
+    "create_image_prompt",
+    "eval_logger",
+]
+
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
-
-
-class JsonChatStr(NamedTuple):
-    """A conversation as JSON: messages that go to the server as they are."""
-
-    prompt: str
-
-    def encode(self, encoding: str) -> bytes:
-        """The JSON's bytes."""
-        return self.prompt.encode(encoding)
-
-
-def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
-    """A conversation whose last message has these PIL images before its text."""
-    parts: list[dict[str, Any]] = []
-    for image in imgs:
-        written = BytesIO()
-        image.save(written, format=fmt)
-        data = base64.b64encode(written.getvalue()).decode()
-        address = {"url": f"data:image/{fmt.lower()};base64,{data}", "detail": "auto"}
-        parts.append({"type": "image_url", "image_url": address})
-    last = chat[-1]
-    content = last["content"]
-    last["content"] = parts + (content if isinstance(content, list) else [{"type": "text", "text": content}])
-    last.pop("type", None)
-    return chat
 
 
 async def _read(response: Any) -> bytes:
