@@ -109,9 +109,7 @@ class Opened(TemplateLM):
                 subfolder=subfolder,
             )
         else:
-            self._model = pretrained
-            self._device = pretrained.device
-            self._config = pretrained.config
+            self._model, self._device, self._config = pretrained, pretrained.device, pretrained.config
         self._get_backend(self.config, backend=backend, trust_remote_code=trust_remote_code)
         self._create_tokenizer(
             pretrained,
@@ -143,8 +141,7 @@ class Opened(TemplateLM):
             self.model.eval()
         self.tokenizer = configure_pad_token(self.tokenizer, model_config=self.config)
         self.vocab_size = self.tokenizer.vocab_size
-        self.add_bos_token = add_bos_token
-        self.custom_prefix_token_id = prefix_token_id
+        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, prefix_token_id
         self._set_reasoning(enable_thinking, think_end_token, chat_template_args)
         self.truncation, self.logits_cache = truncation, logits_cache
         self._max_length = max_length
