@@ -1,6 +1,8 @@
-"""What a model class written after lm-evaluation-harness's New Model Guide imports: change the import, run it as `lm/<name>`.
+"""What a model class written after lm-evaluation-harness's New Model Guide imports: change `lm_eval` to
+`evalwright.compat.lm_eval` in its imports, run it as `lm/<name>`. Modules have the names that they have there:
 
-    from evalwright.compat.lm_eval import LM, Instance, register_model
+    from evalwright.compat.lm_eval.api.model import LM
+    from evalwright.compat.lm_eval.models.huggingface import HFLM
 
     from evalwright.compat.lm_eval import simple_evaluate
 
@@ -9,7 +11,9 @@ See docs/new-model-guide.md and docs/migrate-lm-eval.md.
 
 from typing import TYPE_CHECKING
 
-from evalwright.compat.lm_eval.models.interface import LM, CacheHook, Instance, TemplateLM, register_model
+from evalwright.compat.lm_eval.api.instance import Instance
+from evalwright.compat.lm_eval.api.model import LM, CacheHook, TemplateLM
+from evalwright.compat.lm_eval.api.registry import register_model
 from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ from evalwright.compat.lm_eval import simple_evaluate
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
 from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.registry import open_model
 from support.command import Done
 from support.typed import typed
 
@@ -205,6 +209,121 @@ def test_arguments_of_models_become_ours() -> None:
             backend_of(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
         except ConfigurationError as error:
             assert "pip install 'lm_eval==0.4.13'" in str(error)
+
+
+def test_arguments_of_several_devices() -> None:
+    def of(**arguments: Any) -> tuple[dict[str, Any], str]:
+        found = backend_of("hf", {"pretrained": "org/m", **arguments})
+        assert found.spec.model == "hf/org/m"
+        return dict(found.spec.arguments), " ".join(found.notes)
+
+    assert of(parallelize=False) == ({}, "")
+    spread, said = of(
+        parallelize=True,
+        device_map_option="balanced",
+        device="cuda:0",
+        max_cpu_memory="30GiB",
+        offload_folder="off",
+    )
+    assert spread == {"device_map": "balanced", "max_memory": {"cpu": "30GiB"}, "offload_folder": "off"}
+    assert "device has no effect" in said
+    gpus, said = of(device_map="auto", max_memory_per_gpu="10GiB")
+    assert gpus["device_map"] == "auto"
+    assert ("max_memory" in gpus) != ("there is no GPU" in said)
+    assert of(max_cpu_memory="30GiB", offload_folder="off") == (
+        {},
+        "max_cpu_memory has no effect without parallelize=True: the model is on one device. "
+        "offload_folder has no effect without parallelize=True: the model is on one device.",
+    )
+    for name in ("tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size"):
+        assert of(**{name: 1}) == ({}, "")
+        with pytest.raises(ConfigurationError, match=rf"{name}=.* is not supported.*local-completions"):
+            of(**{name: 2})
+    with pytest.raises(ConfigurationError, match=r"tp_plan=.*parallelize=True"):
+        of(tp_plan="auto")
+
+
+@pytest.mark.skipif(bool(installed_tasks()), reason="lm_eval is installed: its own class runs")
+def test_other_arguments_of_hf_run_without_the_package() -> None:
+    found = backend_of("hf", {"pretrained": "org/m", "softmax_dtype": "float32"})
+    assert found.spec.model == "lm/hf"
+    assert "batch by batch" in found.notes[0]
+    with pytest.raises(UnknownName, match="Did you mean 'softmax_dtype'"):
+        open_model("lm/hf", {"pretrained": "org/m", "softmax_dtyp": "float32"})
+    with pytest.raises(ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"):
+        backend_of("vllm", {"pretrained": "org/m", "tensor_parallel_size": 2})
+
+
+@pytest.mark.parametrize(
+    "variable", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"]
+)
+def test_one_of_several_processes_is_refused(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    assert harness("--tasks gen --limit 1").code == 0
+    monkeypatch.setenv(variable, "2")
+    monkeypatch.setenv("RANK" if variable == "WORLD_SIZE" else variable.replace("SIZE", "RANK"), "1")
+    done = harness("--tasks gen --limit 2")
+    assert done.code == 2
+    assert f"process 1 of 2 that were launched together ({variable}=2)" in done.err
+    with pytest.raises(ConfigurationError, match="launched together"):
+        simple_evaluate("scripted", tasks=["gen"], include_path="tasks")
+    assert len(list((tasks / "runs").iterdir())) == 1
+    assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").code == 0
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    ["accelerate.commands.launch --num_processes 2 --cpu", "torch.distributed.run --nproc-per-node 2"],
+)
+def test_a_launcher_never_runs_an_evaluation_twice(tasks: Path, launcher: str) -> None:
+    pytest.importorskip("accelerate")
+    clean = {
+        name: value for name, value in os.environ.items() if name not in ("WORLD_SIZE", "RANK", "LOCAL_RANK")
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher.split(), "-m", "evalwright", "lm-eval", "--model", "dummy", "--tasks", "gen", "--include_path", "tasks"],
+        cwd=tasks, env={**clean, "EVALWRIGHT_HOME": str(tasks / "home")}, capture_output=True, text=True,
+    )  # fmt: skip
+    runs = list((tasks / "runs").glob("*"))
+    # Without mpirun, accelerate starts one process on processors.
+    if launcher.startswith("torch") or done.returncode:
+        assert done.returncode != 0
+        assert "launched together (WORLD_SIZE=2)" in done.stderr
+        assert runs == []
+    else:
+        assert len(runs) == 1
+        assert done.stdout.count("exact_match") == 1
+
+
+def test_a_script_registers_a_class_and_calls_the_command(tasks: Path) -> None:
+    (tasks / "script.py").write_text(
+        "from evalwright.compat.lm_eval.__main__ import cli_evaluate\n"
+        "from evalwright.compat.lm_eval.api.model import LM\n"
+        "from evalwright.compat.lm_eval.api.registry import register_model\n\n\n"
+        "@register_model('mine')\n"
+        "class Mine(LM):\n"
+        "    def __init__(self, word, batch_size=1):\n        super().__init__()\n        self.word = word\n\n"
+        "    def generate_until(self, requests):\n        return [self.word for _ in requests]\n\n\n"
+        "if __name__ == '__main__':\n    cli_evaluate()\n    print('after')\n"
+    )
+
+    def script(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "script.py", "--model", "mine", "--tasks", "gen", "--include_path", "tasks", *arguments],
+            cwd=tasks, env={**os.environ, "EVALWRIGHT_HOME": str(tasks / "home")}, capture_output=True, text=True,
+        )  # fmt: skip
+
+    done = script("--model_args", "word=Vega")
+    assert done.returncode == 0, done.stderr
+    assert "0.5000" in done.stdout
+    assert done.stdout.rstrip().endswith("after")
+    assert "--model lm/mine --plugin" in done.stderr
+    wrong = script("--model_args", "wrod=Vega")
+    assert wrong.returncode == 2
+    assert "Did you mean 'word'" in wrong.stderr
+    assert "after" not in wrong.stdout
 
 
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from evalwright.compat.lm_eval import LM, Instance, TemplateLM, register_model
-from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.api import registry
+from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
@@ -22,7 +23,7 @@ from evalwright.models.registry import open_model
 
 @pytest.fixture(autouse=True)
 def _own_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lm_interface, "registered", {})
+    monkeypatch.setattr(registry, "MODEL_REGISTRY", {})
 
 
 class Three(LM):
@@ -217,9 +218,9 @@ class Words(TemplateLM):
     def _loglikelihood_tokens(
         self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **options: Any
     ) -> list[tuple[float, bool]]:
-        assert all(context and continuation for _, context, continuation in requests)
+        assert all(continuation for _, _, continuation in requests)
         return [
-            (-float(len(continuation)), continuation[-1] == context[-1])
+            (-float(len(continuation)), continuation[-1:] == context[-1:])
             for _, context, continuation in requests
         ]
 
@@ -237,15 +238,76 @@ def test_a_template_lm_scores_tokens() -> None:
     model.load()
     found = dict(model.answer_batch(asked))
     scored = [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)]
-    # "a b" + "x c" joins to "a bx c": the token that spans the join is scored.
-    assert scored == [-2.0, -2.0, -2.0, -2.0, -1.0]
+    # "a b" + "x c" joins to "a bx c": as there, what comes after as many tokens as the context has is scored.
+    assert scored == [-2.0, -2.0, -1.0, -2.0, -1.0]
     assert [answer.tokens_scored for answer in found.values() if isinstance(answer, Response)][:3] == [
         2,
         2,
-        2,
+        1,
     ]
-    assert model._lm._encode_pair("", "<eot> c")[0] == [0]
+    with pytest.raises(AssertionError, match="The context is empty"):
+        model._lm._encode_pair("", "c")
+    (own,) = model._lm.loglikelihood([Instance("loglikelihood", {}, ("", "<eot> c"), 0)])
+    assert own == (-1.0, False)
     assert model._lm.chat_template() == ""
+
+
+def test_one_process_speaks_with_itself() -> None:
+    lm = Three()
+    assert (lm.rank, lm.world_size, lm.all_gather([1]), lm.gather_object("x", dst=0)) == (0, 1, [1], ["x"])
+    lm.barrier()
+    lm.device = "cpu"
+    assert lm.device == "cpu"
+
+
+def test_classes_of_before_release_0_4_unpack_their_requests() -> None:
+    class Old(LM):
+        def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
+            return [(-float(len(context + rest)), False) for context, rest in requests]
+
+        def generate_until(self, requests: Any) -> list[str]:
+            return [request[0] + request[1]["until"][0] for request in requests]
+
+    found = answers(Old, [LogLikelihood("a", " b"), Generate("a", stop=("!",))])
+    assert found == {
+        0: Response(log_likelihood=-3.0, is_greedy=False),
+        1: Response("a", finish_reason="stop"),
+    }
+
+
+class Some(Three):
+    """Takes requests from among others, whose places are not theirs."""
+
+    def _note(self, requests: list[Instance]) -> None:
+        self.calls.append((requests[0].request_type, [request.args for request in requests]))
+
+
+def test_a_cached_model_is_asked_once_and_sampling_always(tmp_path: Path) -> None:
+    def instances(texts: list[str], **settings: Any) -> list[Instance]:
+        return [Instance("generate_until", {}, (text, {"until": [], **settings}), 0) for text in texts]
+
+    def scored(rest: str) -> list[Instance]:
+        return [Instance("loglikelihood", {}, ("a", rest), 0)]
+
+    path = str(tmp_path / "sub" / "cache.db")
+    first = Some(2)
+    caching = CachingLM(first, path)
+    assert caching.size == 2
+    assert caching.loglikelihood(scored("bc")) == [(-2.0, True)]
+    assert caching.generate_until(instances(["x", "y"])) == ["X\nmore", "Y\nmore"]
+    assert caching.generate_until(instances(["y", "z", "x"])) == ["Y\nmore", "Z\nmore", "X\nmore"]
+    assert [args[0] for args in first.calls[-1][1]] == ["z"]
+    for _ in range(2):
+        caching.generate_until(instances(["s"], do_sample=True))
+    assert len(first.calls) == 5
+    first.cache_hook.add_partial("loglikelihood_rolling", ("told",), -1.5)
+    second = Some(2)
+    again = CachingLM(second, path)
+    assert again.loglikelihood(scored("bc")) == [(-2.0, True)]
+    assert again.loglikelihood_rolling([Instance("loglikelihood_rolling", {}, ("told",), 0)]) == [-1.5]
+    assert second.calls == []
+    with pytest.raises(AttributeError):
+        _ = again.nosuch
 
 
 def test_names_and_arguments() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import ModelSpec
@@ -34,7 +35,7 @@ _SAME = {
     "trust_remote_code": "trust_remote_code", "max_length": "max_length", "add_bos_token": "add_bos", "peft": "peft",
     "prefix_token_id": "prefix_token", "attn_implementation": "attn_implementation", "enable_thinking": "enable_thinking",
     "chat_template_args": "chat_template_args", "use_fast_tokenizer": "use_fast_tokenizer", "max_gen_toks": "max_tokens",
-    "offload_folder": "offload_folder", "device_map": "device_map", "torch_dtype": "dtype",
+    "torch_dtype": "dtype",
 }  # fmt: skip
 """Arguments of its transformers class that ours has under these names."""
 _SERVED = {
@@ -55,6 +56,17 @@ _NEEDLESS = {
 }
 
 
+_SEVERAL = (
+    "one process computes here. parallelize=True spreads the layers over all devices; for several copies or tensor parallelism serve "
+    "the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model local-completions "
+    "--model_args model=NAME,base_url=http://localhost:8000/v1/completions"
+)
+_REFUSED = dict.fromkeys(
+    ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size"), _SEVERAL
+)
+_SERVERS = ("vllm", "vllm-vlm", "sglang", "trtllm")
+
+
 @dataclass(frozen=True, slots=True)
 class Backend:
     """A model of ours, and sentences on what became of the arguments."""
@@ -65,7 +77,9 @@ class Backend:
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
-    if model in _TRANSFORMERS:
+    if model in MODEL_REGISTRY:
+        found: Backend | None = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
+    elif model in _TRANSFORMERS:
         found = _transformers(dict(arguments))
     elif model in _OPENAI:
         found = _openai(model, dict(arguments))
@@ -95,14 +109,10 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
             )
     elif most is not None:
         notes.append("max_batch_size is for batch_size=auto alone, and has no effect here.")
-    if given.pop("parallelize", False):
-        out["device_map"] = "auto"
-        notes.append("parallelize=True is device_map=auto: the layers are spread over the devices.")
-    memory: dict[str, Any] = {
-        key: given.pop(key) for key in ("max_memory_per_gpu", "max_cpu_memory") if key in given
-    }
-    if memory:
-        out["max_memory"] = _memory(memory)
+    for key, instead in _REFUSED.items():
+        if given.pop(key, None) not in (None, False, 0, 1):
+            raise ConfigurationError(f"--model_args {key}=... of --model hf is not supported: {instead}.")
+    out |= _placement(given, notes)
     bits = [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]
     if bits:
         out["quantization"] = f"bitsandbytes-{bits[0]}bit"
@@ -123,12 +133,38 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     return Backend(ModelSpec(f"hf/{name}", out), notes)
 
 
-def _memory(given: Mapping[str, Any]) -> dict[Any, Any]:
-    out: dict[Any, Any] = {}
-    if "max_memory_per_gpu" in given:
-        out |= dict.fromkeys(map(str, range(_devices())), given["max_memory_per_gpu"])
-    if "max_cpu_memory" in given:
-        out["cpu"] = given["max_cpu_memory"]
+def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Over which devices the layers are spread; takes what says so out of the arguments."""
+    wanted = {
+        key: value
+        for key in ("parallelize", "device_map", "device_map_option", "max_memory_per_gpu", "max_cpu_memory", "offload_folder")
+        if (value := given.pop(key, None)) is not None
+    }  # fmt: skip
+    spread = wanted.pop("parallelize", False)
+    named = [wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted]
+    if not spread and not named:
+        notes += [
+            f"{key} has no effect without parallelize=True: the model is on one device." for key in wanted
+        ]
+        return {}
+    out: dict[str, Any] = {"device_map": named[0] if named else "auto"}
+    if spread:
+        notes.append(
+            f"parallelize=True is device_map={out['device_map']}: the layers are spread over the devices."
+        )
+    if given.pop("device", None) is not None:
+        notes.append("device has no effect: the layers are spread over the devices.")
+    memory: dict[str, Any] = {}
+    if "max_memory_per_gpu" in wanted:
+        memory = dict.fromkeys(map(str, range(_devices())), wanted["max_memory_per_gpu"])
+        if not memory:
+            notes.append("max_memory_per_gpu has no effect: there is no GPU.")
+    if "max_cpu_memory" in wanted:
+        memory["cpu"] = wanted["max_cpu_memory"]
+    if memory:
+        out["max_memory"] = memory
+    if "offload_folder" in wanted:
+        out["offload_folder"] = wanted["offload_folder"]
     return out
 
 
@@ -178,10 +214,18 @@ def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
     if model not in CLASSES:
         raise UnknownName("model class of lm_eval", model, CLASSES, f"Known: {', '.join(CLASSES)}.")
     if not _installed():
+        if model in _TRANSFORMERS:
+            return Backend(
+                ModelSpec(f"lm/{model}", dict(arguments)),
+                [
+                    "Some of its arguments are not those of hf/...: the model runs batch by batch (lm/hf), which is slower."
+                ],
+            )
+        served = f" Or: {_SEVERAL.partition('; ')[2]}." if model in _SERVERS else ""
         raise ConfigurationError(
             f"--model {model} with {', '.join(sorted(arguments)) or 'no arguments'} needs the class of lm_eval itself: "
             "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
-            "openai-chat-completions, local-completions, local-chat-completions, anthropic-chat."
+            f"openai-chat-completions, local-completions, local-chat-completions, anthropic-chat.{served}"
         )
     return Backend(
         ModelSpec(f"lm_eval/{model}", dict(arguments)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.harness.backends import backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised
+from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -242,6 +243,7 @@ def simple_evaluate(
     model: the name of a class ("hf") or a model made of one. settings: the others of `lm_eval run`, `trust`, `scoring` and `home` among them;
     None leaves a setting out. A setting that cannot be honoured is an error that says why. Raises UsageError.
     """
+    check_one_process()
     made = _instance(model, bool(settings.get("apply_chat_template")))
     given = {name: value for name, value in settings.items() if value is not None}
     for name in ("task_manager", "evaluation_tracker"):
@@ -273,7 +275,8 @@ def _instance(model: Any, chat: bool) -> Model | None:
         return None
     if isinstance(model, Model):
         return model
+    from evalwright.compat.lm_eval.api.model import CachingLM
     from evalwright.compat.lm_eval.models.adapter import LMAdapter
 
-    kind = type(model)
+    kind = type(model.lm if isinstance(model, CachingLM) else model)
     return LMAdapter(f"lm/{kind.__name__}", kind, {}, chat=chat, instance=model)

@@ -16,7 +16,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import Any
 
-from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright._version import __version__
+from evalwright.compat.lm_eval.api import registry
+from evalwright.compat.lm_eval.api.instance import Instance, OutputType
+from evalwright.compat.lm_eval.api.model import argument_string
 from evalwright.compat.lm_eval.models.classes import (
     METHODS,
     abilities_of,
@@ -24,8 +27,14 @@ from evalwright.compat.lm_eval.models.classes import (
     own_method,
 )
 from evalwright.compat.lm_eval.models.identity import IDLE, content_of, is_transformers
-from evalwright.compat.lm_eval.models.interface import Instance, RequestType
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    MissingExtra,
+    ModelError,
+    RequestError,
+    UnknownName,
+)
 from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
@@ -66,7 +75,7 @@ class LMAdapter(LocalModel):
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
-                f"The model class {made.__name__} has no abilities: it defines none of {', '.join(lm_interface.METHODS)}, "
+                f"The model class {made.__name__} has no abilities: it defines none of {', '.join(registry.METHODS)}, "
                 "or they only raise NotImplementedError."
             )
         if instance is None:
@@ -153,11 +162,11 @@ class LMAdapter(LocalModel):
         if own_method(made, "create_from_arg_obj"):
             return made.create_from_arg_obj(dict(self._arguments))
         if own_method(made, "create_from_arg_string"):
-            return made.create_from_arg_string(lm_interface.argument_string(self._arguments))
+            return made.create_from_arg_string(argument_string(self._arguments))
         return made(**self._arguments)
 
     def _ask(
-        self, method: RequestType, requests: Sequence[Any], places: Sequence[int]
+        self, method: OutputType, requests: Sequence[Any], places: Sequence[int]
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Call one method with all its requests and check each result as it comes."""
         kept: list[tuple[int, Any]] = []
@@ -236,7 +245,7 @@ class LMAdapter(LocalModel):
             [turn.as_dict() for turn in prompt], add_generation_prompt=opening
         )
 
-    def _response(self, method: RequestType, request: Any, result: Any) -> Response:
+    def _response(self, method: OutputType, request: Any, result: Any) -> Response:
         if method == "generate_until":
             if not isinstance(result, str):
                 raise ModelError(f"`{method}` of '{self.name}' must give text, not {type(result).__name__}.")
@@ -306,7 +315,8 @@ def lm_model(
     name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
 ) -> LMAdapter:
     """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
-    made = lm_interface.registered.get(name)
+    made = registry.MODEL_REGISTRY.get(name)
+    release = ""
     points = offered(ENTRY_POINTS)
     if made is None and name in points:
         made = resolve_name(points[name])
@@ -314,13 +324,19 @@ def lm_model(
             raise ConfigurationError(
                 f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name]}."
             )
+    if made is None and name in registry.BUILT_IN:
+        release = f"evalwright {__version__}"
+        try:
+            made = registry.get_model(name)
+        except ImportError as error:
+            raise MissingExtra(f"The model 'lm/{name}'", "hf", error.name or "transformers") from None
     if made is None:
-        known = sorted({*lm_interface.registered, *points})
+        known = sorted({*registry.MODEL_REGISTRY, *points})
         listed = f"Known: {', '.join(known)}." if known else "None is registered."
         raise UnknownName(
             "model class", name, known, f"{listed} Name the file that registers it with --plugin."
         )
-    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint)
+    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint, release=release)
 
 
 def lm_eval_model(
@@ -332,15 +348,15 @@ def lm_eval_model(
     """
     try:
         release = version("lm_eval")
-        registry = import_module("lm_eval.api.registry")
+        theirs = import_module("lm_eval.api.registry")
     except (ImportError, PackageNotFoundError):
         raise ConfigurationError(
             f"The model 'lm_eval/{name}' needs the package lm_eval, which is not installed. Install it with: pip install lm_eval"
         ) from None
     try:
-        made = registry.get_model(name)
+        made = theirs.get_model(name)
     except (KeyError, ValueError):
-        known = sorted(map(str, registry.model_registry.keys()))
+        known = sorted(map(str, theirs.model_registry.keys()))
         raise UnknownName("backend of lm_eval", name, known) from None
     except ImportError as error:
         raise ConfigurationError(

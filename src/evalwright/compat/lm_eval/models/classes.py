@@ -8,16 +8,16 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.api import model as interface
+from evalwright.compat.lm_eval.api.instance import OutputType
 from evalwright.compat.lm_eval.models.identity import PASSED_ON, check_batch_size, is_transformers
-from evalwright.compat.lm_eval.models.interface import RequestType
 from evalwright.core.errors import ConfigurationError, UnknownName, closest
 from evalwright.core.requests import Ability, Generate, LogLikelihood, RollingLogLikelihood
 
-INTERFACES = (lm_interface.__name__, "lm_eval.api.model")
+INTERFACES = (interface.__name__, "lm_eval.api.model")
 """Where the methods stand that a class inherits without doing anything for them."""
 
-METHODS: dict[type, tuple[RequestType, Ability]] = {
+METHODS: dict[type, tuple[OutputType, Ability]] = {
     LogLikelihood: ("loglikelihood", "log-likelihood"),
     RollingLogLikelihood: ("loglikelihood_rolling", "rolling"),
     Generate: ("generate_until", "generate"),
@@ -102,8 +102,10 @@ def _names(made: type) -> tuple[list[str], bool]:
             known |= dict.fromkeys(item.name for item in parameters if item.kind not in _SEVERAL)
             if not any(item.kind is item.VAR_KEYWORD for item in parameters):
                 break
+    if any(map(is_transformers, made.__mro__)):
+        known |= dict.fromkeys(PASSED_ON)
     if is_transformers(made):
-        return [*known, *PASSED_ON], False
+        return list(known), False
     return list(known), any(
         item.kind is item.VAR_KEYWORD for item in inspect.signature(made).parameters.values()
     )

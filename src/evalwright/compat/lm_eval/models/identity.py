@@ -14,7 +14,7 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.models.local.files import content_hash, file_hash
 from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
 
-TRANSFORMERS = "lm_eval.models.huggingface.HFLM"
+TRANSFORMERS = ("lm_eval.models.huggingface.HFLM", "evalwright.compat.lm_eval.models.huggingface.HFLM")
 
 _SOURCES = {
     "pretrained": "config.json",
@@ -44,8 +44,8 @@ PASSED_ON = (
 
 
 def is_transformers(made: type) -> bool:
-    """Whether a class is that backend itself; one that derives from it may do anything else."""
-    return f"{made.__module__}.{made.__qualname__}" == TRANSFORMERS
+    """Whether a class is that backend itself, theirs or ours; one that derives from it may do anything else."""
+    return f"{made.__module__}.{made.__qualname__}" in TRANSFORMERS
 
 
 def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,1 @@
+"""The names of `lm_eval.api` that model classes import."""

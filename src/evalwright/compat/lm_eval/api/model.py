@@ -1,0 +1,312 @@
+"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of `Instance`, and a name.
+
+A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs as `lm/<name>`; `models.adapter`
+makes it a model of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+from abc import ABC
+from collections.abc import Iterable, Mapping
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+from evalwright.compat.lm_eval.api.instance import Instance
+from evalwright.compat.lm_eval.api.registry import METHODS
+from evalwright.compat.lm_eval.utils import simple_parse_args_string
+from evalwright.core.errors import ConfigurationError
+
+Made = TypeVar("Made", bound="LM")
+eval_logger = logging.getLogger(__name__)
+
+
+class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the model has not
+    """Base of model classes. Define the methods that the model can do; one that is left out is never asked for.
+
+    Each gets a list of instances and gives as many results in the same order: a list, or a generator, whose results count as soon
+    as they come.
+    """
+
+    _rank = 0
+    _world_size = 1
+    _device: Any = None
+
+    def __init__(self) -> None:
+        self.cache_hook: Any = CacheHook(None)
+
+    def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
+        """(log-probability of the continuation after the context, whether greedy decoding gives it) for each request."""
+        raise NotImplementedError
+
+    def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:
+        """The log-probability of each whole text, in windows where it is longer than the model's context."""
+        raise NotImplementedError
+
+    def generate_until(self, requests: list[Instance]) -> Iterable[str]:
+        """What the model writes after each prompt, up to the first stop string."""
+        raise NotImplementedError
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> Any:
+        """The text of a conversation. A class that defines it takes messages.
+
+        add_generation_prompt: end with the opening of the model's turn; False where the last message is a prefill.
+        """
+        raise NotImplementedError
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """The source of the chat template, where there is one."""
+        return ""
+
+    @property
+    def tokenizer_name(self) -> str:
+        """The tokenizer's name."""
+        raise NotImplementedError
+
+    @classmethod
+    def create_from_arg_string(
+        cls: type[Made], arg_string: str, additional_config: Mapping[str, Any] | None = None
+    ) -> Made:
+        """A model from "key=value,key=value", read as `utils.simple_parse_args_string` does."""
+        return cls.create_from_arg_obj(simple_parse_args_string(arg_string), additional_config)
+
+    @classmethod
+    def create_from_arg_obj(
+        cls: type[Made], arg_dict: Mapping[str, Any], additional_config: Mapping[str, Any] | None = None
+    ) -> Made:
+        """A model from a mapping of arguments; those of `additional_config` that are None are left out."""
+        more = {key: value for key, value in (additional_config or {}).items() if value is not None}
+        return cls(**arg_dict, **more)
+
+    @property
+    def device(self) -> Any:
+        """Where the model is."""
+        return self._device
+
+    @device.setter
+    def device(self, device: Any) -> None:
+        self._device = device
+
+    @property
+    def rank(self) -> int:
+        """0, unless a class distributes its requests by itself."""
+        return self._rank
+
+    @property
+    def world_size(self) -> int:
+        """1, unless a class distributes its requests by itself."""
+        return self._world_size
+
+    def all_gather(self, tensor: Any) -> Any:
+        """The tensors of all processes as one; there is one process."""
+        return tensor
+
+    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
+        """The objects of all processes, at process `dst`; there is one process."""
+        return [obj]
+
+    def barrier(self) -> None:
+        """Wait for all processes; there is one."""
+
+    def set_cache_hook(self, cache_hook: Any) -> None:
+        """Take a hook for finished requests."""
+        self.cache_hook = cache_hook
+
+
+def hash_args(attr: str, args: Iterable[Any]) -> str:
+    """The key of a request in a cache: of its method and arguments. Images and bytes count by their content."""
+    return hashlib.sha256(json.dumps([attr, *args], default=_digested).encode()).hexdigest()
+
+
+def _digested(value: Any) -> dict[str, str]:
+    if isinstance(value, bytes | bytearray):
+        return {"__bytes_sha256__": hashlib.sha256(value).hexdigest()}
+    if type(value).__module__.startswith("PIL."):
+        written = BytesIO()
+        value.save(written, format="PNG")
+        return {"__pil_image_sha256__": hashlib.sha256(written.getvalue()).hexdigest()}
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+class CacheHook:
+    """Where classes report finished requests: to a CachingLM, if there is one. The engine stores every response by itself."""
+
+    def __init__(self, cachinglm: CachingLM | None = None) -> None:
+        self.dbdict = None if cachinglm is None else cachinglm.dbdict
+
+    def add_partial(self, attr: str, req: Iterable[Any], res: Any) -> None:
+        """Store the result of one request."""
+        if self.dbdict is not None:
+            self.dbdict[hash_args(attr, req)] = res
+
+
+class _Results:
+    """Results by key in a SQLite file, as JSON: nothing is unpickled."""
+
+    def __init__(self, path: str) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._lock = Lock()
+        self._file = sqlite3.connect(path, check_same_thread=False)
+        self._file.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, result TEXT NOT NULL)")
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def __getitem__(self, key: str) -> Any:
+        if (found := self.get(key)) is None:
+            raise KeyError(key)
+        return found
+
+    def __setitem__(self, key: str, result: Any) -> None:
+        with self._lock, self._file:
+            written = json.dumps(result, default=float)
+            self._file.execute("INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written))
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(self._file.execute("SELECT count(*) FROM results").fetchone()[0])
+
+    def get(self, key: str) -> Any:
+        with self._lock:
+            found = self._file.execute("SELECT result FROM results WHERE key=?", (key,)).fetchone()
+        if found is None:
+            return None
+        result = json.loads(found[0])
+        return tuple(result) if isinstance(result, list) else result
+
+    def commit(self) -> None:
+        """Nothing waits to be written."""
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class CachingLM:
+    """A model that answers from a file what it was asked before; sampled texts are always asked for again.
+
+    cache_db: the SQLite file. Files of lm_eval itself hold pickles and are not read: its results stand in a table of its own.
+    """
+
+    def __init__(self, lm: Any, cache_db: str) -> None:
+        self.lm = lm
+        self.cache_db = cache_db
+        self.dbdict = _Results(cache_db)
+        lm.set_cache_hook(self.get_cache_hook())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "lm":  # not made yet, as in a copy
+            raise AttributeError(name)
+        found = getattr(self.lm, name)
+        return partial(self._cached, name) if name in METHODS else found
+
+    def _cached(self, method: str, requests: list[Instance]) -> list[Any]:
+        results: list[Any] = []
+        waiting: list[tuple[int, Instance, str]] = []
+        for place, request in enumerate(requests):
+            key = hash_args(method, request.args)
+            sampled = method == "generate_until" and request.args[1].get("do_sample", False)
+            results.append(None if sampled else self.dbdict.get(key))
+            if results[-1] is None:
+                waiting.append((place, request, "" if sampled else key))
+        if waiting:
+            found = getattr(self.lm, method)([request for _, request, _ in waiting])
+            for (place, _, key), result in zip(waiting, found, strict=True):
+                results[place] = result
+                if key:
+                    self.dbdict[key] = result
+        return results
+
+    def get_cache_hook(self) -> CacheHook:
+        """A hook that stores in this file."""
+        return CacheHook(self)
+
+
+class TemplateLM(LM):
+    """An LM with a tokenizer: it defines `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`, and gets `loglikelihood`."""
+
+    tokenizer: Any = None
+    backend = "causal"
+
+    @property
+    def eot_token_id(self) -> Any:
+        """The token that ends a text."""
+        raise NotImplementedError
+
+    @property
+    def prefix_token_id(self) -> Any:
+        """What the first token of a text is predicted from."""
+        return self.eot_token_id
+
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **kwargs: Any) -> Any:
+        """The tokens of a text."""
+        raise NotImplementedError
+
+    def _loglikelihood_tokens(
+        self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **kwargs: Any
+    ) -> Iterable[tuple[float, bool]]:
+        """As `loglikelihood`, of ((context, continuation), context's tokens, continuation's tokens)."""
+        raise NotImplementedError
+
+    def loglikelihood(
+        self, requests: list[Instance], disable_tqdm: bool = False
+    ) -> Iterable[tuple[float, bool]]:
+        """Tokenise each pair and score the tokens. Without a context the prefix token stands for it, or the text's own first token
+        where it is that token."""
+        encoded = []
+        for context, continuation in (request.args for request in requests):
+            if context == "":
+                tokens = list(self.tok_encode(continuation, add_special_tokens=False))
+                prefix = self.prefix_token_id
+                parts = (tokens[:1], tokens[1:]) if tokens[:1] == [prefix] else ([prefix], tokens)
+            else:
+                parts = self._encode_pair(context, continuation)
+            encoded.append(((context, continuation), *parts))
+        return self._loglikelihood_tokens(encoded, disable_tqdm=disable_tqdm)
+
+    def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """The tokens of a context and of what follows it, as lm_eval splits them.
+
+        White space at the context's end goes to the continuation. The continuation's tokens are those of both together after as many
+        as the context has alone, so where a token spans the join the two parts are not the tokens of both together. Raises
+        AssertionError for an empty context.
+        """
+        assert context, "The context is empty: `loglikelihood` puts the prefix token in its place."
+        bare = context.rstrip()
+        continuation = context[len(bare) :] + continuation
+        head = self.tok_encode(bare)
+        if self.backend != "causal":
+            return head, self.tok_encode(continuation, add_special_tokens=False)
+        return head, self.tok_encode(bare + continuation)[len(head) :]
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """The tokenizer's template, by name where it has several. None where `chat_template` is False or there is none."""
+        if self.tokenizer is None:
+            return ""
+        if chat_template is False or chat_template is None:
+            return None
+        found = getattr(self.tokenizer, "chat_template", None)
+        found = found or getattr(self.tokenizer, "default_chat_template", None)
+        if isinstance(found, Mapping):
+            name = chat_template if isinstance(chat_template, str) else "default"
+            if name not in found:
+                raise ValueError(f"The tokenizer has no chat template {name!r}, only {sorted(found)}.")
+            found = found[name]
+        return found if isinstance(found, str) else None
+
+
+def argument_string(arguments: Mapping[str, Any]) -> str:
+    """The inverse of `simple_parse_args_string`. Raises ConfigurationError where a value holds a comma."""
+    parts = [f"{key}={value}" for key, value in arguments.items()]
+    if found := [part for part in parts if "," in part]:
+        raise ConfigurationError(
+            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}' cannot contain a comma."
+        )
+    return ",".join(parts)

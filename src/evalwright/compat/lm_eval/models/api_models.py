@@ -1,0 +1,493 @@
+"""Model classes that ask a server: `TemplateAPI`, to be derived from by what a request says and what an answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import time
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Literal
+
+from evalwright.compat.lm_eval.api.instance import Instance
+from evalwright.compat.lm_eval.api.model import TemplateLM
+from evalwright.compat.lm_eval.models.conversations import JsonChatStr, create_image_prompt
+from evalwright.compat.lm_eval.models.utils import Collator, chunks, configure_pad_token
+from evalwright.compat.lm_eval.utils import (
+    LARGEST,
+    Refused,
+    RemoteTokenizer,
+    call_json,
+    eval_logger,
+    get_rolling_token_windows,
+    make_disjoint_window,
+    trusting,
+)
+
+LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
+"""What stands for an answer of a server that has no text."""
+
+__all__ = [
+    "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER",
+    "JsonChatStr",
+    "LogLikelihoodInputs",
+    "TemplateAPI",
+    "create_image_prompt",
+    "eval_logger",
+]
+
+LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
+
+
+async def _read(response: Any) -> bytes:
+    """A reply's bytes. Raises ValueError where they are too many."""
+    out = bytearray()
+    async for part in response.content.iter_any():
+        out += part
+        if len(out) > LARGEST:
+            raise ValueError(f"The reply is longer than {LARGEST:,} bytes.")
+    return bytes(out)
+
+
+class TemplateAPI(TemplateLM):
+    """A model behind a server. A class of it defines `_create_payload`, `parse_generations`, and `parse_logprobs` where it scores.
+
+    model, pretrained: the model's name. base_url: the whole address. tokenizer_backend: "huggingface", "tiktoken", "remote" (the
+    server's own), or None; scoring needs one. tokenized_requests: send token ids in place of texts. num_concurrent: requests at a
+    time. batch_size: prompts of one request. max_retries: attempts. max_length: tokens that the model takes in, and one to generate.
+    timeout: seconds of a request. header: in place of the one with `api_key`.
+    """
+
+    MULTIMODAL = True
+
+    def __init__(
+        self,
+        model: str | None = None,
+        pretrained: str | None = None,
+        base_url: str | None = None,
+        tokenizer: str | None = None,
+        tokenizer_backend: Literal["tiktoken", "huggingface", "remote", "None", "none"]
+        | None = "huggingface",
+        truncate: bool = False,
+        num_concurrent: int = 1,
+        max_retries: int = 3,
+        max_gen_toks: int = 256,
+        batch_size: str | int = 1,
+        seed: int = 1234,
+        max_length: int | None = 2048,
+        add_bos_token: bool = False,
+        custom_prefix_token_id: int | None = None,
+        tokenized_requests: bool = True,
+        trust_remote_code: bool = False,
+        revision: str | None = "main",
+        use_fast_tokenizer: bool = True,
+        verify_certificate: bool = True,
+        ca_cert_path: str | None = None,
+        auth_token: str | None = None,
+        eos_string: str | None = None,
+        timeout: int = 300,
+        header: dict[str, str] | None = None,
+        max_images: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self.model: Any = model or pretrained
+        self.base_url = base_url
+        self._header = header
+        self._batch_size = 1 if "auto" in str(batch_size) else int(batch_size)
+        self._truncate = truncate
+        self._max_gen_toks = int(max_gen_toks)
+        self._seed = int(seed)
+        self.max_length = int(max_length or 2048) - 1
+        self._concurrent = int(num_concurrent)
+        self.tokenizer_backend = None if tokenizer_backend in ("None", "none") else tokenizer_backend
+        self.add_bos_token = add_bos_token
+        self.custom_prefix_token_id = custom_prefix_token_id
+        self.tokenized_requests = tokenized_requests and self.tokenizer_backend is not None
+        self.max_retries = max(int(max_retries), 1)
+        self.verify_certificate = verify_certificate
+        self.ca_cert_path = ca_cert_path
+        self.auth_token = auth_token
+        self._eos_string = eos_string
+        self.timeout = int(timeout)
+        self.max_images = int(max_images)
+        loading = {
+            "trust_remote_code": trust_remote_code,
+            "revision": revision,
+            "use_fast": use_fast_tokenizer,
+        }
+        self.tokenizer = self._open_tokenizer(tokenizer, loading)
+
+    def _open_tokenizer(self, name: str | None, loading: dict[str, Any]) -> Any:
+        if self.tokenizer_backend is None:
+            return None
+        if name is None and self.tokenizer_backend == "remote":
+            if not self.base_url:
+                raise ValueError("tokenizer_backend=remote needs base_url.")
+            return RemoteTokenizer(
+                self.base_url, self.timeout, self.verify_certificate, self.ca_cert_path, self.auth_token
+            )
+        if name is None and self.tokenizer_backend == "tiktoken":
+            try:
+                tiktoken = import_module("tiktoken")
+            except ImportError:
+                raise ModuleNotFoundError(
+                    "tokenizer_backend=tiktoken needs the package tiktoken: pip install tiktoken"
+                ) from None
+            return tiktoken.encoding_for_model(self.model)
+        import transformers
+
+        found = transformers.AutoTokenizer.from_pretrained(name or self.model, **loading)
+        return configure_pad_token(found) if name is None else found
+
+    def _create_payload(
+        self,
+        messages: Any,
+        *,
+        generate: bool = True,
+        gen_kwargs: dict[str, Any] | None = None,
+        seed: int = 1234,
+        eos: str | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """What is sent for a prompt: a text, token ids, messages, or a list of the first two."""
+        raise NotImplementedError
+
+    @staticmethod
+    def parse_logprobs(
+        outputs: Any, tokens: list[list[int]] | None = None, ctxlens: list[int] | None = None, **kwargs: Any
+    ) -> list[tuple[float, bool]]:  # fmt: skip
+        """(log-probability, whether greedy) of each continuation in the answers. ctxlens: how many tokens stand before each."""
+        raise NotImplementedError
+
+    @staticmethod
+    def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
+        """The texts in the answers."""
+        raise NotImplementedError
+
+    @cached_property
+    def api_key(self) -> str:
+        """The key of the server."""
+        return ""
+
+    @cached_property
+    def header(self) -> dict[str, str]:
+        """The headers of a request."""
+        return self._header or {"Authorization": f"Bearer {self.api_key}"}
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Not known."""
+        return ""
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> Any:
+        """A conversation as text by the tokenizer's template, or, where texts are not sent as tokens, as it is."""
+        if self.tokenizer_backend == "huggingface" and self.tokenized_requests:
+            return self.tokenizer.apply_chat_template(
+                chat_history,
+                tokenize=False,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=not add_generation_prompt,
+            )
+        if self.tokenizer_backend == "remote" and self.tokenized_requests:
+            return chat_history
+        return JsonChatStr(json.dumps(chat_history, ensure_ascii=False))
+
+    @cached_property
+    def eot_token_id(self) -> int | None:
+        """The token that ends a text."""
+        if self.tokenizer is None:
+            return None
+        found: int | None = getattr(
+            self.tokenizer, "eot_token" if self.tokenizer_backend == "tiktoken" else "eos_token_id"
+        )
+        return found
+
+    @cached_property
+    def eos_string(self) -> str | None:
+        """The text that ends a text."""
+        if self._eos_string or self.tokenizer is None:
+            return self._eos_string or None
+        if self.tokenizer_backend == "tiktoken":
+            return str(self.tokenizer.decode([self.tokenizer.eot_token]))
+        found: str | None = self.tokenizer.eos_token
+        return found
+
+    @cached_property
+    def prefix_token_id(self) -> int | None:
+        """What the first token of a text is predicted from."""
+        if self.tokenizer is None:
+            return None
+        if self.custom_prefix_token_id is not None:
+            return self.custom_prefix_token_id
+        first = getattr(self.tokenizer, "bos_token_id", None)
+        return self.eot_token_id if first is None else first
+
+    def tok_encode(  # type: ignore[override]  # the order of arguments is theirs
+        self,
+        string: Any,
+        left_truncate_len: int | None = None,
+        add_special_tokens: bool | None = False,
+        truncation: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """The tokens of a text, or of each of several. Special ones only where they are asked for, or with `add_bos_token`."""
+        if self.tokenizer_backend is None:
+            return [string]
+        single = isinstance(string, str)
+        texts = [string] if single else list(string)
+        if self.tokenizer_backend == "huggingface":
+            encoded = self.tokenizer(
+                texts,
+                add_special_tokens=add_special_tokens or self.add_bos_token,
+                truncation=truncation,
+                return_attention_mask=False,
+            ).input_ids
+        else:
+            encoded = [self.tokenizer.encode(text) for text in texts]
+        if left_truncate_len:
+            encoded = [tokens[-left_truncate_len:] for tokens in encoded]
+        return encoded[0] if single else encoded
+
+    def decode_batch(self, tokens: list[list[int]]) -> list[str]:
+        """The texts of tokens."""
+        name = "decode_batch" if self.tokenizer_backend == "tiktoken" else "batch_decode"
+        texts: list[str] = getattr(self.tokenizer, name)(tokens)
+        return texts
+
+    def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
+        """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is no list)."""
+        if isinstance(messages[0], JsonChatStr):
+            assert self._batch_size == 1, "Conversations are sent one by one: set batch_size=1."
+            return json.loads(messages[0].prompt)
+        if self.tokenized_requests:
+            return messages
+        if isinstance(messages[0][0], int):
+            messages = self.decode_batch(list(messages))
+        return messages[0] if self._batch_size <= 1 else messages
+
+    def _payload(self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, more: Any) -> Any:
+        return self._create_payload(
+            self.create_message(messages),
+            generate=generate,
+            gen_kwargs=copy.deepcopy(gen_kwargs),  # a class may take from it what it has read
+            seed=self._seed,
+            eos=self.eos_string,
+            **more,
+        )
+
+    def _trusted(self) -> bool | str:
+        return (self.ca_cert_path or True) if self.verify_certificate else False
+
+    def model_call(
+        self,
+        messages: Sequence[Any],
+        *,
+        generate: bool = True,
+        gen_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Send one batch and give the server's JSON. Raises Refused, OSError, ValueError."""
+        body = self._payload(messages, generate, gen_kwargs, kwargs)
+        return call_json(str(self.base_url), body, self.header, self.timeout, self._trusted())
+
+    async def amodel_call(
+        self,
+        session: Any,
+        sem: asyncio.Semaphore,
+        messages: Sequence[Any],
+        *,
+        generate: bool = True,
+        cache_keys: list[Any] | None = None,
+        ctxlens: list[int] | None = None,
+        gen_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Send one batch beside others and give its results. session: an aiohttp.ClientSession. Raises as `model_call`."""
+        body = self._payload(messages, generate, gen_kwargs, kwargs)
+        async with (
+            sem,
+            session.post(self.base_url, json=body, headers=self.header, allow_redirects=False) as response,
+        ):
+            if not response.ok or response.status >= 300:
+                text = (await response.content.read(4096)).decode(errors="replace")
+                raise Refused(response.status, text, response.headers.get("Retry-After"))
+            outputs = json.loads(await _read(response))
+        found = (
+            self.parse_generations(outputs=outputs)
+            if generate
+            else self.parse_logprobs(outputs=outputs, tokens=list(messages), ctxlens=ctxlens)
+        )
+        answers = [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
+        for answer, key in zip(answers, cache_keys or (), strict=False):
+            if key is not None:
+                self.cache_hook.add_partial("generate_until" if generate else "loglikelihood", key, answer)
+        return answers
+
+    def _call(self, **request: Any) -> Any:
+        """`model_call`, again where it may help."""
+        for attempt in range(1, self.max_retries + 1):
+            try:
+                return self.model_call(**request)
+            except Exception as error:
+                time.sleep(self._wait(error, attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _wait(self, error: Exception, attempt: int) -> float:
+        """Seconds until the next attempt. Raises the error where there is none."""
+        if attempt >= self.max_retries or (isinstance(error, Refused) and not error.may_pass):
+            raise error
+        eval_logger.info("Attempt %d of %d failed: %s", attempt, self.max_retries, error)
+        return float(max(getattr(error, "wait", 0.0), min(max(0.5 * 2 ** (attempt - 1), 1), 10)))
+
+    async def get_batched_requests(
+        self,
+        requests: Sequence[Any],
+        cache_keys: Sequence[Any],
+        *,
+        generate: bool = True,
+        ctxlens: Sequence[int] | None = None,
+        **kwargs: Any,
+    ) -> list[list[Any]]:
+        """The results of all batches, several on their way at a time."""
+        from aiohttp import ClientSession, ClientTimeout, TCPConnector
+
+        sem = asyncio.Semaphore(self._concurrent)
+        size = self._batch_size
+        batches = zip(
+            chunks(requests, size),
+            chunks(cache_keys, size),
+            chunks(ctxlens or [None] * len(requests), size),
+            strict=True,
+        )
+        async with ClientSession(
+            connector=TCPConnector(limit=self._concurrent, ssl=trusting(self._trusted())),
+            timeout=ClientTimeout(total=self.timeout),
+            trust_env=True,
+        ) as session:
+
+            async def results(messages: Any, keys: Any, lengths: Any) -> list[Any]:
+                for attempt in range(1, self.max_retries + 1):
+                    try:
+                        return await self.amodel_call(
+                            session=session, sem=sem, messages=messages, cache_keys=keys, generate=generate,
+                            ctxlens=lengths, **kwargs,
+                        )  # fmt: skip
+                    except Exception as error:
+                        await asyncio.sleep(self._wait(error, attempt))
+                raise AssertionError("the last attempt returns or raises")
+
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(results(*batch)) for batch in batches]
+            return [task.result() for task in tasks]
+
+    def _all(self, requests: Sequence[Any], keys: Sequence[Any], **more: Any) -> list[Any]:
+        """The results of `get_batched_requests` as one list, outside of any event loop."""
+        try:
+            found = asyncio.run(self.get_batched_requests(requests, keys, **more))
+        except* Exception as errors:
+            first: BaseException = errors
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            raise first from None
+        return [result for batch in found for result in batch]
+
+    def batch_loglikelihood_requests(
+        self, chunks: Iterable[list[LogLikelihoodInputs]]
+    ) -> tuple[list[list[int]], list[int], list[Any]]:
+        """Tokens, how many of them are context, and cache keys; what is too long is cut at its beginning."""
+        inputs, lengths, keys = [], [], []
+        for chunk in chunks:
+            for key, context, continuation in chunk:
+                context = context or [self.prefix_token_id or 0]  # of white space alone
+                whole = context + continuation
+                lost = max(0, len(whole) - self.max_length)
+                if lost:
+                    eval_logger.warning("%d tokens of a context are cut to fit %d.", lost, self.max_length)
+                inputs.append(whole[lost:])
+                lengths.append(len(context) - lost)
+                keys.append(key)
+        return inputs, lengths, keys
+
+    def _loglikelihood_tokens(
+        self, requests: list[LogLikelihoodInputs], **kwargs: Any
+    ) -> list[tuple[float, bool]]:
+        assert self.tokenizer is not None, (
+            "Log-likelihoods need a tokenizer, to tell the context's tokens from the continuation's: set tokenizer=NAME."
+        )
+        order = Collator(requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])))
+        if self._concurrent > 1:
+            inputs, lengths, keys = self.batch_loglikelihood_requests(order.get_batched(n=0))
+            return order.get_original(self._all(inputs, keys, generate=False, ctxlens=lengths))
+        results: list[Any] = []
+        for chunk in order.get_batched(n=self._batch_size):
+            inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
+            outputs = self._call(messages=inputs, generate=False)
+            outputs = [outputs] if isinstance(outputs, dict) else outputs
+            found = self.parse_logprobs(outputs=outputs, tokens=inputs, ctxlens=lengths)
+            for answer, key in zip(found, keys, strict=True):
+                results.append(answer)
+                if key is not None:  # windows of a rolling text have none
+                    self.cache_hook.add_partial("loglikelihood", key, answer)
+        return order.get_original(results)
+
+    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
+        """What the server writes, one request for each batch with the same settings."""
+        prompts: list[Any] = [request.args[0] for request in requests]
+        if requests and len(requests[0].args) > 2:
+            assert self.tokenizer is None, "Images are sent without a tokenizer: set tokenizer_backend=None."
+            prompts = [
+                JsonChatStr(
+                    json.dumps(
+                        create_image_prompt(
+                            request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt)
+                        )
+                    )
+                )
+                for prompt, request in zip(prompts, requests, strict=True)
+            ]
+        tokens = (
+            self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
+            if self.tokenized_requests and prompts
+            else [None] * len(prompts)
+        )
+        items = [
+            (prompt, request.args[1], encoded)
+            for prompt, request, encoded in zip(prompts, requests, tokens, strict=True)
+        ]
+        order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
+        results: list[str] = []
+        for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
+            contexts, (settings, *_), encoded = zip(*chunk, strict=True)
+            sent: Sequence[Any] = contexts
+            if self.tokenized_requests:
+                room = self.max_length - settings.get("max_gen_toks", self._max_gen_toks)
+                sent = [one[-room:] for one in encoded]
+            if self._concurrent > 1:
+                keys = [(context, settings) for context in contexts]
+                results += self._all(sent, keys, generate=True, gen_kwargs=settings)
+                continue
+            outputs = self._call(messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings))
+            found = self.parse_generations(outputs=outputs, contexts=contexts)
+            for text, context in zip(found, contexts, strict=True):
+                results.append(LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if text is None else text)
+                if text is not None:
+                    self.cache_hook.add_partial("generate_until", (context, settings), text)
+        return order.get_original(results)
+
+    def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
+        """The log-probability of each text, in windows."""
+        out = []
+        for (text,) in (request.args for request in requests):
+            windows = get_rolling_token_windows(
+                self.tok_encode(text), self.prefix_token_id or 0, self.max_length - 1, 1
+            )
+            pairs: Any = [(None, *make_disjoint_window(window)) for window in windows]
+            out.append(sum(value for value, _ in self._loglikelihood_tokens(pairs)))
+            self.cache_hook.add_partial("loglikelihood_rolling", (text,), out[-1])
+        return out

@@ -1,0 +1,215 @@
+"""Servers that speak OpenAI's completions and chat completions, as classes to derive from."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cached_property
+from typing import Any
+
+from evalwright.compat.lm_eval.models.api_models import TemplateAPI
+from evalwright.compat.lm_eval.models.utils import handle_stop_sequences, postprocess_generated_text
+from evalwright.compat.lm_eval.utils import check_remote_tokenizer_support, eval_logger
+
+
+def _settings(gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None) -> tuple[int, dict[str, Any]]:
+    """The most tokens of an answer, and the other settings under OpenAI's names."""
+    given = dict(gen_kwargs or {})
+    given.pop("do_sample", None)
+    own = given.pop("max_gen_toks", limit)
+    most = given.pop("max_tokens", own)
+    temperature = given.pop("temperature", 0)
+    stop = handle_stop_sequences(given.pop("until", None), eos)
+    return most, {"temperature": temperature, "stop": stop, **given}
+
+
+def _listed(outputs: Any) -> list[Any]:
+    return outputs if isinstance(outputs, list) else [outputs]
+
+
+class LocalCompletionsAPI(TemplateAPI):
+    """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer where it tells one."""
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        tokenizer_backend: Any = "auto",
+        verify_certificate: bool = True,
+        ca_cert_path: str | None = None,
+        auth_token: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        how: dict[str, Any] = {
+            "verify_certificate": verify_certificate,
+            "ca_cert_path": ca_cert_path,
+            "auth_token": auth_token,
+        }
+        if tokenizer_backend == "auto":
+            tells = bool(base_url) and check_remote_tokenizer_support(str(base_url), **how)
+            tokenizer_backend = "remote" if tells else "huggingface"
+        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **how, **kwargs)
+
+    def _create_payload(
+        self,
+        messages: Any,
+        generate: bool = False,
+        gen_kwargs: dict[str, Any] | None = None,
+        seed: int = 1234,
+        eos: str | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        sent = {"model": self.model, "prompt": messages, "seed": seed}
+        if not generate:
+            return {**sent, "temperature": 0, "max_tokens": 1, "logprobs": 1, "echo": True}
+        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        return {**sent, "max_tokens": most, **settings}
+
+    @staticmethod
+    def parse_logprobs(
+        outputs: Any, tokens: list[list[int]] | None = None, ctxlens: list[int] | None = None, **kwargs: Any
+    ) -> list[tuple[float, bool]]:  # fmt: skip
+        """Of echoed prompts: what stands between the context and the one token that was generated."""
+        out = []
+        for found in _listed(outputs):
+            choices = sorted(found["choices"], key=lambda choice: choice["index"])
+            for choice, length in zip(choices, ctxlens or (), strict=False):
+                assert length > 0, "The context must have at least one token."
+                values = choice["logprobs"]["token_logprobs"][length:-1]
+                best = choice["logprobs"]["top_logprobs"][length:-1]
+                greedy = all(value == max(top.values()) for value, top in zip(values, best, strict=False))
+                out.append((sum(values), greedy))
+        return out
+
+    @staticmethod
+    def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
+        """The texts, in the order of the prompts."""
+        out: list[str] = []
+        for found in _listed(outputs):
+            out += [choice["text"] for choice in sorted(found["choices"], key=lambda choice: choice["index"])]
+        return out
+
+    @cached_property
+    def api_key(self) -> str:
+        """That of $OPENAI_API_KEY, if there is one."""
+        return os.environ.get("OPENAI_API_KEY", "")
+
+
+class LocalChatCompletion(LocalCompletionsAPI):
+    """Chat completions of a server of one's own: messages alone, one conversation a request, no log-likelihoods."""
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        tokenizer_backend: Any = None,
+        tokenized_requests: bool | None = None,
+        think_end_token: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            base_url=base_url,
+            tokenizer_backend=tokenizer_backend,
+            tokenized_requests=bool(tokenized_requests),
+            **kwargs,
+        )
+        self.think_end_token = think_end_token
+        self._batch_size = 1
+
+    def _create_payload(
+        self,
+        messages: Any,
+        generate: bool = False,
+        gen_kwargs: dict[str, Any] | None = None,
+        seed: int = 1234,
+        eos: str | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+            raise ValueError(
+                "Chat completions take messages: apply the chat template (--apply_chat_template)."
+            )
+        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        settings["stop"] = settings["stop"][:4]
+        return {"messages": messages, "model": self.model, "max_tokens": most, "seed": seed, **settings}
+
+    def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
+        """The texts; "" where an answer has none because it was filtered."""
+        out: list[Any] = []
+        for found in _listed(outputs):
+            try:
+                texts = {choice["index"]: choice["message"]["content"] for choice in found["choices"]}
+            except (KeyError, TypeError) as error:
+                eval_logger.warning("A reply has no answer: %r", error)
+                texts = {0: ""}
+            out += [
+                None if text is None else postprocess_generated_text(text, None, self.think_end_token)
+                for _, text in sorted(texts.items())
+            ]
+        return out
+
+    def tok_encode(self, string: Any, *arguments: Any, **kwargs: Any) -> Any:
+        """Messages stay messages."""
+        return string
+
+    def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
+        """Not offered by chat completions."""
+        raise NotImplementedError("Chat completions give no log-likelihoods of prompts: use completions.")
+
+    def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> Any:
+        """Not offered by chat completions."""
+        raise NotImplementedError("Chat completions give no log-likelihoods of prompts: use completions.")
+
+
+def _key() -> str:
+    if not (key := os.environ.get("OPENAI_API_KEY")):
+        raise ValueError("No key for OpenAI: set the environment variable OPENAI_API_KEY.")
+    return key
+
+
+class OpenAICompletionsAPI(LocalCompletionsAPI):
+    """OpenAI's completions; log-likelihoods of its two base models."""
+
+    def __init__(
+        self,
+        base_url: str | None = "https://api.openai.com/v1/completions",
+        tokenizer_backend: Any = "tiktoken",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs)
+
+    @cached_property
+    def api_key(self) -> str:
+        """That of $OPENAI_API_KEY. Raises ValueError without one."""
+        return _key()
+
+    def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
+        """Of babbage-002 and davinci-002."""
+        assert self.model in ("babbage-002", "davinci-002"), (
+            "OpenAI gives log-likelihoods of prompts only for babbage-002 and davinci-002."
+        )
+        return super().loglikelihood(requests, disable_tqdm)
+
+    def chat_template(self, chat_template: bool | str = False) -> str | None:
+        """None: the server has it."""
+        return ""
+
+
+class OpenAIChatCompletion(LocalChatCompletion):
+    """OpenAI's chat completions. Models that reason take no stop strings and no temperature."""
+
+    def __init__(
+        self, base_url: str | None = "https://api.openai.com/v1/chat/completions", **kwargs: Any
+    ) -> None:
+        super().__init__(base_url=base_url, **kwargs)
+
+    @cached_property
+    def api_key(self) -> str:
+        """That of $OPENAI_API_KEY. Raises ValueError without one."""
+        return _key()
+
+    def _create_payload(self, messages: Any, *arguments: Any, **kwargs: Any) -> dict[str, Any]:
+        sent = super()._create_payload(messages, *arguments, **kwargs)
+        sent["max_completion_tokens"] = sent.pop("max_tokens")
+        if re.search(r"(?:^|[/-])(?:o[134]|gpt-5)", str(self.model)):
+            del sent["stop"]
+            sent["temperature"] = 1
+        return sent

@@ -1,0 +1,372 @@
+"""A model of transformers: its configuration, tokenizer, weights and devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+import transformers
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+
+from evalwright.compat.lm_eval.api.model import TemplateLM
+from evalwright.compat.lm_eval.harness.processes import check_one_process
+from evalwright.compat.lm_eval.models.utils import DEFAULT_MAX_LENGTH, configure_pad_token, resolve_max_length
+from evalwright.compat.lm_eval.models.utils_hf import get_dtype
+from evalwright.core.errors import ConfigurationError, MissingExtra
+
+_INSTEAD = {
+    "tp_plan": "tensor parallelism needs several processes: parallelize=True spreads the layers over the devices of one",
+    "delta": "add the weights beforehand and give the folder as pretrained",
+    "autogptq": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
+    "gptqmodel": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
+}
+"""Arguments that are refused, with what to do."""
+
+
+class Opened(TemplateLM):
+    """What a model of transformers is and how it is opened: `HFLM` without its computations."""
+
+    AUTO_MODEL_CLASS: Any = None
+    _DEFAULT_MAX_LENGTH = DEFAULT_MAX_LENGTH
+
+    # What holds where a class does not run this one's __init__.
+    _config: Any = None
+    _model: Any = None
+    _max_length: int | None = None
+    add_bos_token: bool | None = None
+    batch_size_per_gpu: Any = 1
+    batch_schedule: float = 1
+    max_batch_size = 64
+    chat_template_args: Mapping[str, Any] = {}
+    custom_prefix_token_id: int | None = None
+    delta: str | None = None
+    enable_thinking: bool | None = None
+    logits_cache: bool | None = True
+    mixed_precision_dtype: Any = None
+    peft: str | None = None
+    pretrained: Any = ""
+    revision: str | None = "main"
+    softmax_dtype: Any = None
+    think_end_token: str | int | None = None
+    truncation: bool | None = False
+
+    def __init__(
+        self,
+        pretrained: Any,
+        backend: Literal["default", "causal", "seq2seq"] = "default",
+        revision: str | None = "main",
+        subfolder: str = "",
+        tokenizer: Any = None,
+        truncation: bool | None = False,
+        logits_cache: bool = True,
+        max_length: int | None = None,
+        device: str | None = "cuda",
+        dtype: Any = "auto",
+        softmax_dtype: Any = None,
+        mixed_precision_dtype: Any = None,
+        batch_size: int | str | None = 1,
+        max_batch_size: int | None = 64,
+        trust_remote_code: bool | None = False,
+        use_fast_tokenizer: bool | None = True,
+        add_bos_token: bool | None = None,
+        prefix_token_id: int | None = None,
+        parallelize: bool | None = False,
+        max_memory_per_gpu: int | str | None = None,
+        max_cpu_memory: int | str | None = None,
+        offload_folder: str | os.PathLike[str] | None = "./offload",
+        tp_plan: Any = None,
+        peft: str | None = None,
+        delta: str | None = None,
+        autogptq: bool | str | None = False,
+        gptqmodel: bool | None = False,
+        gguf_file: str | None = None,
+        think_end_token: str | int | None = None,
+        enable_thinking: bool | None = None,
+        chat_template_args: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        check_one_process()
+        refused = {"tp_plan": tp_plan, "delta": delta, "autogptq": autogptq, "gptqmodel": gptqmodel}
+        for name, value in refused.items():
+            if value:
+                raise ConfigurationError(f"{name}={value!r} is not supported: {_INSTEAD[name]}.")
+        if enable_thinking and think_end_token is None:
+            raise ConfigurationError(
+                "enable_thinking=True needs think_end_token: the text that ends reasoning."
+            )
+        named = isinstance(pretrained, str)
+        gpus = torch.cuda.device_count()
+        if named:
+            self._device = _device(device)
+            self._get_config(
+                pretrained,
+                revision=str(revision),
+                trust_remote_code=bool(trust_remote_code),
+                gguf_file=gguf_file,
+                subfolder=subfolder,
+            )
+        else:
+            self._model, self._device, self._config = pretrained, pretrained.device, pretrained.config
+        self._get_backend(self.config, backend=backend, trust_remote_code=trust_remote_code)
+        self._create_tokenizer(
+            pretrained,
+            tokenizer,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            use_fast_tokenizer=use_fast_tokenizer,
+            gguf_file=gguf_file,
+            add_bos_token=add_bos_token,
+            subfolder=subfolder,
+        )
+        if named:
+            self._create_model(
+                pretrained=pretrained,
+                revision=revision,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+                parallelize=parallelize,
+                gpus=gpus,
+                max_memory_per_gpu=max_memory_per_gpu,
+                max_cpu_memory=max_cpu_memory,
+                offload_folder=None if offload_folder is None else str(offload_folder),
+                peft=peft,
+                gguf_file=gguf_file,
+                subfolder=subfolder,
+                **kwargs,
+            )
+        if isinstance(self.model, torch.nn.Module):
+            self.model.eval()
+        self.tokenizer = configure_pad_token(self.tokenizer, model_config=self.config)
+        self.vocab_size = self.tokenizer.vocab_size
+        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, prefix_token_id
+        self._set_reasoning(enable_thinking, think_end_token, chat_template_args)
+        self.truncation, self.logits_cache = truncation, logits_cache
+        self._max_length = max_length
+        self.pretrained, self.revision, self.peft = pretrained, revision, peft
+        self.softmax_dtype = None if softmax_dtype is None else get_dtype(softmax_dtype)
+        self.mixed_precision_dtype = (
+            None if mixed_precision_dtype is None else get_dtype(mixed_precision_dtype)
+        )
+        self._set_batches(str(batch_size), max_batch_size)
+
+    def _set_reasoning(
+        self, wished: bool | None, ending: str | int | None, arguments: Mapping[str, Any] | None
+    ) -> None:
+        self.chat_template_args = dict(arguments or {})
+        if wished is not None:
+            self.chat_template_args["enable_thinking"] = wished
+        self.enable_thinking = wished
+        self.think_end_token = int(ending) if str(ending).isdecimal() and ending is not None else ending
+
+    def _set_batches(self, size: str, most: int | None) -> None:
+        size, _, schedule = size.partition(":")
+        self.batch_size_per_gpu = size if size == "auto" else int(size)
+        self.batch_schedule = float(schedule or 1)
+        self.max_batch_size = int(most or 64)
+        self.batch_sizes: dict[int, int] = {}
+
+    # Opening
+
+    def _get_config(
+        self,
+        pretrained: str,
+        *,
+        revision: str = "main",
+        trust_remote_code: bool = False,
+        gguf_file: str | None = None,
+        subfolder: str = "",
+    ) -> None:
+        """Set `_config`."""
+        more = {"gguf_file": gguf_file} if gguf_file else {}
+        self._config = transformers.AutoConfig.from_pretrained(
+            pretrained,
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            subfolder=subfolder,
+            **more,
+        )
+
+    def _get_backend(
+        self,
+        config: Any,
+        backend: Literal["default", "causal", "seq2seq"] = "default",
+        trust_remote_code: bool | None = False,
+    ) -> None:
+        """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none. Some kinds of model are of both sorts: these are seq2seq."""
+        assert backend in ("default", "causal", "seq2seq"), f"backend={backend!r} is not known."
+        two_sided = getattr(config, "model_type", None) in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+        self.backend = backend if backend != "default" else "seq2seq" if two_sided else "causal"
+        if self.AUTO_MODEL_CLASS is None:
+            self.AUTO_MODEL_CLASS = (
+                transformers.AutoModelForCausalLM
+                if self.backend == "causal"
+                else transformers.AutoModelForSeq2SeqLM
+            )
+
+    def _create_tokenizer(
+        self,
+        pretrained: Any,
+        tokenizer: Any,
+        revision: str | None = "main",
+        trust_remote_code: bool | None = False,
+        use_fast_tokenizer: bool | None = True,
+        gguf_file: str | None = None,
+        add_bos_token: bool | None = None,
+        subfolder: str | None = "",
+    ) -> None:
+        """Set `tokenizer`."""
+        if tokenizer and not isinstance(tokenizer, str):
+            self.tokenizer = tokenizer
+            return
+        how: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+        if gguf_file and not tokenizer:
+            how["gguf_file"] = gguf_file
+        else:
+            how["use_fast"] = use_fast_tokenizer
+        if add_bos_token is not None:
+            how["add_bos_token"] = add_bos_token
+        if subfolder:
+            how["subfolder"] = subfolder
+        name = tokenizer or (pretrained if isinstance(pretrained, str) else self.model.name_or_path)
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(name, **how)
+
+    def _create_model(
+        self,
+        pretrained: str,
+        revision: str | None = "main",
+        dtype: Any = "auto",
+        trust_remote_code: bool | None = False,
+        parallelize: bool | None = False,
+        gpus: int | None = None,
+        max_memory_per_gpu: int | str | None = None,
+        max_cpu_memory: int | str | None = None,
+        offload_folder: str | None = "./offload",
+        peft: str | None = None,
+        gguf_file: str | None = None,
+        quantization_config: Any = None,
+        subfolder: str = "",
+        **kwargs: Any,
+    ) -> None:
+        """Set `_model`, on its device, with its adapter."""
+        how = dict(kwargs)
+        how.update(
+            self._get_accelerate_args(
+                parallelize=parallelize,
+                device_map=kwargs.get("device_map"),
+                max_memory_per_gpu=max_memory_per_gpu,
+                max_cpu_memory=max_cpu_memory,
+                offload_folder=offload_folder,
+                gpus=gpus,
+            )
+        )
+        how |= {"gguf_file": gguf_file} if gguf_file else {}
+        how |= {"quantization_config": quantization_config} if quantization_config is not None else {}
+        self._model = self.AUTO_MODEL_CLASS.from_pretrained(
+            pretrained,
+            revision=revision,
+            dtype=get_dtype(dtype),
+            trust_remote_code=trust_remote_code,
+            subfolder=subfolder,
+            **how,
+        )
+        if "device_map" not in how and not getattr(self._model, "is_quantized", False):
+            self._model.to(self.device)
+        if peft:
+            try:
+                from peft import PeftModel
+            except ImportError:
+                raise MissingExtra("A model with an adapter", "peft", "peft") from None
+            words = len(self.tokenizer)
+            if self._model.get_input_embeddings().weight.shape[0] < words:
+                self._model.resize_token_embeddings(words)
+            self._model = PeftModel.from_pretrained(self._model, peft, revision=revision)
+
+    def _get_accelerate_args(
+        self,
+        parallelize: bool | None = None,
+        device_map: Any = "auto",
+        max_memory_per_gpu: int | str | None = None,
+        max_cpu_memory: int | str | None = None,
+        offload_folder: str | None = "./offload",
+        gpus: int | None = None,
+    ) -> dict[str, Any]:
+        """Where `from_pretrained` puts the layers; nothing where they go to one device."""
+        if not parallelize:
+            return {} if device_map is None else {"device_map": device_map}
+        memory: dict[Any, Any] = {}
+        if max_memory_per_gpu is not None:
+            memory = dict.fromkeys(range(gpus or 0), max_memory_per_gpu)
+        if max_cpu_memory is not None:
+            memory["cpu"] = max_cpu_memory
+        return {
+            "device_map": device_map or "auto",
+            "offload_folder": offload_folder,
+            **({"max_memory": memory} if memory else {}),
+        }
+
+    # What it is
+
+    @property
+    def config(self) -> Any:
+        """The model's configuration."""
+        return self._config if self._config is not None else self.model.config
+
+    @property
+    def model(self) -> Any:
+        """The model of transformers."""
+        return self._model
+
+    @property
+    def eot_token_id(self) -> Any:
+        """The token that ends a text."""
+        return self.tokenizer.eos_token_id
+
+    @property
+    def prefix_token_id(self) -> Any:
+        """What the first token of a text is predicted from: as wished, BOS, or EOS."""
+        if self.custom_prefix_token_id is not None:
+            return self.custom_prefix_token_id
+        first = self.tokenizer.bos_token_id
+        return self.tokenizer.eos_token_id if first is None else first
+
+    @property
+    def max_length(self) -> int:
+        """Tokens that the model takes in."""
+        return self._max_length or resolve_max_length(
+            self.config, self.tokenizer, default=self._DEFAULT_MAX_LENGTH
+        )
+
+    @property
+    def max_gen_toks(self) -> int:
+        """Tokens of an answer, where a task does not say."""
+        return 256
+
+    @property
+    def batch_size(self) -> Any:
+        """Rows of a batch, or "auto"."""
+        return self.batch_size_per_gpu
+
+    @property
+    def tokenizer_name(self) -> str:
+        """The tokenizer's name, as part of a file's."""
+        return str(self.tokenizer.name_or_path).replace("/", "__")
+
+    def get_model_info(self) -> dict[str, Any]:
+        """Size, type and revision."""
+        count = getattr(self._model, "num_parameters", lambda: -1)
+        return {
+            "model_num_parameters": count(),
+            "model_dtype": getattr(self._model, "dtype", ""),
+            "model_revision": self.revision,
+            "model_sha": getattr(self.config, "_commit_hash", None) or "",
+        }
+
+
+def _device(name: str | None) -> Any:
+    """The device of a name; where it is not there, or is left open, the first GPU or the processor."""
+    if name and name != "auto" and (not name.startswith("cuda") or torch.cuda.is_available()):
+        return torch.device(name)
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -1,0 +1,316 @@
+"""The helpers of `lm_eval.utils` that model classes import: windows, arguments, order, the tokenizer of a server."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import ssl
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from evalwright.core.errors import ConfigurationError
+
+eval_logger = logging.getLogger("evalwright.lm_eval")
+LARGEST = 2**28
+"""The most bytes of a reply that are read."""
+
+Window = tuple[list[int], list[int]]
+
+
+def get_rolling_token_windows(
+    token_list: list[int], prefix_token: int, max_seq_len: int, context_len: int
+) -> Iterator[Window]:
+    """Windows over a long text as (input tokens, tokens that they predict), so that each token is predicted once.
+
+    The first input begins with `prefix_token`; later ones have at least `context_len` tokens that are no longer predicted, and the
+    last as many as fit. Raises AssertionError unless 1 <= context_len <= max_seq_len.
+    """
+    assert 1 <= context_len <= max_seq_len, "1 <= context_len <= max_seq_len"
+    count = len(token_list)
+    done = min(max_seq_len, count)
+    if count:
+        yield [prefix_token, *token_list[: done - 1]], token_list[:done]
+    while done < count:
+        start, done = done, min(done + max_seq_len - context_len + 1, count)
+        yield token_list[done - max_seq_len - 1 : done - 1], token_list[start:done]
+
+
+def make_disjoint_window(pair: Window) -> Window:
+    """A window with its input cut to what is not predicted in it."""
+    given, predicted = pair
+    return given[: len(given) - len(predicted) + 1], predicted
+
+
+def simple_parse_args_string(args_string: str | None) -> dict[str, Any]:
+    """ "key=value,key=value" as a mapping, each value as `handle_arg_string` reads it. Raises ConfigurationError."""
+    out: dict[str, Any] = {}
+    for part in filter(None, (args_string or "").strip().split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ConfigurationError(f"'{part}' is not an argument of the form key=value.")
+        out[key] = handle_arg_string(value)
+    return out
+
+
+def handle_arg_string(arg: str) -> Any:
+    """A value as what it reads as: a text in quotes, true, false, none, a number, else the text."""
+    arg = arg.strip()
+    if len(arg) >= 2 and arg[0] == arg[-1] and arg[0] in "'\"":
+        return arg[1:-1]
+    words = {"true": True, "false": False, "none": None}
+    if arg.lower() in words:
+        return words[arg.lower()]
+    for kind in (int, float) if arg.lstrip("+-").isdigit() else (float,):
+        try:
+            return kind(arg)
+        except ValueError:
+            pass
+    return arg
+
+
+def group(arr: Iterable[Any], fn: Callable[[Any], Hashable]) -> list[list[Any]]:
+    """The items that share `fn`'s value, in the order in which each value came first."""
+    found: dict[Hashable, list[Any]] = {}
+    for item in arr:
+        found.setdefault(fn(item), []).append(item)
+    return list(found.values())
+
+
+class Reorderer:
+    """Items in the order of `fn`, and results back in the order of the items."""
+
+    def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Any]) -> None:
+        self._arr = arr
+        # Equal keys stand together where the first of them came, as a stable sort leaves them.
+        self._order = sorted(range(len(arr)), key=lambda place: fn(arr[place]))
+
+    def get_reordered(self) -> list[Any]:
+        """The items in order."""
+        return [self._arr[place] for place in self._order]
+
+    def get_original(self, newarr: Sequence[Any]) -> list[Any]:
+        """Results of the ordered items, in the items' order."""
+        return restored(self._order, newarr)
+
+
+def restored(order: Sequence[int], results: Iterable[Any]) -> list[Any]:
+    """Results that came in this order of places, each at its place. Raises ValueError where they are not as many."""
+    out: list[Any] = [None] * len(order)
+    for place, result in zip(order, results, strict=True):
+        out[place] = result
+    return out
+
+
+def create_iterator(
+    raw_iterator: Iterable[Any], *, rank: int = 0, world_size: int = 1, limit: int | None = None
+) -> Iterator[Any]:
+    """The items of one process among several, up to a limit."""
+    return islice(raw_iterator, rank, limit, world_size)
+
+
+def positional_deprecated(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself: nothing is deprecated here."""
+    return fn
+
+
+def hash_string(string: str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(string.encode("utf-8")).hexdigest()
+
+
+@functools.cache
+def warning_once(logger: logging.Logger, msg: str, *args: Any) -> None:
+    """Log a warning the first time only."""
+    logger.warning(msg, *args)
+
+
+@functools.cache
+def info_once(logger: logging.Logger, msg: str, *args: Any) -> None:
+    """Log a message the first time only."""
+    logger.info(msg, *args)
+
+
+def maybe_warn(msg: str, verbose: bool = True) -> None:
+    """Log a warning, if so wished."""
+    if verbose:
+        eval_logger.warning(msg)
+
+
+def setup_logging(verbosity: int | str = logging.INFO) -> None:
+    """Set the level of our log."""
+    logging.getLogger("evalwright").setLevel(verbosity.upper() if isinstance(verbosity, str) else verbosity)
+
+
+def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False) -> str:
+    """The Markdown table of results, or of groups."""
+    from evalwright.compat.lm_eval.harness.tables import table
+
+    rows = dict(sorted(result_dict[column].items())) if sort_results else result_dict[column]
+    return table({**result_dict, column: rows}, column)
+
+
+class Refused(Exception):
+    """A server's answer that is no success."""
+
+    def __init__(self, status: int, text: str, wait: str | None = None) -> None:
+        super().__init__(f"HTTP {status}: {text[:500].strip() or 'no text'}")
+        self.may_pass = status in (408, 409, 425, 429) or status >= 500
+        self.wait = float(wait) if wait and wait.isdecimal() else 0.0
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A request with a key goes to the host that was named, and to no other."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        """None: the answer is then an error with its status."""
+
+
+def call_json(
+    url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 300, verify: bool | str = True
+) -> Any:  # fmt: skip
+    """The JSON that a server answers; a POST where there is a body.
+
+    verify: check certificates, or the file with those of the authorities. Raises Refused, OSError (not reached), ValueError (no JSON).
+    """
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(url, data, {"Content-Type": "application/json", **(headers or {})})
+    if request.type not in ("http", "https"):
+        raise ConfigurationError(f"base_url must begin with http:// or https://, not {url!r}.")
+    try:
+        with build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify))).open(
+            request, timeout=timeout
+        ) as reply:
+            return json.loads(reply.read(LARGEST))
+    except HTTPError as error:
+        raise Refused(
+            error.code, error.read(4096).decode(errors="replace"), error.headers.get("Retry-After")
+        ) from None
+    except URLError as error:
+        raise ConnectionError(f"{request.host} cannot be reached: {error.reason}") from error
+
+
+def trusting(verify: bool | str) -> ssl.SSLContext:
+    """How certificates are checked. verify: the authorities of the system, those of a file, or (False) not at all."""
+    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
+    if verify is False:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class RemoteTokenizer:
+    """The tokenizer of a server such as vLLM's, by its `/tokenizer_info`, `/tokenize` and `/detokenize`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        timeout: int = 30,
+        verify_certificate: bool = True,
+        ca_cert_path: str | None = None,
+        auth_token: str | None = None,
+        max_retries: int = 3,
+    ) -> None:
+        self.base_url = (
+            base_url.replace("/v1/completions", "").replace("/v1/chat/completions", "").rstrip("/")
+        )
+        self.timeout, self.max_retries = timeout, max_retries
+        self.cert_config: bool | str = (ca_cert_path or True) if verify_certificate else False
+        self.headers = {"Authorization": f"Bearer {auth_token}"} if auth_token else {}
+        self.tokenizer_info: dict[str, Any] = dict(self._call("tokenizer_info"))
+
+    def _call(self, path: str, body: Any = None) -> Any:
+        """Raises RuntimeError."""
+        last: Exception | None = None
+        for _ in range(self.max_retries):
+            try:
+                return call_json(
+                    f"{self.base_url}/{path}", body, self.headers, self.timeout, self.cert_config
+                )
+            except (OSError, ValueError, Refused) as error:
+                last = error
+        raise RuntimeError(f"The server's tokenizer ({self.base_url}/{path}) failed: {last}")
+
+    @property
+    def eos_token(self) -> str | None:
+        """The text that ends a text."""
+        return self.tokenizer_info.get("eos_token")
+
+    @property
+    def bos_token(self) -> str | None:
+        """The text that begins a text."""
+        return self.tokenizer_info.get("bos_token")
+
+    @property
+    def pad_token(self) -> str | None:
+        """The text that fills rows."""
+        return self.tokenizer_info.get("pad_token")
+
+    @functools.cached_property
+    def eos_token_id(self) -> int | None:
+        """Its number."""
+        return None if self.eos_token is None else self.encode(self.eos_token)[0]
+
+    @functools.cached_property
+    def bos_token_id(self) -> int | None:
+        """Its number."""
+        return None if self.bos_token is None else self.encode(self.bos_token)[0]
+
+    @property
+    def eot_token(self) -> int | None:
+        """As `eos_token_id`."""
+        return self.eos_token_id
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, without special ones."""
+        found = self._call("tokenize", {"prompt": text, "add_special_tokens": False})
+        tokens = found.get("tokens") if isinstance(found, dict) else None
+        if not isinstance(tokens, list):
+            raise RuntimeError("The server's /tokenize gave no list of tokens.")
+        return tokens
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of tokens."""
+        found = self._call("detokenize", {"tokens": tokens})
+        text = found.get("prompt") if isinstance(found, dict) else None
+        if not isinstance(text, str):
+            raise RuntimeError("The server's /detokenize gave no text.")
+        return text
+
+    def batch_decode(self, tokens_list: list[list[int]]) -> list[str]:
+        """The text of each."""
+        return [self.decode(tokens) for tokens in tokens_list]
+
+    def apply_chat_template(
+        self, chat_history: Any, add_generation_prompt: bool = True, **kwargs: Any
+    ) -> str:
+        """A conversation by the server's template, in a sandbox. Raises ValueError where it has none."""
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        if not (source := self.tokenizer_info.get("chat_template")):
+            raise ValueError(f"The server at {self.base_url} has no chat template.")
+        template = ImmutableSandboxedEnvironment().from_string(source)
+        return template.render(messages=chat_history, add_generation_prompt=add_generation_prompt, **kwargs)
+
+    def __call__(self, text: str, add_special_tokens: bool = False, **kwargs: Any) -> dict[str, Any]:
+        return {"input_ids": self.encode(text)}
+
+
+def check_remote_tokenizer_support(
+    base_url: str,
+    timeout: int = 5,
+    verify_certificate: bool = True,
+    ca_cert_path: str | None = None,
+    auth_token: str | None = None,
+    max_retries: int = 3,
+) -> bool:
+    """Whether a server tells its tokenizer and tokenises."""
+    try:
+        found = RemoteTokenizer(base_url, timeout, verify_certificate, ca_cert_path, auth_token, max_retries)
+        return "eos_token" in found.tokenizer_info and bool(found.encode("test"))
+    except (RuntimeError, ValueError):
+        return False
