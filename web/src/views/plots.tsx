@@ -10,7 +10,7 @@ import { axisOf, logAxis, pointsAxis, timeAxis } from "./axis";
 import { Chart, Key, type Series } from "./chart";
 import { differenceAxis } from "./compare";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, Score, Scroll, axisFor, runLabels, useCatalog } from "./parts";
+import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, Score, Scroll, axisFor, runLabels, useCatalog, useSome } from "./parts";
 import { flipped } from "./pairs";
 import { tree } from "./run";
 
@@ -157,11 +157,12 @@ interface ForestRow {
 function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?: number }) {
   const bounded = rows[0]?.bounded ?? true;
   const axis = zero === undefined ? axisFor(rows.map((row) => row.estimate), bounded) : differenceAxis(rows.map((row) => row.estimate), bounded);
-  return (
+  const [shown, more] = useSome(rows, "rows");
+  const table = (
     <table class="plain scores forest">
       <thead><tr><th scope="col">{first}</th><th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">{zero === undefined ? "Score" : "Difference"}</th><th scope="col" class="number">Items</th></tr></thead>
       <tbody>
-        {rows.map((row) => (
+        {shown.map((row) => (
           <tr key={row.key}>
             <th scope="row">{row.name}</th>
             <td class="drawn" aria-hidden="true"><Bar estimate={row.estimate} axis={axis} zero={zero} /></td>
@@ -178,6 +179,7 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
       </tbody>
     </table>
   );
+  return <>{table}{more}</>;
 }
 
 function Differences(own: Own) {
