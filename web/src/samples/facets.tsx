@@ -103,7 +103,6 @@ function Range({ column, ...props }: Props & { column: Column & { kind: "number"
   const most = Math.max(1, ...bins);
   const [from, to] = own(filter.numbers, column.name) ?? [-Infinity, Infinity];
   const dates = column.name === DATE;
-  const shown = dates ? dayOf : number;
   const text = (value: number) => (!Number.isFinite(value) ? "" : dates ? dayOf(value) : String(value));
   const set = (lowText: string, highText: string) => change(withRange(query, column.name, lowText, highText));
   const end = (words: string, value: number, extreme: number, write: (text: string) => void) => (
@@ -123,7 +122,7 @@ function Range({ column, ...props }: Props & { column: Column & { kind: "number"
           return <rect class={end < from || begin > to ? "out" : "in"} x={place + 0.08} width={0.84} y={20 - size} height={size} />;
         })}
       </svg>
-      <p class="facet-extent"><span>{shown(low)}</span><span>{shown(high)}</span></p>
+      {dates && <p class="facet-extent"><span>{dayOf(low)}</span><span>{dayOf(high)}</span></p>}
       <div class={dates ? "facet-ends dates" : "facet-ends"}>
         {end("from", from, low, (value) => set(value, text(to)))}
         {end("to", to, high, (value) => set(text(from), value))}

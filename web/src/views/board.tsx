@@ -18,8 +18,9 @@ export function FirstPage({ data, query, go }: PageProps) {
   return <BoardView catalog={catalog} query={query} go={go} />;
 }
 
-/** Pixels that columns of tasks, and what stands before them, take. */
+/** Pixels that columns of tasks take at least, and where there is room; and what stands before them. */
 const COLUMN = 116;
+const ROOMY = 188;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
 const COUNTS = 176;
 /** Labels that the narrowest axis has room for. */
@@ -38,7 +39,8 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const board = catalog.board ?? boardOf(catalog);
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
-  const fit = Math.max(1, Math.floor((width - BEFORE[size] - (narrow ? 0 : COUNTS)) / COLUMN));
+  const room = width - BEFORE[size] - (narrow ? 0 : COUNTS);
+  const fit = Math.max(1, Math.floor(room / COLUMN));
 
   const sort = query.get("sort") ?? "";
   const rows = sorted(board.rows.flatMap((row) => {
@@ -96,7 +98,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                 </th>
               )}
               {columns.map((column) => (
-                <th key={column.place} scope="col" class="number" aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
+                <th key={column.place} scope="col" class="number" style={narrow ? undefined : { width: `${Math.max(COLUMN, Math.min(ROOMY, Math.floor(room / columns.length)))}px` }} aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
                   <button type="button" onClick={() => order(column.sort)}><Line value={column.name} /></button>
                   {column.note && <span class="small"><Line value={column.note} /></span>}
                 </th>

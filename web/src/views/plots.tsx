@@ -254,14 +254,14 @@ function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length
         <>
           <Chart label={`${words.between}: ${numbers.counted(points.length, "run")}, in the table below`} series={series} x={x} y={y} xTitle={words.runs} yTitle={unit(points[0]!.metric)} />
           <Numbers open>
-            <table class="plain">
+            <Scroll label="The numbers"><table class="plain">
               <thead><tr><th scope="col">Run</th><th scope="col" class="number">Score</th><th scope="col" class="number">{words.column}</th></tr></thead>
               <tbody>
                 {[...points].sort((a, b) => a.x - b.x).map(({ run, metric, x: at }) => (
                   <tr key={run.key}><th scope="row"><RunLink catalog={catalog} run={run} /></th><td class="number"><Score metric={metric} /></td><td class="number">{words.full(at)}</td></tr>
                 ))}
               </tbody>
-            </table>
+            </table></Scroll>
           </Numbers>
         </>
       )}
