@@ -36,6 +36,7 @@ from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, simultaneous_means
 from evalwright.statistics.macro import TasksAre
 
+TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
 
@@ -375,7 +376,7 @@ def _notes(
             "confidence (from simultaneous intervals of the paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
-            yield "Models that share a letter are tied: the data cannot separate them."
+            yield TIED_NOTE
         if any(row.together for row in rows):
             yield SIMULTANEOUS_NOTE
         for common in (False, True):

@@ -168,7 +168,7 @@ export interface Failure {
   attempts: number;
 }
 
-/** All that is recorded of one sample and repeat. */
+/** All that is recorded of one sample and repeat. The id is the index's: of a very long one its beginning and a digest. */
 export interface Sample {
   task: string;
   id: string;
@@ -221,8 +221,8 @@ export interface RunData {
   find(task: string, id: string, draw: number): number;
   /** Places that fulfil the filter, in the order of the run. Synchronous: it reads columns alone. */
   filter(filter: Filter): Int32Array;
-  /** How many of the places have each name of a category, by code; the last counts those without. */
-  counts(column: string, places: Int32Array): Int32Array;
+  /** How many of the places (null: of all) have each name of a category, by code; the last counts those without. */
+  counts(column: string, places: Int32Array | null): Int32Array;
   /** Places ordered by a column; those without a value come last. Ties keep the order of the run. */
   sort(places: Int32Array, column: string, descending: boolean): Int32Array;
   /** The first words of a row, null while they are being read (then `onPreviews` tells). */

@@ -113,7 +113,7 @@ export class RunTable implements RunData {
     return filterRows(this.columns, this.size, filter);
   }
 
-  counts(column: string, places: Int32Array): Int32Array {
+  counts(column: string, places: Int32Array | null): Int32Array {
     return countRows(this.column(column), places);
   }
 
@@ -142,7 +142,7 @@ export class RunTable implements RunData {
     const lines = await this.lines(number);
     const line = lines[place - this.index.blocks[number]!];
     if (line === undefined) throw new Error("This sample is not where the index says: the file is damaged. Make it again.");
-    return sampleOf(line);
+    return { ...sampleOf(line), id: this.id(place) };
   }
 
   search(query: string, places: Int32Array, found: (hits: Int32Array, done: number, of: number) => void, stop: AbortSignal): Promise<void> {

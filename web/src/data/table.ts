@@ -27,18 +27,21 @@ export function filterRows(columns: Column[], size: number, filter: Filter): Int
   const known = new Set(columns.map((column) => column.name));
   const unknown = Object.entries(filter.categories).some(([name, names]) => names.length && !known.has(name));
   if (unknown || Object.keys(filter.numbers).some((name) => !known.has(name))) return new Int32Array(0);
+  const places = new Int32Array(size);
   let n = 0;
-  for (let i = 0; i < size; i++) n += keep[i]!;
-  const places = new Int32Array(n);
-  for (let i = 0, at = 0; i < size; i++) if (keep[i]) places[at++] = i;
-  return places;
+  for (let i = 0; i < size; i++) {
+    places[n] = i;
+    n += keep[i]!;
+  }
+  return places.slice(0, n);
 }
 
-export function countRows(column: Column | undefined, places: Int32Array): Int32Array {
+export function countRows(column: Column | undefined, places: Int32Array | null): Int32Array {
   if (column?.kind !== "category") return new Int32Array(1);
   const counts = new Int32Array(column.names.length + 1);
-  for (const place of places) {
-    const code = column.codes[place]!;
+  const size = places ? places.length : column.codes.length;
+  for (let i = 0; i < size; i++) {
+    const code = column.codes[places ? places[i]! : i]!;
     counts[code < 0 ? column.names.length : code]!++;
   }
   return counts;

@@ -26,7 +26,8 @@ const waiting = new Map<string, (told: Told) => void>();
 /** The workers, started the first time. */
 export function workers(): Pooled[] {
   if (!pool.length) {
-    const count = Math.min(4, Math.max(1, (navigator.hardwareConcurrency || 2) - 1));
+    // One for each processor: while they search, the page has little to do.
+    const count = Math.min(8, navigator.hardwareConcurrency || 2);
     pool = Array.from({ length: count }, () => {
       const worker = new SearchWorker();
       worker.onmessage = ({ data }: MessageEvent<Told>) => waiting.get(`${data.query} ${data.block}`)?.(data);

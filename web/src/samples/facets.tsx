@@ -3,8 +3,8 @@ import { useMemo, useState } from "preact/hooks";
 import { type Column, type Filter, own, type RunData } from "../data/api";
 import { plain } from "../text/special";
 import { Line } from "../text/text";
-import { withNames, withRange } from "./state";
-import { count, number } from "./values";
+import { DATE, withNames, withRange } from "./state";
+import { count, dayOf, number } from "./values";
 
 /** Names that a facet shows before one asks for all, and then at most. */
 const FEW = 8;
@@ -17,10 +17,10 @@ interface Props {
   run: RunData;
   filter: Filter;
   query: URLSearchParams;
-  /** Of places that a search found; null: all. */
+  /** Places that all conditions leave, and the search. */
+  found: Int32Array;
+  /** Those of places that the search found. */
   within(places: Int32Array): Int32Array;
-  /** Changes when `within` does. */
-  part: unknown;
   change(query: URLSearchParams): void;
 }
 
@@ -55,17 +55,18 @@ function Facet({ column, ...props }: Props & { column: Column }) {
 }
 
 /** Places that all conditions leave but those on this column. */
-const others = (run: RunData, filter: Filter, column: string): Int32Array => {
-  const { [column]: _one, ...categories } = filter.categories;
-  const { [column]: _other, ...numbers } = filter.numbers;
-  return run.filter({ categories, numbers });
-};
+function others({ run, filter, found, within }: Props, column: string): Int32Array {
+  const { [column]: one, ...categories } = filter.categories;
+  const { [column]: other, ...numbers } = filter.numbers;
+  return one === undefined && other === undefined ? found : within(run.filter({ categories, numbers }));
+}
 
-function Names({ run, column, filter, query, within, part, change }: Props & { column: Column & { kind: "category" } }) {
+function Names({ column, ...props }: Props & { column: Column & { kind: "category" } }) {
+  const { run, filter, query, found, change } = props;
   const [all, setAll] = useState(false);
   const [words, setWords] = useState("");
-  const total = useMemo(() => run.counts(column.name, Int32Array.from({ length: run.size }, (_, place) => place)), [run]);
-  const counts = useMemo(() => run.counts(column.name, within(others(run, filter, column.name))), [run, filter, part]);
+  const total = useMemo(() => run.counts(column.name, null), [run]);
+  const counts = useMemo(() => run.counts(column.name, others(props, column.name)), [found]);
   const chosen = new Set(own(filter.categories, column.name) ?? []);
   const names = useMemo(() => {
     const codes = column.names.map((_, code) => code).sort((one, other) => (total[other] ?? 0) - (total[one] ?? 0) || one - other);
@@ -95,16 +96,21 @@ function Names({ run, column, filter, query, within, part, change }: Props & { c
   );
 }
 
-function Range({ run, column, filter, query, within, part, change }: Props & { column: Column & { kind: "number" } }) {
+function Range({ column, ...props }: Props & { column: Column & { kind: "number" } }) {
+  const { run, filter, query, found, change } = props;
   const [low, high] = useMemo(() => extent(column.values), [run, column]);
-  const bins = useMemo(() => histogram(column.values, within(others(run, filter, column.name)), low, high), [run, filter, part]);
+  const bins = useMemo(() => histogram(column.values, others(props, column.name), low, high), [found]);
   const most = Math.max(1, ...bins);
   const [from, to] = own(filter.numbers, column.name) ?? [-Infinity, Infinity];
-  const text = (value: number) => (Number.isFinite(value) ? String(value) : "");
-  const set = (lowText: string, highText: string) => {
-    const fits = [lowText, highText].every((one) => one === "" || Number.isFinite(Number(one)));
-    if (fits) change(withRange(query, column.name, lowText, highText));
-  };
+  const dates = column.name === DATE;
+  const text = (value: number) => (!Number.isFinite(value) ? "" : dates ? dayOf(value) : String(value));
+  const set = (lowText: string, highText: string) => change(withRange(query, column.name, lowText, highText));
+  const end = (words: string, value: number, extreme: number, write: (text: string) => void) => (
+    <label>
+      <span class="unseen">{plain(column.title)} </span>{words}
+      <input type={dates ? "date" : "number"} step="any" placeholder={number(extreme)} value={text(value)} onChange={(event) => write(event.currentTarget.value)} />
+    </label>
+  );
   return (
     <div class="facet-range">
       <svg viewBox={`0 0 ${BINS} 20`} preserveAspectRatio="none" aria-hidden="true">
@@ -116,9 +122,10 @@ function Range({ run, column, filter, query, within, part, change }: Props & { c
           return <rect class={end < from || begin > to ? "out" : "in"} x={place + 0.08} width={0.84} y={20 - size} height={size} />;
         })}
       </svg>
-      <div class="facet-ends">
-        <label><span class="unseen">{plain(column.title)} </span>from <input type="number" step="any" placeholder={number(low)} value={text(from)} onChange={(event) => set(event.currentTarget.value, text(to))} /></label>
-        <label>to <span class="unseen">{plain(column.title)} </span><input type="number" step="any" placeholder={number(high)} value={text(to)} onChange={(event) => set(text(from), event.currentTarget.value)} /></label>
+      {dates && <p class="facet-extent"><span>{dayOf(low)}</span><span>{dayOf(high)}</span></p>}
+      <div class={dates ? "facet-ends dates" : "facet-ends"}>
+        {end("from", from, low, (value) => set(value, text(to)))}
+        {end("to", to, high, (value) => set(text(from), value))}
       </div>
     </div>
   );

@@ -109,7 +109,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     : run.size === 0
       ? info.state === "running" ? "No sample is finished yet. The list grows by itself." : "This run recorded no sample."
       : searching ? "Searching…" : "No sample fulfils all filters.";
-  const facets = run && <Facets run={run} filter={filter} query={query} within={within} part={search.part + (search.mask ? 1 : 0)} change={change} />;
+  const facets = run && <Facets run={run} filter={filter} query={query} within={within} found={found} change={change} />;
   return (
     <div class="samples">
       <h1 class="unseen">Samples of {plain(info.label || info.name)}</h1>

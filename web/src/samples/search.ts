@@ -8,9 +8,12 @@ export interface Search {
   done: number;
   of: number;
   error: string | null;
-  /** Rises with every part that came. */
+  /** Rises with every part that had hits. */
   part: number;
 }
+
+/** Milliseconds between two drawings of hits: the list is read meanwhile, and the search goes on. */
+const PAUSE = 120;
 
 const NONE: Search = { mask: null, hits: 0, done: 0, of: 0, error: null, part: 0 };
 
@@ -27,9 +30,9 @@ export function useSearch(run: RunData | null, words: string, shown: Int32Array 
     const stop = new AbortController();
     const mask = new Uint8Array(run.size);
     let now: Search = { mask, hits: 0, done: 0, of: run.size, error: null, part: 0 };
-    let frame = 0;
+    let [waiting, shown] = [0, -Infinity];
     const show = () => {
-      frame = 0;
+      [waiting, shown] = [0, performance.now()];
       if (!stop.signal.aborted) set(now);
     };
     set(now);
@@ -45,8 +48,8 @@ export function useSearch(run: RunData | null, words: string, shown: Int32Array 
         places,
         (hits, done) => {
           for (const place of hits) mask[place] = 1;
-          now = { ...now, hits: now.hits + hits.length, done: before + done, part: now.part + 1 };
-          frame ||= requestAnimationFrame(show);
+          now = { ...now, hits: now.hits + hits.length, done: before + done, part: now.part + (hits.length ? 1 : 0) };
+          waiting ||= window.setTimeout(show, shown + PAUSE - performance.now());
         },
         stop.signal,
       );
@@ -54,17 +57,17 @@ export function useSearch(run: RunData | null, words: string, shown: Int32Array 
       try {
         if (begin.length) await look(begin, 0);
         if (rest.length && !stop.signal.aborted) await look(rest, begin.length);
-        now = { ...now, done: run.size, part: now.part + 1 };
+        now = { ...now, done: run.size };
       } catch (error) {
         if (stop.signal.aborted) return;
-        now = { ...now, done: run.size, error: error instanceof Error ? error.message : String(error), part: now.part + 1 };
+        now = { ...now, done: run.size, error: error instanceof Error ? error.message : String(error) };
       }
       show();
     }, 0);
     return () => {
       stop.abort();
       clearTimeout(timer);
-      cancelAnimationFrame(frame);
+      clearTimeout(waiting);
     };
   }, [run, words]);
   return words.trim() ? state : NONE;

@@ -6,13 +6,22 @@ export interface Order {
   descending: boolean;
 }
 
+/** The column of dates: milliseconds in the data, days (UTC) in the address and on the page. */
+export const DATE = "date";
+const DAY = 86_400_000;
+
+function boundOf(column: string, text: string, open: number): number {
+  const value = column === DATE && /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) + (open > 0 ? DAY - 1 : 0) : Number(text);
+  return text === "" || Number.isNaN(value) ? open : value;
+}
+
 export function filterOf(query: URLSearchParams): Filter {
   const filter: Filter = { categories: Object.create(null), numbers: Object.create(null) };
   for (const [name, value] of query) {
     if (name.startsWith("in.")) (filter.categories[name.slice(3)] ??= []).push(value);
     if (name.startsWith("range.")) {
-      const [low = "", high = ""] = value.split("..");
-      filter.numbers[name.slice(6)] = [low === "" ? -Infinity : Number(low), high === "" ? Infinity : Number(high)];
+      const [column, [low = "", high = ""]] = [name.slice(6), value.split("..")];
+      filter.numbers[column] = [boundOf(column, low, -Infinity), boundOf(column, high, Infinity)];
     }
   }
   return filter;

@@ -13,6 +13,12 @@ export function number(value: number | null | undefined): string {
   return value.toPrecision(2).replace(/e([+-])0?(\d)/, "e$1$2");
 }
 
+/** The day (UTC) of milliseconds since 1970; one that no date is, as a number. */
+export function dayOf(value: number): string {
+  const date = new Date(value);
+  return Number.isNaN(date.getTime()) ? number(value) : date.toISOString().slice(0, 10);
+}
+
 export const count = (value: number): string => value.toLocaleString("en");
 
 /** How many of what: "1 sample", "3 samples". */

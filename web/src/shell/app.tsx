@@ -8,11 +8,14 @@ import { copy, onMessage } from "./copy";
 import { Help } from "./help";
 import { listenToKeys, useKeys } from "./keys";
 
+/** What the address names, or that before: "#main" is a place in the page that is shown. */
+const addressed = (before: string) => (location.hash === "#main" ? before : location.hash);
+
 /** The address of what is shown, for other people: without the key that `evalwright view` asks of this browser alone. */
 const copyLink = () => copy(location.href, "Link");
 
 export function App({ data, pages }: { data: Data; pages: Page[] }) {
-  const [hash, setHash] = useState(location.hash);
+  const [hash, setHash] = useState(addressed(""));
   const [, changed] = useState(0);
   const [message, setMessage] = useState("");
   const [help, setHelp] = useState(false);
@@ -29,7 +32,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   }, []);
 
   useEffect(() => {
-    const moved = () => setHash(location.hash);
+    const moved = () => setHash(addressed);
     window.addEventListener("hashchange", moved);
     const quiet = listenToKeys();
     const still = data.onChange(() => changed((old) => old + 1));

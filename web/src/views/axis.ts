@@ -80,16 +80,18 @@ export function timeAxis(times: number[]): Axis {
   const found = times.filter(Number.isFinite);
   const begin = found.length ? Math.min(...found) : 0;
   const end = found.length ? Math.max(...found) : 1;
-  const span = Math.max(end - begin, 60_000);
+  const span = Math.max(end - begin, 10_000);
   const low = begin - span * 0.05;
   const high = end + span * 0.05;
-  const minute = 60_000;
-  const sizes = [1, 5, 15, 30, 60, 180, 360, 720, 1440, 2880, 7200, 10080, 43200, 129600, 525600].map((n) => n * minute);
-  const step = sizes.find((size) => (high - low) / size <= 5) ?? (high - low) / 5;
+  const [minute, day] = [60_000, 86_400_000];
+  // No size is more than three times the one before, so there are always two ticks.
+  const seconds = [1, 2, 5, 15, 30, 60, 120, 300, 900, 1800, 3600, 10_800, 21_600, 43_200].map((n) => n * 1000);
+  const sizes = [...seconds, ...[1, 2, 5, 10, 30, 90, 180, 365].map((n) => n * day)];
+  const step = sizes.find((size) => (high - low) / size <= 6) ?? (high - low) / 5;
   const ticks: Tick[] = [];
   for (let at = Math.ceil(low / step) * step; at <= high; at += step) {
     const text = new Date(at).toISOString();
-    ticks.push({ at: (at - low) / (high - low), label: step >= 1440 * minute ? text.slice(0, 10) : text.slice(5, 16).replace("T", " ") });
+    ticks.push({ at: (at - low) / (high - low), label: step >= day ? text.slice(0, 10) : text.slice(5, step < minute ? 19 : 16).replace("T", " ") });
   }
   return { low, high, ticks, place: (x) => Math.min(1, Math.max(0, (x - low) / (high - low))) };
 }

@@ -5,7 +5,7 @@ import type { PageProps } from "../pages";
 import { links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Note, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useWidth } from "./parts";
+import { AxisWords, Bar, Choice, Note, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useSome, useWidth } from "./parts";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
 
@@ -18,10 +18,11 @@ export function FirstPage({ data, query, go }: PageProps) {
   return <BoardView catalog={catalog} query={query} go={go} />;
 }
 
-/** Pixels that columns of tasks, and what stands before them, take. */
+/** Pixels that columns of tasks take at least, and where there is room; and what stands before them. */
 const COLUMN = 116;
+const ROOMY = 188;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
-const FAILED = 88;
+const COUNTS = 176;
 /** Labels that the narrowest axis has room for. */
 const TICKS = 4;
 /** The place of the overall score among the columns of a narrow page, where it has none of its own. */
@@ -36,10 +37,10 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
   const board = catalog.board ?? boardOf(catalog);
-  const failures = catalog.runs.some((run) => lost(run) > 0);
   const size = width < 620 ? "narrow" : width < 980 ? "middle" : "wide";
   const narrow = size === "narrow";
-  const fit = Math.max(1, Math.floor((width - BEFORE[size] - (failures && !narrow ? FAILED : 0)) / COLUMN));
+  const room = width - BEFORE[size] - (narrow ? 0 : COUNTS);
+  const fit = Math.max(1, Math.floor(room / COLUMN));
 
   const sort = query.get("sort") ?? "";
   const rows = sorted(board.rows.flatMap((row) => {
@@ -63,6 +64,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
     </th>
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
+  const [shown, more] = useSome(rows, "runs");
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
@@ -81,7 +83,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         {narrow && (
           <Choice
             label="Sort by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
-            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["items", "items"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
         <table class={`grid ${size}`}>
@@ -96,33 +98,36 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                 </th>
               )}
               {columns.map((column) => (
-                <th key={column.place} scope="col" class="number" aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
+                <th key={column.place} scope="col" class="number" style={narrow ? undefined : { width: `${Math.max(COLUMN, Math.min(ROOMY, Math.floor(room / columns.length)))}px` }} aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
                   <button type="button" onClick={() => order(column.sort)}><Line value={column.name} /></button>
                   {column.note && <span class="small"><Line value={column.note} /></span>}
                 </th>
               ))}
-              {!narrow && failures && head("failed", "Failed")}
+              {!narrow && head("items", "Items", "number count")}
+              {!narrow && head("failed", "Failed", "number count")}
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ row, run }) => (
+            {shown.map(({ row, run }) => (
               <tr key={run.key}>
                 {ranked && <td class="rank">{numbers.ranks(row.ranks)}</td>}
                 <th scope="row" class="who">
                   <RunLink catalog={catalog} run={run} />
                   <span class="small"><Line value={run.name} /></span>
                   <span class="small"><StateLine run={run} brief /></span>
-                  {narrow && lost(run) > 0 && <span class="small warn">{numbers.count(lost(run))} failed</span>}
+                  {narrow && <span class="small">{numbers.counted(scored(run), "item")}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} failed</span>}</span>}
                 </th>
                 {!narrow && hasOverall && (
                   <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
-                {!narrow && failures && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
+                {!narrow && <td class="number">{numbers.count(scored(run))}</td>}
+                {!narrow && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
               </tr>
             ))}
           </tbody>
         </table>
+        {more}
       </div>
       {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
       {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>}
@@ -130,6 +135,9 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
     </div>
   );
 }
+
+/** Items that the main scores of a run rest on, over all tasks. */
+const scored = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + (task.metrics[0]?.n ?? 0), 0);
 
 const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.failed, 0);
 
@@ -154,6 +162,7 @@ function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
   const column = up ? sort.slice(1) : sort;
   if (!column) return rows;
   const key = ({ row, run }: Shown): [number, boolean] => {
+    if (column === "items") return [scored(run), false];
     if (column === "failed") return [lost(run), false];
     const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
     return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];

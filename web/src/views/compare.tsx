@@ -10,8 +10,8 @@ import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem } from "./pairs";
-import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog } from "./parts";
+import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem, wins } from "./pairs";
+import { AxisWords, Bar, Choice, Note, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog, useSome } from "./parts";
 import { differences } from "./words";
 
 export function ComparePage({ data, parameters, query, go }: PageProps) {
@@ -89,13 +89,21 @@ export function differenceAxis(found: Estimate[], bounded: boolean): Axis {
 }
 
 function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place: number): string }) {
-  const won = useMemo(() => new Map(comparison.tasks.map(({ task }) => [task, counts(comparison.pairs, taskOf, task)])), [comparison]);
+  const won = useMemo(() => wins(comparison.pairs, taskOf), [comparison]);
+  const [tasks, moreTasks] = useSome(comparison.tasks, "tasks");
+  const [notes, moreNotes] = useSome([
+    ...comparison.tasks.map((task) => task.sentence),
+    ...(comparison.overall ? [comparison.overall.sentence] : []),
+    ...comparison.tasks.filter((task) => task.onlyA || task.onlyB).map(({ task, onlyA, onlyB }) =>
+      `${task}: left out of the comparison, ${numbers.counted(onlyA, "item")} that only A has and ${numbers.counted(onlyB, "item")} that only B has.`),
+    ...comparison.notes,
+  ], "remarks");
   const bounded = comparison.tasks.filter((task) => task.bounded).map((task) => task.difference);
   if (comparison.overall) bounded.push(comparison.overall.difference);
   const axis = differenceAxis(bounded, true);
   return (
     <section>
-      <p class="conclusion strong"><Line value={comparison.conclusion} most={4000} /></p>
+      <p class="conclusion strong"><Note text={comparison.conclusion} /></p>
       {comparison.tasks.length > 0 && (
         <table class="plain scores differences">
           <caption>A − B, with its interval; in points of 100 where the metric is a share.</caption>
@@ -107,7 +115,7 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
             </tr>
           </thead>
           <tbody>
-            {comparison.tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} won={won.get(task.task)} />)}
+            {tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} won={won.get(task.task)} />)}
             {comparison.overall && (
               <tr class="group">
                 <th scope="row">Mean over tasks</th><td class="number" /><td class="number" />
@@ -118,16 +126,11 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
           </tbody>
         </table>
       )}
+      {moreTasks}
       <details class="more">
         <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
-        <ul class="notes">
-          {comparison.tasks.map((task) => <li key={task.task}><Line value={task.sentence} most={4000} /></li>)}
-          {comparison.overall && <li><Line value={comparison.overall.sentence} most={4000} /></li>}
-          {comparison.tasks.filter((task) => task.onlyA || task.onlyB).map((task) => (
-            <li key={`o${task.task}`}><Line value={task.task} />: left out of the comparison, {numbers.counted(task.onlyA, "item")} that only A has and {numbers.counted(task.onlyB, "item")} that only B has.</li>
-          ))}
-          {comparison.notes.map((note, place) => <li key={`n${place}`}><Line value={note} most={4000} /></li>)}
-        </ul>
+        <ul class="notes">{notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>
+        {moreNotes}
       </details>
     </section>
   );
@@ -147,7 +150,7 @@ function Gap({ difference, bounded, axis }: { difference: Estimate; bounded: boo
   );
 }
 
-function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won: Map<Kind, number> | undefined }) {
+function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won: [a: number, b: number] | undefined }) {
   return (
     <tr>
       <th scope="row"><Line value={task.task} /> <span class="small"><Line value={task.metric} />{task.lowerIsBetter && " (lower is better)"}{!task.paired && ", not paired"}</span></th>
@@ -155,7 +158,7 @@ function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won
       <td class="number" data-title="B">{numbers.number(task.b, task.bounded)}</td>
       <Gap difference={task.difference} bounded={task.bounded} axis={axis} />
       <td class="number" data-title="p">{numbers.pValue(task.pValue)}</td>
-      <td class="number" data-title="A better : B better">{task.paired && won ? `${numbers.count(won.get("b-lost") ?? 0)} : ${numbers.count(won.get("a-lost") ?? 0)}` : ""}</td>
+      <td class="number" data-title="A better : B better">{task.paired && won ? won.map(numbers.count).join(" : ") : ""}</td>
       <td class="number" data-title="Items">{numbers.rests(task.difference)}</td>
     </tr>
   );

@@ -61,6 +61,20 @@ export function counts(pairs: Pairs, taskOf: (place: number) => string, task: st
   return out;
 }
 
+/** Of each task, how many items A and B scored higher. */
+export function wins(pairs: Pairs, taskOf: (place: number) => string): Map<string, [a: number, b: number]> {
+  const out = new Map<string, [number, number]>();
+  for (let place = 0; place < pairs.a.length; place++) {
+    const task = taskOf(pairs.a[place]!);
+    let own = out.get(task);
+    if (!own) out.set(task, (own = [0, 0]));
+    const [a, b] = [pairs.scoreA[place]!, pairs.scoreB[place]!];
+    if (a > b) own[0] += 1;
+    if (b > a) own[1] += 1;
+  }
+  return out;
+}
+
 export function taskNames(run: RunData): (place: number) => string {
   const column = run.columns.find((one): one is Extract<Column, { kind: "category" }> => one.name === "task" && one.kind === "category");
   return (place) => (column ? (column.names[column.codes[place]!] ?? "") : "");

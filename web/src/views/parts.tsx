@@ -29,6 +29,20 @@ export function useWidth(): [(element: HTMLElement | null) => void, number] {
   return [watch.current, width];
 }
 
+/** The first of many things, and a button for ten times as many: thousands of rows take a browser seconds. */
+export function useSome<T>(all: T[], what: string, first = 100): [some: T[], more: ComponentChildren] {
+  const [limit, set] = useState(first);
+  if (all.length <= limit * 1.2) return [all, null];
+  const next = limit * 12 >= all.length ? all.length : limit * 10;
+  const more = (
+    <p class="paging">
+      {numbers.count(limit)} of {numbers.count(all.length)} {what}
+      <button type="button" onClick={() => set(limit * 10)}>{next === all.length ? "Show all" : `Show ${numbers.count(next)}`}<span class="unseen"> {what}</span></button>
+    </p>
+  );
+  return [all.slice(0, limit), more];
+}
+
 /** A run's label with a link to its page. */
 export function RunLink({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   return <a href={links.run(runAddress(catalog, run))}><Line value={run.label || run.name} /></a>;

@@ -10,7 +10,7 @@ import { axisOf, logAxis, pointsAxis, timeAxis } from "./axis";
 import { Chart, Key, type Series } from "./chart";
 import { differenceAxis } from "./compare";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, Score, Scroll, axisFor, runLabels, useCatalog } from "./parts";
+import { AxisWords, Bar, Choice, Nothing, Reading, RunChoice, RunLink, Score, Scroll, axisFor, runLabels, useCatalog, useSome } from "./parts";
 import { flipped } from "./pairs";
 import { tree } from "./run";
 
@@ -157,11 +157,12 @@ interface ForestRow {
 function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?: number }) {
   const bounded = rows[0]?.bounded ?? true;
   const axis = zero === undefined ? axisFor(rows.map((row) => row.estimate), bounded) : differenceAxis(rows.map((row) => row.estimate), bounded);
-  return (
+  const [shown, more] = useSome(rows, "rows");
+  const table = (
     <table class="plain scores forest">
       <thead><tr><th scope="col">{first}</th><th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">{zero === undefined ? "Score" : "Difference"}</th><th scope="col" class="number">Items</th></tr></thead>
       <tbody>
-        {rows.map((row) => (
+        {shown.map((row) => (
           <tr key={row.key}>
             <th scope="row">{row.name}</th>
             <td class="drawn" aria-hidden="true"><Bar estimate={row.estimate} axis={axis} zero={zero} /></td>
@@ -178,6 +179,7 @@ function Forest({ rows, first, zero }: { rows: ForestRow[]; first: string; zero?
       </tbody>
     </table>
   );
+  return <>{table}{more}</>;
 }
 
 function Differences(own: Own) {
@@ -252,14 +254,14 @@ function BetweenRuns(own: Own & { against: "date" | "cost" | "latency" | "length
         <>
           <Chart label={`${words.between}: ${numbers.counted(points.length, "run")}, in the table below`} series={series} x={x} y={y} xTitle={words.runs} yTitle={unit(points[0]!.metric)} />
           <Numbers open>
-            <table class="plain">
+            <Scroll label="The numbers"><table class="plain">
               <thead><tr><th scope="col">Run</th><th scope="col" class="number">Score</th><th scope="col" class="number">{words.column}</th></tr></thead>
               <tbody>
                 {[...points].sort((a, b) => a.x - b.x).map(({ run, metric, x: at }) => (
                   <tr key={run.key}><th scope="row"><RunLink catalog={catalog} run={run} /></th><td class="number"><Score metric={metric} /></td><td class="number">{words.full(at)}</td></tr>
                 ))}
               </tbody>
-            </table>
+            </table></Scroll>
           </Numbers>
         </>
       )}

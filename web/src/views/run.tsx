@@ -1,13 +1,14 @@
 /** One run: its scores with intervals, slices, failures, cost, and how it was made. */
 import type { Catalog, GroupInfo, Metric, RunInfo, Slice, TaskInfo } from "../data/api";
+import { useState } from "preact/hooks";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import type { Axis } from "./axis";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, MetricName, Nothing, Score, StateLine, axisFor, useCatalog } from "./parts";
+import { AxisWords, Bar, MetricName, Nothing, Score, StateLine, axisFor, useCatalog, useSome } from "./parts";
 
-const MOST_SLICES = 12;
+const FIRST_SLICES = 12;
 
 export function RunPage({ data, parameters }: PageProps) {
   const catalog = useCatalog(data);
@@ -20,6 +21,7 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const address = runAddress(catalog, run);
   const kinds = [...new Set(run.tasks.flatMap((task) => Object.keys(task.failures)))];
   const failed = run.tasks.reduce((sum, task) => sum + task.failed, 0);
+  const [tasks, moreTasks] = useSome(run.tasks, "tasks");
   return (
     <div class="page views run-page">
       <header>
@@ -35,7 +37,8 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
       </header>
       <Scores run={run} address={address} />
       <Failures run={run} address={address} />
-      {run.tasks.map((task) => <TaskDetails key={task.name} task={task} address={address} open={run.tasks.length === 1} />)}
+      {tasks.map((task) => <TaskDetails key={task.name} task={task} address={address} single={run.tasks.length === 1} />)}
+      {moreTasks}
       <Facts run={run} />
     </div>
   );
@@ -73,6 +76,7 @@ export function tree(run: RunInfo): Row[] {
 
 function Scores({ run, address }: { run: RunInfo; address: string }) {
   const rows = tree(run);
+  const [shown, more] = useSome(rows, "rows");
   if (rows.length === 0) return <Nothing>{run.state === "running" ? "No task has a sample yet." : "This run has no tasks."}</Nothing>;
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
@@ -94,7 +98,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, place) => (
+          {shown.map((row, place) => (
             <tr key={place} class={row.group ? "group" : undefined}>
               <th scope="row" class={`depth${row.depth}`}>
                 {row.task ? <a href={links.samples(address, { "in.task": row.task.name })}><Line value={row.task.name} /></a> : <Line value={row.group!.label || row.group!.name} />}
@@ -110,6 +114,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
           ))}
         </tbody>
       </table>
+      {more}
       {drawn && <p class="note quiet">Lines are 95% intervals. Hover over a score for how its interval was made.</p>}
     </section>
   );
@@ -128,8 +133,8 @@ function party(kind: string): [who: string, what: string] {
 function Failures({ run, address }: { run: RunInfo; address: string }) {
   const kinds = new Map<string, number>();
   for (const task of run.tasks) for (const [kind, n] of Object.entries(task.failures)) kinds.set(kind, (kinds.get(kind) ?? 0) + n);
+  const [rows, more] = useSome([...kinds].sort((a, b) => b[1] - a[1]), "kinds");
   if (kinds.size === 0) return null;
-  const rows = [...kinds].sort((a, b) => b[1] - a[1]);
   return (
     <section>
       <h2>Failures</h2>
@@ -145,19 +150,29 @@ function Failures({ run, address }: { run: RunInfo; address: string }) {
           ))}
         </tbody>
       </table>
+      {more}
     </section>
   );
 }
 
-function TaskDetails({ task, address, open }: { task: TaskInfo; address: string; open: boolean }) {
-  const outcomes = Object.entries(task.outcomes).sort((a, b) => b[1] - a[1]);
-  const all = outcomes.reduce((sum, [, n]) => sum + n, 0);
+function TaskDetails({ task, address, single }: { task: TaskInfo; address: string; single: boolean }) {
+  const [open, setOpen] = useState(single);
   return (
-    <details class="task" open={open}>
+    <details class="task" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <span class="who"><Line value={task.name} /></span>
         <span class="mark">{numbers.counted(task.samples, "sample")}{task.slices.length > 0 && `, by ${task.slices.length === 1 ? "slice" : `${task.slices.length} kinds of slices`}`}</span>
       </summary>
+      {open && <OpenTask task={task} address={address} />}
+    </details>
+  );
+}
+
+function OpenTask({ task, address }: { task: TaskInfo; address: string }) {
+  const outcomes = Object.entries(task.outcomes).sort((a, b) => b[1] - a[1]);
+  const all = outcomes.reduce((sum, [, n]) => sum + n, 0);
+  return (
+    <>
       {task.description && <p class="note"><Line value={task.description} /></p>}
       {outcomes.length > 0 && (
         <dl class="facts outcomes">
@@ -186,32 +201,28 @@ function TaskDetails({ task, address, open }: { task: TaskInfo; address: string;
         </table>
       )}
       {task.slices.map((slice) => <SliceTable key={slice.key} slice={slice} task={task.name} address={address} />)}
-    </details>
+    </>
   );
 }
 
 function SliceTable({ slice, task, address }: { slice: Slice; task: string; address: string }) {
   const parts = [...slice.parts].sort((a, b) => b.metric.n - a.metric.n);
-  const shown = parts.slice(0, MOST_SLICES);
-  const rest = parts.slice(MOST_SLICES);
+  const [shown, more] = useSome(parts, "slices", FIRST_SLICES);
   const bounded = parts.every((part) => part.metric.bounded);
   const axis = axisFor(parts.map((part) => part.metric), bounded);
-  const table = (some: typeof parts, caption: boolean) => (
-    <table class="plain scores">
-      {caption && <caption>By <Line value={slice.key} />, <Line value={parts[0]?.metric.name ?? ""} /></caption>}
-      <thead>
-        <tr>
-          <th scope="col"><Line value={slice.key} /></th><th scope="col" class="number">Score</th>
-          <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">Items</th>
-        </tr>
-      </thead>
-      <tbody>{some.map((part) => <SliceRow key={part.name} part={part} axis={axis} href={links.samples(address, { "in.task": task, [`in.${slice.key}`]: part.name })} />)}</tbody>
-    </table>
-  );
   return (
     <>
-      {table(shown, true)}
-      {rest.length > 0 && <details class="more"><summary>{numbers.count(rest.length)} more, with fewer items</summary>{table(rest, false)}</details>}
+      <table class="plain scores">
+        <caption>By <Line value={slice.key} />, <Line value={parts[0]?.metric.name ?? ""} /></caption>
+        <thead>
+          <tr>
+            <th scope="col"><Line value={slice.key} /></th><th scope="col" class="number">Score</th>
+            <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th><th scope="col" class="number">Items</th>
+          </tr>
+        </thead>
+        <tbody>{shown.map((part) => <SliceRow key={part.name} part={part} axis={axis} href={links.samples(address, { "in.task": task, [`in.${slice.key}`]: part.name })} />)}</tbody>
+      </table>
+      {more}
     </>
   );
 }
@@ -235,13 +246,14 @@ function Facts({ run }: { run: RunInfo }) {
     ["Time", numbers.duration(run.seconds)],
   ];
   const said = new Set(run.facts.map(([name]) => name));
-  const all = [...own.filter(([name]) => !said.has(name)), ...run.facts];
+  const [shown, more] = useSome([...own.filter(([name]) => !said.has(name)), ...run.facts], "facts");
   return (
     <section>
       <h2>How it was made</h2>
       <dl class="facts">
-        {all.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
+        {shown.map(([name, value], place) => <div key={place} class={value.length > 80 ? "long" : undefined}><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}
       </dl>
+      {more}
     </section>
   );
 }

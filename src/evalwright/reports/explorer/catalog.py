@@ -165,7 +165,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     """The board of some runs, each with its key; None for fewer than two. Where none can be made the notes say why."""
     if len(runs) < 2:
         return None
-    from evalwright.analysis.board import make_board
+    from evalwright.analysis.board import SIMULTANEOUS_NOTE, TIED_NOTE, make_board
 
     try:
         board = make_board([run for _, run in runs])
@@ -198,7 +198,10 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
                 "cells": [_metric(one) if one else None for one in found],
             }
         )
-    notes = dict.fromkeys(note for one in boards for note in one.notes)
+    # The page has no letters, and no intervals that hold for all runs at once.
+    notes = dict.fromkeys(
+        note for one in boards for note in one.notes if note not in (TIED_NOTE, SIMULTANEOUS_NOTE)
+    )
     return {"columns": columns, "rows": rows, "notes": list(notes)}
 
 

@@ -37,6 +37,9 @@ MOST_COLUMNS = 60
 MALFORMED = (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError)
 """What reading a record raises that has another form than ours."""
 
+LONGEST_ID = 400
+"""Characters of an id in the index and in addresses: a browser takes half a minute to open one of a million."""
+
 Put = Callable[[str, bytes], None]
 """Takes a part: its key, and its bytes packed."""
 
@@ -72,6 +75,13 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
         data = one.tobytes()
         pieces += [data, b"\0" * (-len(data) % 8)]
     return packed(b"".join(pieces))
+
+
+def short_id(name: str) -> str:
+    """An id as the page has it: its beginning and a digest where it is longer than LONGEST_ID."""
+    if len(name) <= LONGEST_ID:
+        return name
+    return f"{name[: LONGEST_ID - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
 class Column:
@@ -268,7 +278,7 @@ class Samples:
         self.keys.append(hashed(name))
         self.tasks.append((self.columns["task"].names or {}).get(task, -1))
         self.draws.append(draw)
-        self._ids.append(name)
+        self._ids.append(short_id(name))
         texts = _question(row), str(row.get("answer", ""))
         self._previews.append(
             (_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1]))

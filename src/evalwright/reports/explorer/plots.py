@@ -16,7 +16,7 @@ from evalwright.analysis.judge_validation.drawing import find_set
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import EvalwrightError
-from evalwright.reports.explorer.parts import seconds_of
+from evalwright.reports.explorer.parts import seconds_of, short_id
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.scores import NAN, read_rows
@@ -90,7 +90,7 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
     for row in run.rows():
         for tasks, rows in of_task.items():
             if row["task"] in tasks:
-                rows.append((str(row["task"]), str(row["id"]), int(row["draw"])))
+                rows.append((str(row["task"]), short_id(str(row["id"])), int(row["draw"])))
     return [
         {
             "name": one.name,
