@@ -25,7 +25,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.base import Model, Pacing
 
 
@@ -33,7 +33,7 @@ def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], 
     """Run with an engine on the store in that folder."""
 
     async def main() -> Any:
-        with Store.open(home) as store:
+        with open_store(home) as store:
             async with Engine(store, **options) as engine:
                 return await asyncio.wait_for(work(engine), 60)
 
@@ -96,7 +96,7 @@ def test_models_with_one_fingerprint_share_answers_and_others_do_not(tmp_path: P
 @pytest.mark.parametrize("heavy", [True, False])
 def test_an_answer_is_on_disk_before_anybody_sees_it(tmp_path: Path, heavy: bool) -> None:
     async def main() -> None:
-        with Store.open(tmp_path) as store, Store.open(tmp_path) as witness:
+        with open_store(tmp_path) as store, open_store(tmp_path) as witness:
             async with Engine(store) as engine:
                 door = engine.door({"target": Echo(heavy=heavy)})
                 for number in range(20):
@@ -225,7 +225,7 @@ def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
         assert (await door("target", question(0))).text == "0", "what is stored is still answered"
 
     with_engine(tmp_path, work)
-    with Store.open(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert len(store) == 10
     assert len(model.asked) == 10
 
@@ -277,7 +277,7 @@ def test_what_another_store_is_asking_is_waited_for_and_said(tmp_path: Path) -> 
     events: list[str] = []
 
     async def main() -> None:
-        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+        with open_store(tmp_path) as here, open_store(tmp_path) as there:
             async with Engine(here) as one, Engine(there, on_event=events.append) as other:
                 asking, waiting = Remote(slow_echo), Remote(slow_echo)
                 first, second = one.door({"t": asking}), other.door({"t": waiting})
@@ -299,7 +299,7 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
         return Response()
 
     async def main() -> None:
-        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+        with open_store(tmp_path) as here, open_store(tmp_path) as there:
             async with Engine(here) as one, Engine(there) as other:
                 holder, unasked = Remote(hang), Remote(hang)
                 first, second = one.door({"t": holder}), other.door({"t": unasked})

@@ -23,7 +23,7 @@ def with_stores(home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, N
     """Run with two stores on one folder: two owners, as two processes would be."""
 
     async def both() -> None:
-        with Store.open(home) as one, Store.open(home) as other:
+        with open_store(home) as one, open_store(home) as other:
             await work(one, other)
 
     asyncio.run(both())

@@ -54,7 +54,7 @@ def put(home: Path, number: int, response: Response) -> bytes:
     key = request_key("m", question(number).payload())
 
     async def work() -> None:
-        with Store.open(home) as store:
+        with open_store(home) as store:
             await stored(store, key, response)
 
     asyncio.run(work())
@@ -67,7 +67,7 @@ def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
     )
 
     async def work() -> None:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             assert store.get(b"key") is None
             await stored(store, b"key", response)
             found = store.get(b"key")
@@ -112,7 +112,7 @@ def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damag
         file.execute("UPDATE responses SET response=?", (damage,))
 
     async def work() -> None:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             assert store.get(key) is None
             await stored(store, key, Response(text="again"))
             assert store.get(key) == Response(text="again")
@@ -122,7 +122,7 @@ def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damag
 
 def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
     async def work() -> int:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             statements: list[str] = []
             store._writer._connection.set_trace_callback(statements.append)
             puts = (stored(store, b"%d" % n, Response(text=str(n))) for n in range(1000))
@@ -135,7 +135,7 @@ def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
 
 
 def test_a_store_serves_one_loop_after_another(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
+    with open_store(tmp_path) as store:
         for n in range(3):
             asyncio.run(waited(store, b"%d" % n, str(n)))
         assert len(store) == 3
@@ -143,7 +143,7 @@ def test_a_store_serves_one_loop_after_another(tmp_path: Path) -> None:
 
 
 def test_a_put_after_closing_is_refused(tmp_path: Path) -> None:
-    store = Store.open(tmp_path)
+    store = open_store(tmp_path)
     store.close()
     with pytest.raises(StoreError, match="closed"):
         asyncio.run(waited(store, b"k"))
@@ -155,7 +155,7 @@ def test_a_folder_under_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
         StoreError,
         match=r"file' is a file, not a folder\. Choose another folder with --home or EVALWRIGHT_HOME",
     ):
-        Store.open(tmp_path / "file" / "home")
+        open_store(tmp_path / "file" / "home")
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="everything is writable")
@@ -163,7 +163,7 @@ def test_an_unwritable_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(StoreError, match="cannot be written"):
-            Store.open(tmp_path / "home")
+            open_store(tmp_path / "home")
     finally:
         tmp_path.chmod(0o700)
 
@@ -172,7 +172,7 @@ def test_an_unwritable_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(StoreError, match="damaged: move the file away"):
-        Store.open(tmp_path)
+        open_store(tmp_path)
     assert (tmp_path / FILE).read_bytes() == content
     assert list((tmp_path / "owners").iterdir()) == []
 
@@ -182,12 +182,12 @@ def test_a_newer_schema_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
         file.execute(f"PRAGMA user_version={VERSION + 1}")
     with pytest.raises(StoreError, match="newer version of evalwright"):
-        Store.open(tmp_path)
+        open_store(tmp_path)
 
 
 def test_a_full_store_fails_every_put_and_stays_failed(tmp_path: Path) -> None:
     async def work() -> None:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             await stored(store, b"first", Response(text="kept"))
             store._writer._connection.execute("PRAGMA max_page_count=12")
             bulky = os.urandom(100_000).hex()
@@ -212,7 +212,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.store import Store, row_of
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 async def main():
-    with Store.open(Path({str(tmp_path)!r})) as store:
+    with open_store(Path({str(tmp_path)!r})) as store:
         for n in range(50):
             await store.outbox().put(row_of(b"%d" % n, "m", b"{{}}", Response(text=os.urandom(10_000).hex())))
 try:
@@ -232,7 +232,7 @@ def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
 
         def open_it(home: Path = home, start: threading.Barrier = start) -> Store:
             start.wait(100)
-            return Store.open(home)
+            return open_store(home)
 
         with ThreadPoolExecutor(8) as pool:
             stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]

@@ -28,7 +28,7 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Pacing
@@ -133,7 +133,7 @@ def test_nothing_is_left_open() -> None:
         for seed in range(3):
             evaluate(questions(), knows(), seed=seed)
     assert threading.active_count() == before
-    store = Store.open(Path("home"))
+    store = open_store(Path("home"))
     assert len(store) == 10
     store.close()
 
@@ -476,7 +476,7 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.M
             await work
 
     asyncio.run(interrupted())
-    store = Store.open(Path("home"))
+    store = open_store(Path("home"))
     assert 4 <= len(store) == model.asked < 40
     store.close()
     assert not list(Path("runs").glob("*/run.json"))

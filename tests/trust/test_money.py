@@ -12,7 +12,8 @@ import pytest
 
 import support.judging  # noqa: F401  # registers a scorer
 from evalwright.engine.budget import Limits
-from evalwright.engine.store import FILE, Store
+from evalwright.engine.opening import open_store
+from evalwright.engine.sqlite import FILE
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.running import evaluate
 from evalwright.runs.reader import Run
@@ -36,7 +37,7 @@ def run(server: BillingServer, folder: Path, n: int = 8, **settings: Any) -> Run
 
 
 def ledger(folder: Path) -> list[dict[str, Any]]:
-    with Store.open(folder / "home") as store:
+    with open_store(folder / "home") as store:
         return store.ledger()
 
 

@@ -1,6 +1,6 @@
 """One event loop's side of the store: gathers what a round of the loop wants, and wakes those who wait.
 
-`claim` also waits for others: a request that another process is asking is looked for again every tenth of a second,
+`claim` also waits for others: the requests that other processes are asking are looked for again every few tenths of a second,
 all of them in one look.
 """
 
@@ -12,9 +12,7 @@ from contextlib import suppress
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
-from evalwright.engine.writer import MINE, Batch, BillKey, Row, Writer
-
-_POLL_SECONDS = 0.1
+from evalwright.engine.rows import MINE, Batch, BillKey, Row
 
 _GAP_EACH = 0.005
 _LONGEST_GAP = 0.02
@@ -28,9 +26,12 @@ transactions, wake-ups and fights for the interpreter's lock; nothing is held up
 class Outbox:
     """Must be used from its loop's thread only, as everything in asyncio."""
 
-    def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
-        self._writer = writer
+    def __init__(
+        self, submit: Callable[[Batch], None], loop: asyncio.AbstractEventLoop, poll_seconds: float
+    ) -> None:
+        self._submit = submit
         self._loop = loop
+        self._poll_seconds = poll_seconds
         self._batch = Batch(self._from_writer)
         self._scheduled = False
         self._next = 0.0
@@ -54,7 +55,7 @@ class Outbox:
         self._foreign[key] = future
         if not self._polling:
             self._polling = True
-            self._loop.call_later(_POLL_SECONDS, self._poll)
+            self._loop.call_later(self._poll_seconds, self._poll)
         return future
 
     def drop_foreign(self, error: Callable[[], Exception]) -> None:
@@ -110,10 +111,10 @@ class Outbox:
         if batch.puts:
             self._put_futures[id(batch)] = self._putting
             self._putting = []
-        self._writer.submit(batch)
+        self._submit(batch)
 
     def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
-        # In the writer's thread. A loop that has closed has no task left that waits.
+        # In the store's thread. A loop that has closed has no task left that waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._deliver, batch, error)
 
@@ -157,4 +158,4 @@ class Outbox:
                 self._claiming[key] = free
                 self._batch.claims.append(key)
                 self._schedule()
-        self._loop.call_later(_POLL_SECONDS, self._poll)
+        self._loop.call_later(self._poll_seconds, self._poll)

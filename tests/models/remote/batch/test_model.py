@@ -13,7 +13,7 @@ from evalwright.core.errors import ConfigurationError, RequestFailed
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.base import Model, RemoteModel
 from evalwright.models.remote.batch.journal import Journal
 from evalwright.models.remote.batch.model import item_id
@@ -37,7 +37,7 @@ def ask(
     """The answers to questions 0 to n-1, or why there is none; ends after `seconds` like a run that is interrupted."""
 
     async def run() -> list[Response | str]:
-        with Store.open(home / store) as opened_store:
+        with open_store(home / store) as opened_store:
             async with Engine(opened_store) as engine:
                 door = engine.door({"target": model})
 
