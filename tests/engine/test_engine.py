@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,9 @@ from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.models.base import Model, Pacing
+from support.stores import Statements, make_read_only
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 
 def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], **options: Any) -> Any:
@@ -135,15 +136,17 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
     assert len(model.asked) == 30
 
 
-def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path) -> None:
+def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path, behind: Statements) -> None:
     model = Echo()
 
     async def work(engine: Engine) -> None:
         await asyncio.gather(*(engine.door({"t": model})("t", question(n)) for n in range(3)))
 
     with_engine(tmp_path, work)
-    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as file, file:
-        file.execute("UPDATE responses SET response='{' WHERE id=2")
+    behind(
+        tmp_path,
+        "UPDATE responses SET checksum=checksum+1 WHERE key=(SELECT key FROM responses ORDER BY key LIMIT 1)",
+    )
     for _ in range(2):
         with_engine(tmp_path, work)
     assert len(model.asked) == 4
@@ -191,7 +194,7 @@ def test_a_full_store_ends_every_ask_and_the_asking(tmp_path: Path) -> None:
     async def work(engine: Engine) -> None:
         door = engine.door({"target": model})
         await door("target", question("first"))
-        engine._store._writer._connection.execute("PRAGMA query_only=ON")
+        make_read_only(engine._store)
         asks = (door("target", question(n)) for n in range(100))
         results = await asyncio.gather(*asks, return_exceptions=True)
         assert all(isinstance(result, StoreError) for result in results)

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 _TESTS = Path(__file__).parent.parent
 _CHILD = Path(__file__).parent / "child.py"
 _CHILDREN: list[subprocess.Popen[str]] = []

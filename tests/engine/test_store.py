@@ -1,4 +1,4 @@
-"""The store on a real disk: what it keeps, what it refuses, and what it says then."""
+"""The store, in a file on a real disk and on a real server: what it keeps, what it refuses, and what it says then."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.support import question
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import Failure, StoreError
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.key import canonical, request_key
+from evalwright.engine.opening import open_store
+from evalwright.engine.rows import pack, plain, row_of, unpack
 from evalwright.engine.schema import VERSION
-from evalwright.engine.store import FILE, Store, pack, row_of, unpack
+from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore
+from evalwright.engine.store import Store
+from support.stores import Statements
 
 _TEXT = st.text(st.characters(exclude_categories=()))
 _RESPONSES = st.builds(
@@ -45,8 +49,20 @@ def stored(store: Store, key: bytes, response: Response) -> asyncio.Future[None]
     return store.outbox().put(row_of(key, "m", canonical(question(1).payload()), response))
 
 
+async def got(store: Store, key: bytes) -> Response | None:
+    return (await store.get_many((key,)))[0]
+
+
 async def waited(store: Store, key: bytes, text: str = "") -> None:
     await stored(store, key, Response(text=text))
+
+
+def connection_of(store: Store) -> sqlite3.Connection:
+    """The connection that a store in a file writes through."""
+    assert isinstance(store, SqliteStore)
+    database = store._writer._database
+    assert isinstance(database, SqliteDatabase)
+    return database._connection
 
 
 def put(home: Path, number: int, response: Response) -> bytes:
@@ -61,6 +77,7 @@ def put(home: Path, number: int, response: Response) -> bytes:
     return key
 
 
+@pytest.mark.usefixtures("each_store")
 def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
     response = Response(
         text="yes", usage=Usage(3, 4), values=(1.0, 2.0), rate_limits=RateLimits(limit_requests=5)
@@ -68,13 +85,13 @@ def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
 
     async def work() -> None:
         with open_store(tmp_path) as store:
-            assert store.get(b"key") is None
+            assert await got(store, b"key") is None
             await stored(store, b"key", response)
-            found = store.get(b"key")
+            found = await got(store, b"key")
             assert found == response and found.rate_limits is None
             assert len(store) == 1
             await stored(store, b"key", Response(text="no"))
-            assert store.get(b"key") == Response(text="no") and len(store) == 1
+            assert await got(store, b"key") == Response(text="no") and len(store) == 1
 
     asyncio.run(work())
 
@@ -106,16 +123,20 @@ def test_packing_is_reversible_and_never_longer_by_much(text: bytes) -> None:
 @pytest.mark.parametrize(
     "damage", [b"{", b"[]", b"not json", b'{"unknown": 1}', b"\xff\xfe", b"", b'{"usage": 3}']
 )
-def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_row_counts_as_absent_and_is_overwritten(
+    tmp_path: Path, damage: bytes, each_store: str, behind: Statements
+) -> None:
     key = put(tmp_path, 1, Response(text="whole"))
-    with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute("UPDATE responses SET response=?", (damage,))
+    value = f"x'{damage.hex()}'" if each_store == "sqlite" else f"'\\x{damage.hex()}'::bytea"
+    behind(tmp_path, f"UPDATE responses SET response={value}")
 
     async def work() -> None:
         with open_store(tmp_path) as store:
-            assert store.get(key) is None
+            assert await got(store, key) is None and store.damaged == {key}
+            assert not store.holds(key)
             await stored(store, key, Response(text="again"))
-            assert store.get(key) == Response(text="again")
+            assert store.holds(key)
+            assert await got(store, key) == Response(text="again")
 
     asyncio.run(work())
 
@@ -124,16 +145,18 @@ def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
     async def work() -> int:
         with open_store(tmp_path) as store:
             statements: list[str] = []
-            store._writer._connection.set_trace_callback(statements.append)
+            connection_of(store).set_trace_callback(statements.append)
             puts = (stored(store, b"%d" % n, Response(text=str(n))) for n in range(1000))
             await asyncio.gather(*puts)
             assert len(store) == 1000
-            assert all(store.get(b"%d" % n) == Response(text=str(n)) for n in range(1000))
+            keys = [b"%d" % n for n in range(1000)]
+            assert await store.get_many(keys) == [Response(text=str(n)) for n in range(1000)]
             return statements.count("COMMIT")
 
     assert asyncio.run(work()) == 1
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_store_serves_one_loop_after_another(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         for n in range(3):
@@ -142,6 +165,7 @@ def test_a_store_serves_one_loop_after_another(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_put_after_closing_is_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.close()
@@ -174,13 +198,14 @@ def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, content: bytes)
     with pytest.raises(StoreError, match="damaged: move the file away"):
         open_store(tmp_path)
     assert (tmp_path / FILE).read_bytes() == content
-    assert list((tmp_path / "owners").iterdir()) == []
 
 
-def test_a_newer_schema_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_newer_schema_is_refused_in_a_sentence(tmp_path: Path, each_store: str, behind: Statements) -> None:
     put(tmp_path, 1, Response(text="x"))
-    with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute(f"PRAGMA user_version={VERSION + 1}")
+    behind(
+        tmp_path,
+        f"PRAGMA user_version={VERSION + 1}" if each_store == "sqlite" else "UPDATE version SET schema=99",
+    )
     with pytest.raises(StoreError, match="newer version of evalwright"):
         open_store(tmp_path)
 
@@ -189,7 +214,7 @@ def test_a_full_store_fails_every_put_and_stays_failed(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:
             await stored(store, b"first", Response(text="kept"))
-            store._writer._connection.execute("PRAGMA max_page_count=12")
+            connection_of(store).execute("PRAGMA max_page_count=12")
             bulky = os.urandom(100_000).hex()
             puts = (stored(store, b"%d" % n, Response(text=bulky)) for n in range(5))
             results = await asyncio.gather(*puts, return_exceptions=True)
@@ -197,7 +222,7 @@ def test_a_full_store_fails_every_put_and_stays_failed(tmp_path: Path) -> None:
             assert store.broken is not None
             with pytest.raises(StoreError, match="disk is full"):
                 await stored(store, b"small", Response())
-            assert store.get(b"first") == Response(text="kept")
+            assert await got(store, b"first") == Response(text="kept")
 
     asyncio.run(work())
 
@@ -207,9 +232,10 @@ def test_a_limit_on_file_sizes_is_a_store_error(tmp_path: Path) -> None:
     code = f"""
 import asyncio, os, resource
 from pathlib import Path
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import Failure, StoreError
 from evalwright.core.responses import Response
-from evalwright.engine.store import Store, row_of
+from evalwright.engine.opening import open_store
+from evalwright.engine.rows import row_of
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 async def main():
     with open_store(Path({str(tmp_path)!r})) as store:
@@ -226,6 +252,7 @@ except StoreError as error:
     assert out.stdout.startswith(f"refused: The store {tmp_path / FILE} ")
 
 
+@pytest.mark.usefixtures("each_store")
 def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
     for number in range(10):
         home, start = tmp_path / str(number), threading.Barrier(8)
@@ -238,3 +265,40 @@ def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
             stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]
         for store in stores:
             store.close()
+
+
+@pytest.mark.usefixtures("each_store")
+def test_many_at_once(tmp_path: Path) -> None:
+    """What the protocol says of several keys and rows at a time."""
+    keys = [b"%d" % n for n in range(300)]
+
+    async def work() -> None:
+        with open_store(tmp_path) as one, open_store(tmp_path) as other:
+            assert await one.claim(keys) == ["mine"] * 300
+            assert await other.claim(keys[:3]) == [one.command] * 3
+            await one.put_many([row_of(key, "m", b"{}", Response(text=key.decode())) for key in keys[:200]])
+            await one.release(keys[200:])
+            assert await other.claim([*keys[199:201], b"new"]) == ["stored", "mine", "mine"]
+            found = await other.get_many([keys[7], b"none", keys[8]])
+            assert [response and response.text for response in found] == ["7", None, "8"]
+            assert len(other) == 200
+
+    asyncio.run(work())
+
+
+@pytest.mark.usefixtures("each_store")
+def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
+    """Lone surrogates and the character 0, in prompts, answers and failures."""
+    odd = "a\x00b\ud800c"
+
+    async def work() -> None:
+        with open_store(tmp_path) as store:
+            payload = canonical({"prompt": odd})
+            await store.put_many([row_of(b"k", plain(odd), payload, Response(text=odd))])
+            assert await got(store, b"k") == Response(text=odd)
+            store.remember_empty(b"e", Failure("empty", "provider", odd))
+            await stored(store, b"after", Response())
+            found = await store.empty(b"e")
+            assert found is not None and found.kind == "empty"
+
+    asyncio.run(work())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -34,7 +33,9 @@ def programs() -> Path | None:
     """The folder of initdb and pg_ctl, the newest that is installed; None where none is."""
     found = [Path(name).parent for name in [shutil.which("initdb")] if name]
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
-    return next((path for path in reversed(found) if (path / "initdb").exists() and (path / "pg_ctl").exists()), None)
+    return next(
+        (path for path in reversed(found) if (path / "initdb").exists() and (path / "pg_ctl").exists()), None
+    )
 
 
 def missing() -> str:
@@ -51,10 +52,18 @@ def missing() -> str:
 
 
 def _user() -> str | None:
+    import pwd
+
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     return None
+
+
+def _group(user: str) -> int:
+    import pwd
+
+    return pwd.getpwnam(user).pw_gid
 
 
 class Server:
@@ -69,8 +78,14 @@ class Server:
         if os.geteuid() == 0:
             user = _user()
             assert user is not None
-            shutil.chown(self.folder, user)
-            self._as = ["setpriv", f"--reuid={user}", "--regid", str(pwd.getpwnam(user).pw_gid), "--clear-groups"]
+            shutil.chown(self.folder, user, _group(user))
+            self._as = [
+                "setpriv",
+                f"--reuid={user}",
+                "--regid",
+                str((self.folder.stat()).st_gid),
+                "--clear-groups",
+            ]
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -78,7 +93,21 @@ class Server:
         word = self.folder / "word"
         word.write_text(PASSWORD)
         word.chmod(0o644)
-        self._call("initdb", "-D", self.data, "-U", "tester", "-A", "scram-sha-256", "--pwfile", word, "-E", "UTF8", "--locale=C", "-N")
+        self._call(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "tester",
+            "-A",
+            "scram-sha-256",
+            "--pwfile",
+            word,
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        )
         self.start()
 
     @property
@@ -90,7 +119,9 @@ class Server:
         """Start it, and wait until it takes connections."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
         options += " ".join(f"-c {one}" for one in _SETTINGS)
-        self._call("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "600", "start")
+        self._call(
+            "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "600", "start"
+        )
 
     def stop(self) -> None:
         """Stop it in order, with connections open."""
@@ -104,7 +135,10 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
         until = time.monotonic() + 600
-        while any(Path(f"/proc/{one}/stat").exists() and " Z " not in Path(f"/proc/{one}/stat").read_text() for one in (number, *children)):
+        while any(
+            Path(f"/proc/{one}/stat").exists() and " Z " not in Path(f"/proc/{one}/stat").read_text()
+            for one in (number, *children)
+        ):
             assert time.monotonic() < until
             time.sleep(0.01)
         (self.data / "postmaster.pid").unlink()  # where nobody reaps its process, that looks alive
@@ -133,9 +167,13 @@ class Server:
     def _call(self, program: str, *arguments: object) -> None:
         command = [*self._as, str(self._programs / program), *map(str, arguments)]
         with (self.folder / "output").open("ab") as out:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder, check=False)
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder, check=False
+            )
         log = self.folder / "log"
-        said = (self.folder / "output").read_text()[-3000:] + (log.read_text()[-3000:] if log.exists() else "")
+        said = (self.folder / "output").read_text()[-3000:] + (
+            log.read_text()[-3000:] if log.exists() else ""
+        )
         assert done.returncode == 0, said
 
 

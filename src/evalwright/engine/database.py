@@ -33,6 +33,8 @@ ADD_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (comma
     output_tokens = ledger.output_tokens + excluded.output_tokens, last = excluded.last,
     dollars = CASE WHEN ledger.dollars IS NULL THEN excluded.dollars ELSE ledger.dollars + coalesce(excluded.dollars, 0) END"""
 
+ADD_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
+
 _PAGE = 100
 """Rows: a request with images may have megabytes."""
 
@@ -156,12 +158,20 @@ class Database(ABC):
         rows = self.rows(f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome, estimated")
         return [dict(zip(LEDGER, row, strict=True)) for row in rows]
 
-    def summary(self) -> list[tuple[str, int, int, float, float]]:
-        """By model: responses, bytes of requests and responses, the oldest's and the newest's time."""
-        return self.rows(
+    def summary(self) -> list[tuple[str, str, int, int, float, float]]:
+        """By model: fingerprint, name, responses, bytes of requests and responses, the oldest's and the newest's time."""
+        names = dict(self.names())
+        found = self.rows(
             "SELECT model, count(*), sum(length(request) + length(response)), min(created), max(created) "
-            "FROM responses GROUP BY model ORDER BY model"
+            "FROM responses GROUP BY model"
         )
+        return sorted(
+            ((row[0], names.get(row[0], ""), *row[1:]) for row in found), key=lambda row: row[1::-1]
+        )
+
+    def names(self) -> list[tuple[str, str]]:
+        """What models were called, by their fingerprint; none for those of older versions."""
+        return self.rows("SELECT model, name FROM models ORDER BY model")
 
     def pages(self) -> Iterator[list[Row]]:
         """All responses, page by page."""
@@ -191,6 +201,10 @@ class Database(ABC):
     def add_empties(self, rows: Sequence[tuple[bytes, str, int]]) -> int:
         """Add failures of requests that have none."""
         return self.change("INSERT INTO empty VALUES (?,?,?) ON CONFLICT (key) DO NOTHING", rows)
+
+    def add_names(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """Add names of models that have none."""
+        return self.change(ADD_NAME, pairs)
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Add rows of another ledger. What one command wrote only grows, so of two states the larger counts."""

@@ -26,6 +26,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask
 from evalwright.engine.batching import Batcher
 from evalwright.engine.budget import SPENT, Reservation
 from evalwright.engine.claims import process_of
@@ -165,6 +166,7 @@ class Engine:
                 f"The model '{model.name}' ({type(model).__name__}) must derive from RemoteModel or LocalModel."
             )
         self._lanes[id(model)] = lane
+        self._outbox.names[lane.fingerprint] = plain(mask(model.name))
         return lane
 
     async def ask(

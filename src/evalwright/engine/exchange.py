@@ -1,7 +1,7 @@
 """A store as lines of JSON: exported, imported, and kept for later where a server did not take what was paid for.
 
 The first line is `{"evalwright_store": 1}`; each other one a response (`key`, `model`, `request`, `response`, `created`), a request to
-which every reply was empty (`empty`, `failure`), or a row of the ledger (`ledger`).
+which every reply was empty (`empty`, `failure`), a row of the ledger (`ledger`), or what a model is called (`name`, `model`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def write_lines(
     pages: Iterable[Sequence[Row]],
     empties: Sequence[tuple[bytes, str, int]],
     ledger: Sequence[dict[str, Any]],
+    names: Sequence[tuple[str, str]],
 ) -> Moved:
     """Write a store's rows. Damaged ones are counted and left out."""
     moved = Moved()
@@ -67,6 +68,8 @@ def write_lines(
         file.write(_encode({"empty": key.hex(), "failure": json.loads(failure)}) + "\n")
     for row in ledger:
         file.write(_encode({"ledger": row}) + "\n")
+    for model, name in names:
+        file.write(_encode({"name": name, "model": model}) + "\n")
     return moved
 
 
@@ -75,6 +78,7 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
     moved, rows = Moved(), []
     empties: list[tuple[bytes, str, int]] = []
     ledger: list[dict[str, Any]] = []
+    names: list[tuple[str, str]] = []
     for number, line in enumerate(_lines(file), 1):
         try:
             found = json.loads(line)
@@ -84,6 +88,8 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
                         f"{name} was exported by a newer version of evalwright (its format is {found['evalwright_store']}, this "
                         f"version knows {FORMAT}): upgrade evalwright."
                     )
+            elif "name" in found:
+                names.append((plain(mask(str(found["model"]))), plain(mask(str(found["name"])))))
             elif "ledger" in found:
                 ledger.append(_ledger_row(found["ledger"]))
             elif "empty" in found:
@@ -105,6 +111,7 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
     moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
     database.add_empties(empties)
     database.add_ledger(ledger)
+    database.add_names(names)
     return moved
 
 
@@ -118,6 +125,7 @@ def merge(source: Database, target: Database) -> Moved:
         moved.new += target.add(whole)
     target.add_empties(source.empties())
     target.add_ledger(source.ledger())
+    target.add_names(source.names())
     return moved
 
 
@@ -156,7 +164,7 @@ def keep_batches(home: Path, command: str, batches: Sequence[Batch]) -> str:
             for model, outcome, estimated, *sums in group.bills
         ]
         with open_private(temporary, "w", encoding="utf-8") as file:
-            write_lines(file, [group.puts], group.empty, ledger)
+            write_lines(file, [group.puts], group.empty, ledger, group.names)
         temporary.replace(path)
     except OSError as error:
         return f"What was received meanwhile could not be kept in {folder} either: {error.strerror or error}."

@@ -40,6 +40,8 @@ class Outbox:
         self._put_futures: dict[int, list[asyncio.Future[None]]] = {}
         self._foreign: dict[bytes, asyncio.Future[str]] = {}
         self._polling = False
+        self.names: dict[str, str] = {}
+        """Of models by their fingerprint, for people; written with the next answers."""
 
     def claim(self, key: bytes) -> asyncio.Future[str]:
         """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another owner's id."""
@@ -109,6 +111,7 @@ class Outbox:
         wishes = len(batch.claims) + len(batch.puts) + len(batch.releases)
         self._next = self._loop.time() + min(_GAP_EACH * wishes, _LONGEST_GAP)
         if batch.puts:
+            batch.names, self.names = self.names, {}
             self._put_futures[id(batch)] = self._putting
             self._putting = []
         self._submit(batch)

@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.postgres import SCHEMA, connect, is_away, is_starting, reason, server_error, shown
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import ADD_BILL, Database, Found
+from evalwright.engine.database import ADD_BILL, ADD_NAME, Database, Found
 from evalwright.engine.exchange import keep_batches, take_back
 from evalwright.engine.kept import DatabaseStore
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
@@ -69,6 +69,7 @@ _TABLES = (
         started TEXT NOT NULL,
         expires DOUBLE PRECISION NOT NULL
     )""",
+    "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL)",
     "CREATE TABLE version (schema INTEGER NOT NULL)",
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
@@ -223,6 +224,8 @@ class PostgresDatabase(Database):
                 # In one order everywhere, so that no two wait for each other; one row for each key.
                 rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
                 made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
+            for name in sorted(group.names):
+                made.execute(_marked(ADD_NAME), name)
             if group.releases:
                 made.execute(
                     "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s", (group.releases, owner.id)
@@ -329,7 +332,8 @@ class PostgresDatabase(Database):
         return self._made
 
     def _version(self) -> int:
-        if self.rows("SELECT to_regclass(?)", (f"{SCHEMA}.version",))[0][0] is None:
+        # Read as rows: names that were not there a moment ago are remembered by the connection as missing.
+        if not self.rows("SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='version'", (SCHEMA,)):
             return 0
         found = int(self.rows("SELECT schema FROM version")[0][0])
         if found > len(MIGRATIONS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ class Batch:
 
     claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys whose claims end
     without an answer. damaged: key and content of rows to be removed because they cannot be read. empty: keys with the failure
-    to be remembered, as JSON, and its checksum. bills: sendings, tokens read and written, and dollars to be added to the ledger.
+    to be remembered, as JSON, and its checksum. names: of models, by their fingerprint. bills: sendings, tokens read and written, and dollars to be added to the ledger.
     polls: keys that somebody else claimed. done: called once in the writer's thread, with a StoreError if it failed.
     After it, `outcomes` has for each claim MINE, STORED or the other owner's id, and `changed` the polled keys that are
     worth claiming again.
@@ -46,6 +46,7 @@ class Batch:
     damaged: list[tuple[bytes, bytes]] = field(default_factory=list)
     empty: list[tuple[bytes, str, int]] = field(default_factory=list)
     bills: dict[BillKey, list[Any]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     polls: list[bytes] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     changed: list[bytes] = field(default_factory=list)
@@ -62,13 +63,25 @@ class Group:
         self.releases += [row[0] for row in self.puts]
         self.claims = [key for batch in batches for key in batch.claims]
         self.damaged = [pair for batch in batches for pair in batch.damaged]
-        self.bills = [(*key, *sums) for batch in batches for key, sums in batch.bills.items()]
+        self.bills = [(*key, *sums) for key, sums in _summed(batch.bills for batch in batches).items()]
         self.empty = [row for batch in batches for row in batch.empty]
+        self.names = [pair for batch in batches for pair in batch.names.items()]
 
     @property
     def writes(self) -> bool:
         """Whether it changes anything but claims and leases."""
         return bool(self.releases or self.damaged or self.bills or self.empty)
+
+
+def _summed(bills: Iterable[dict[BillKey, list[Any]]]) -> dict[BillKey, list[Any]]:
+    found: dict[BillKey, list[Any]] = {}
+    for one in bills:
+        for key, (sendings, read, written, dollars) in one.items():
+            sums = found.setdefault(key, [0, 0, 0, None])
+            sums[:3] = sums[0] + sendings, sums[1] + read, sums[2] + written
+            if dollars is not None:
+                sums[3] = dollars + (sums[3] or 0.0)
+    return found
 
 
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:

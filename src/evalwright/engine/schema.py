@@ -53,6 +53,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             started TEXT NOT NULL,
             expires REAL NOT NULL
         ) WITHOUT ROWID""",
+        # What the fingerprints in `responses` were called.
+        "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID",
     ),
 )
 """`MIGRATIONS[n]` takes a file of version n to version n + 1."""

@@ -17,7 +17,7 @@ from evalwright.core.errors import StoreError
 from evalwright.core.private import open_private, own_database, private_folder
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import ADD_BILL, Database, Found
+from evalwright.engine.database import ADD_BILL, ADD_NAME, Database, Found
 from evalwright.engine.kept import DatabaseStore
 from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.schema import connect, patiently, store_error
@@ -67,6 +67,8 @@ class SqliteDatabase(Database):
             self._connection.execute("INSERT OR REPLACE INTO empty VALUES (?,?,?)", row)
         for pair in group.damaged:
             self._connection.execute("DELETE FROM responses WHERE key=? AND response=?", pair)
+        for name in group.names:
+            self._connection.execute(ADD_NAME, name)
         self._put(group.puts)
         for part in _parts(group.releases):
             marks = _marks(len(part))

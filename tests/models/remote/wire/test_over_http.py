@@ -22,6 +22,7 @@ from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
+from evalwright.engine.store import Store
 from evalwright.models.base import RemoteModel
 from support.openai_asking import ask, failing, remote
 from support.openai_faults import Faults, rules
