@@ -145,17 +145,17 @@ def test_connections_that_break_again_and_again_count_nothing_twice(
         statement = (
             f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname='{database(url)}'"
         )
-        while not ended.wait(0.03):
+        while not ended.wait(0.2):
             broken[0] += server.run(statement, "postgres")[0][0]
 
     cutter = threading.Thread(target=cut)
     cutter.start()
     try:
-        counts = ask_all(tmp_path / "home", FileCounting(log, 0.01), 600, [])
+        counts = ask_all(tmp_path / "home", FileCounting(log, 0.02), 600, [])
     finally:
         ended.set()
         cutter.join()
-    assert broken[0] > 10
+    assert broken[0] > 3
     assert counts["asked"] == 600 and Counter(lines(log)) == Counter(
         {str(number): 1 for number in range(600)}
     )

@@ -33,6 +33,10 @@ ADD_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (comma
     output_tokens = ledger.output_tokens + excluded.output_tokens, last = excluded.last,
     dollars = CASE WHEN ledger.dollars IS NULL THEN excluded.dollars ELSE ledger.dollars + coalesce(excluded.dollars, 0) END"""
 
+MERGE_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
+    sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+    dollars = excluded.dollars, last = excluded.last WHERE excluded.sendings > ledger.sendings"""
+
 ADD_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
 
 _PAGE = 100
@@ -208,12 +212,7 @@ class Database(ABC):
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Add rows of another ledger. What one command wrote only grows, so of two states the larger counts."""
-        return self.change(
-            "INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET "
-            "sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, "
-            "dollars = excluded.dollars, last = excluded.last WHERE excluded.sendings > ledger.sendings",
-            [tuple(row[name] for name in LEDGER) for row in rows],
-        )
+        return self.change(MERGE_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
 
     def delete(self, keys: Sequence[bytes]) -> int:
         """Delete responses; how many there were."""

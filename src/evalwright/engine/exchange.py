@@ -19,7 +19,7 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
-from evalwright.engine.rows import Batch, Group, Row, checksum_of, dump, pack, plain, response_of, unpack
+from evalwright.engine.rows import Group, Row, checksum_of, dump, pack, plain, response_of, unpack
 
 FORMAT = 1
 KEPT = "unwritten"
@@ -140,29 +140,15 @@ def is_whole(row: Row) -> bool:
     return True
 
 
-def keep_batches(home: Path, command: str, batches: Sequence[Batch]) -> str:
-    """Write the answers, failures and bills of batches into a file of the home folder; a sentence that says so, "" where there are none."""
-    group = Group(batches)
+def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]) -> str:
+    """Write answers, failures and a ledger into a file of the home folder; a sentence that says so, "" where there are none."""
     folder = home / KEPT
-    if not (group.puts or group.bills or group.empty):
+    if not (group.puts or group.empty or ledger):
         return ""
     try:
         private_folder(folder)
-        number = sum(1 for _ in folder.glob(f"{command}-*.jsonl"))
-        path = folder / f"{command}-{number}.jsonl"
+        path = folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
         temporary = path.with_suffix(".partial")
-        times = [row[4] for row in group.puts] or [0.0]
-        # Each file under a name of its own in the ledger: rows of one name are taken for states of the same sum.
-        ledger = [
-            dict(
-                zip(
-                    LEDGER,
-                    (path.stem, model, outcome, int(estimated), *sums, min(times), max(times)),
-                    strict=True,
-                )
-            )
-            for model, outcome, estimated, *sums in group.bills
-        ]
         with open_private(temporary, "w", encoding="utf-8") as file:
             write_lines(file, [group.puts], group.empty, ledger, group.names)
         temporary.replace(path)

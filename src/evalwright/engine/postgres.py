@@ -1,8 +1,7 @@
 """The store on a PostgreSQL server, for any number of hosts.
 
 A server that goes away is waited for, with growing gaps and up to a stated time; what is under way is carried out when it is back. A
-transaction whose end was not heard of is looked up before it is repeated, so nothing enters the ledger twice. If the server stays
-away, answers that were paid for are kept in a file of the home folder and stored when the store is opened there again.
+transaction whose end was not heard of is repeated, and nothing in it counts twice. If the server stays away, answers that were paid for are kept in a file of the home folder and stored when the store is opened there again.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.postgres import SCHEMA, connect, is_away, is_starting, reason, server_error, shown
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import ADD_BILL, ADD_NAME, Database, Found
-from evalwright.engine.exchange import keep_batches, take_back
+from evalwright.engine.database import ADD_NAME, LEDGER, MERGE_BILL, Database, Found
+from evalwright.engine.exchange import keep, take_back
 from evalwright.engine.kept import DatabaseStore
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 
@@ -86,7 +85,7 @@ T = TypeVar("T")
 
 
 class PostgresDatabase(Database):
-    """A connection to the server, and another one when that is lost. say: told, in a sentence, of a wait."""
+    """A connection to the server, and another one when that is lost. Where `say` is set, it is told of a wait."""
 
     kind = "PostgreSQL"
     order = ("key", b"")
@@ -94,16 +93,18 @@ class PostgresDatabase(Database):
     def __init__(
         self,
         url: str,
-        say: Callable[[str], None] = lambda sentence: None,
         closing: threading.Event | None = None,
         patience: float = PATIENCE,
     ) -> None:
         super().__init__(shown(url))
         self.closing = closing or self.closing
         self._url = url
-        self._say = say
+        self.say: Callable[[str], None] = lambda sentence: None
         self._patience = patience
         self._made: psycopg.Connection[Any] | None = None
+        self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
+        self.owed: list[tuple[Any, ...]] = []
+        """Rows of the ledger of which it is not known that they were written."""
 
     def open(self) -> None:
         """Connect, and bring the tables to this version. Raises psycopg.Error, StoreError where they are newer than it knows."""
@@ -115,14 +116,7 @@ class PostgresDatabase(Database):
                 if not is_starting(error) or time.monotonic() > until or self.closing.wait(0.2):
                     raise
         if self._version() != len(MIGRATIONS):
-            with self._made.transaction():
-                self._made.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                # Read again: another process may have migrated while this one waited for the lock.
-                for number in range(self._version(), len(MIGRATIONS)):
-                    for statement in MIGRATIONS[number]:
-                        self._made.execute(statement)
-                    self._made.execute("DELETE FROM version")
-                    self._made.execute("INSERT INTO version VALUES (%s)", (number + 1,))
+            self._again(self._migrate, transaction=True)
 
     def read(self, keys: Sequence[bytes]) -> list[Found]:
         return self._again(
@@ -196,22 +190,11 @@ class PostgresDatabase(Database):
 
     def _write(self, group: Group, owner: Owner) -> None:
         """Everything but claims. These locks are never held while claims of others are waited for."""
-        begun: list[str] = []
+        self.owe(group, owner)
 
         def step(made: psycopg.Connection[Any]) -> None:
-            for number in begun:
-                # It was sent to the end, but that it had ended was not heard.
-                while (state := _state(made, number)) == "in progress":
-                    self.closing.wait(0.1)
-                if state == "committed":
-                    return
-            begun.clear()
-            if group.bills:
-                begun.append(made.execute("SELECT pg_current_xact_id()::text").fetchone()[0])  # type: ignore[index]
-                now = time.time()
-                for model, outcome, estimated, *sums in group.bills:
-                    values = (owner.id, model, outcome, int(estimated), *sums, now, now)
-                    made.execute(_marked(ADD_BILL), values)
+            for row in self.owed:
+                made.execute(_marked(MERGE_BILL), row)
             for row in group.empty:
                 made.execute(
                     "INSERT INTO empty VALUES (%s,%s,%s) ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, "
@@ -232,6 +215,21 @@ class PostgresDatabase(Database):
                 )
 
         self._again(step, transaction=True)
+        self.owed = []
+
+    def owe(self, group: Group, owner: Owner) -> None:
+        """Add a group's bills to this owner's sums. What is written is the sums: written twice, they are the same."""
+        now = time.time()
+        for model, outcome, estimated, *more in group.bills:
+            sums = self._bills.setdefault(
+                (owner.id, model, outcome, int(estimated)), [0, 0, 0, None, now, now]
+            )
+            sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
+            sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
+            sums[5] = now
+        if group.bills:
+            self.owed = [(*key, *sums) for key, sums in self._bills.items()]
+        group.billed()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
         made = self._connection()
@@ -315,7 +313,7 @@ class PostgresDatabase(Database):
             if not began:
                 began = now
             elif gap > 0.5 and gap < 1.0:
-                self._say(
+                self.say(
                     f"The store {self.place} cannot be reached ({reason(lost)}). Waiting up to {self._patience:g} s for it; "
                     f"no request is sent meanwhile."
                 )
@@ -330,6 +328,15 @@ class PostgresDatabase(Database):
         if self._made is None:
             self._made = connect(self._url)
         return self._made
+
+    def _migrate(self, made: psycopg.Connection[Any]) -> None:
+        made.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        # Read again: another process may have migrated while this one waited for the lock.
+        for number in range(self._version(), len(MIGRATIONS)):
+            for statement in MIGRATIONS[number]:
+                made.execute(statement.encode())
+            made.execute("DELETE FROM version")
+            made.execute("INSERT INTO version VALUES (%s)", (number + 1,))
 
     def _version(self) -> int:
         # Read as rows: names that were not there a moment ago are remembered by the connection as missing.
@@ -351,9 +358,11 @@ class PostgresStore(DatabaseStore):
 
     def __init__(self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path) -> None:
         self._home = home
+        self._writing = writing
         super().__init__(reading, writing)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
         self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
+        self._told = float("-inf")
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
@@ -364,15 +373,7 @@ class PostgresStore(DatabaseStore):
         tables of a newer version.
         """
         patience, closing = _patience(), threading.Event()
-        told = [float("-inf")]
-
-        def say(sentence: str) -> None:
-            if time.monotonic() - told[0] > _LONGEST_GAP:  # both connections notice it
-                told[0] = time.monotonic()
-                store.say(sentence)
-
-        reading = PostgresDatabase(url, say, closing, patience)
-        writing = PostgresDatabase(url, say, closing, patience)
+        reading, writing = (PostgresDatabase(url, closing, patience) for _ in range(2))
         try:
             for one in (reading, writing):
                 one.open()
@@ -384,6 +385,7 @@ class PostgresStore(DatabaseStore):
             if isinstance(error, ConfigurationError):
                 raise
             raise reading.error(error) from None
+        reading.say = writing.say = store._tell
         if taken:
             store.notices.append(taken)
         return store
@@ -400,6 +402,11 @@ class PostgresStore(DatabaseStore):
             self._wanted.append((key, future))
             futures.append(future)
         return [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
+
+    def _tell(self, sentence: str) -> None:
+        if time.monotonic() - self._told > _LONGEST_GAP:  # both connections notice it
+            self._told = time.monotonic()
+            self.say(sentence)
 
     async def empty(self, key: bytes) -> Failure | None:
         if not self._has_empty:
@@ -441,7 +448,11 @@ class PostgresStore(DatabaseStore):
         )
 
     def _keep(self, batches: Sequence[Batch]) -> str:
-        return keep_batches(self._home, self.command, batches)
+        writing, group = self._writing, Group(batches)
+        writing.owe(group, self._owner)
+        ledger = [dict(zip(LEDGER, row, strict=True)) for row in writing.owed]
+        writing.owed = []
+        return keep(self._home, self.command, group, ledger)
 
 
 def open_server(url: str) -> PostgresDatabase:
@@ -468,12 +479,6 @@ def _patience() -> float:
             f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as {PATIENCE:g}."
         )
     return seconds
-
-
-def _state(made: psycopg.Connection[Any], number: str) -> str | None:
-    """What became of a transaction; None where it is too long ago."""
-    row = made.execute("SELECT pg_xact_status(%s::text::xid8)", (number,)).fetchone()
-    return row[0] if row else None
 
 
 def _marked(statement: str) -> str:

@@ -57,6 +57,7 @@ class Group:
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.renew = self.first = False
+        self._batches = batches
         self.polls = [key for batch in batches for key in batch.polls]
         self.puts = [row for batch in batches for row in batch.puts]
         self.releases = [key for batch in batches for key in batch.releases]
@@ -66,6 +67,12 @@ class Group:
         self.bills = [(*key, *sums) for key, sums in _summed(batch.bills for batch in batches).items()]
         self.empty = [row for batch in batches for row in batch.empty]
         self.names = [pair for batch in batches for pair in batch.names.items()]
+
+    def billed(self) -> None:
+        """The bills have been added up elsewhere: neither these batches nor this group have any now."""
+        self.bills = []
+        for batch in self._batches:
+            batch.bills.clear()
 
     @property
     def writes(self) -> bool:
