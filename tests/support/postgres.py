@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 PASSWORD = "p@ss:w/rd-4711"
 _SETTINGS = (
-    "fsync=off",  # a killed process loses nothing that it had handed to the system
     "synchronous_commit=on",
     "shared_buffers=32MB",
     "max_connections=60",
@@ -67,9 +66,11 @@ def _group(user: str) -> int:
 
 
 class Server:
-    """A running server. `url()` gives a new, empty database on it."""
+    """A running server. `url()` gives a new, empty database on it. durable: it outlives a loss of power."""
 
-    def __init__(self) -> None:
+    def __init__(self, durable: bool = False) -> None:
+        # A server that is killed loses nothing that it had handed to the system.
+        self._settings = (*_SETTINGS, f"fsync={'on' if durable else 'off'}")
         where = programs()
         assert where is not None
         self._programs = where
@@ -118,7 +119,7 @@ class Server:
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
-        options += " ".join(f"-c {one}" for one in _SETTINGS)
+        options += " ".join(f"-c {one}" for one in self._settings)
         self._call(
             "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "600", "start"
         )
@@ -178,9 +179,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Server]:
+def running(durable: bool = False) -> Iterator[Server]:
     """A server that ends with the block."""
-    server = Server()
+    server = Server(durable)
     try:
         yield server
     finally:

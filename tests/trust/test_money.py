@@ -269,7 +269,8 @@ def test_a_store_of_the_version_before_is_answered_from(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "home" / FILE)) as file, file:
             file.execute("ALTER TABLE responses DROP COLUMN checksum")
             file.execute("DROP TABLE ledger")
-            file.execute("DROP TABLE empty")
+            for table in ("empty", "owners", "models"):
+                file.execute(f"DROP TABLE {table}")
             file.execute("PRAGMA user_version=1")
         assert run(server, tmp_path).n_failed == 0 and len(server.sendings) == 3
 
