@@ -22,8 +22,8 @@ from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.key import canonical, request_key
 from evalwright.engine.opening import open_store
 from evalwright.engine.rows import pack, plain, row_of, unpack
-from evalwright.engine.schema import VERSION
-from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore
+from evalwright.engine.schema import MIGRATIONS, VERSION
+from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore, network_warning
 from evalwright.engine.store import Store
 from support.stores import Statements
 
@@ -265,6 +265,51 @@ def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
             stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]
         for store in stores:
             store.close()
+
+
+def test_a_store_of_an_older_version_answers_every_request(tmp_path: Path) -> None:
+    """Files of versions 1 and 2, made by their own statements: the keys, the rows and their encoding are as they were."""
+    responses = {
+        b"%016d" % n: Response(text=f"answer {n} " * (1 + 99 * (n % 2)), usage=Usage(n, 1)) for n in range(50)
+    }
+    for version in range(1, VERSION):
+        home = tmp_path / str(version)
+        home.mkdir()
+        with closing(sqlite3.connect(home / FILE)) as file, file:
+            for statement in (one for step in MIGRATIONS[:version] for one in step):
+                file.execute(statement)
+            file.execute(f"PRAGMA user_version={version}")
+            for key, response in responses.items():
+                row = row_of(key, "m", b"{}", response)[: 5 if version == 1 else 6]
+                marks = ",".join("?" * len(row))
+                names = ["key", "model", "request", "response", "created", "checksum"][: len(row)]
+                file.execute(f"INSERT INTO responses ({', '.join(names)}) VALUES ({marks})", row)
+            file.execute("INSERT INTO claims VALUES (x'00', '1-0123456789ab')")
+
+        async def work(home: Path = home) -> None:
+            with open_store(home) as store:
+                assert await store.get_many(list(responses)) == list(responses.values())
+                assert await store.claim([*responses, b"\0"]) == [*["stored"] * 50, "mine"]
+
+        asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [("home/me/runs", "nfs4"), ("home/me/local/x", ""), ("data/a b/x", "lustre"), ("elsewhere", "")],
+)
+def test_a_network_file_system_is_told_of(folder: str, kind: str) -> None:
+    mounts = (
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+        "40 22 0:38 / /home rw shared:2 - nfs4 server:/home rw,vers=4.2\n"
+        "41 40 8:2 / /home/me/local rw shared:3 - xfs /dev/sdb1 rw\n"
+        "42 22 0:39 / /data/a\\040b rw - lustre 10.0.0.1@tcp:/data rw\n"
+        "nonsense\n"
+    )
+    said = network_warning(Path("/") / folder / FILE, mounts)
+    assert bool(said) == bool(kind)
+    if kind:
+        assert kind in said and "EVALWRIGHT_STORE" in said and "--home" in said
 
 
 @pytest.mark.usefixtures("each_store")

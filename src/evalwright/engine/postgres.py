@@ -7,17 +7,16 @@ transaction whose end was not heard of is repeated, and nothing in it counts twi
 from __future__ import annotations
 
 import asyncio
-import os
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from evalwright.core.errors import ConfigurationError, Failure, StoreError
-from evalwright.core.postgres import SCHEMA, connect, is_away, is_starting, reason, server_error, shown
+from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import ADD_NAME, LEDGER, MERGE_BILL, Database, Found
@@ -28,10 +27,6 @@ from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 if TYPE_CHECKING:
     import psycopg
 
-PATIENCE = 600.0
-PATIENCE_VARIABLE = "EVALWRIGHT_STORE_WAIT"
-_LONGEST_GAP = 10.0
-_STARTING_PATIENCE = 60.0
 _POLL_SECONDS = 0.25
 
 _TABLES = (
@@ -73,9 +68,6 @@ _TABLES = (
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
 """`MIGRATIONS[n]` takes a schema of version n to version n + 1."""
-_LOCK = 0x6576616C7772
-"""The server's number for the lock under which the tables are made."""
-
 _PUT = """INSERT INTO responses (key, model, request, response, created, checksum)
     SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::float8[], %b::int8[])
     ON CONFLICT (key) DO UPDATE SET model = excluded.model, request = excluded.request, response = excluded.response,
@@ -91,35 +83,28 @@ class PostgresDatabase(Database):
     order = ("key", b"")
 
     def __init__(
-        self,
-        url: str,
-        closing: threading.Event | None = None,
-        patience: float = PATIENCE,
+        self, url: str, closing: threading.Event | None = None, patience: float | None = None
     ) -> None:
         super().__init__(shown(url))
         self.closing = closing or self.closing
         self._url = url
-        self.say: Callable[[str], None] = lambda sentence: None
-        self._patience = patience
-        self._made: psycopg.Connection[Any] | None = None
+        self._link = Link(url, self.closing, patience)
         self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
         self.owed: list[tuple[Any, ...]] = []
         """Rows of the ledger of which it is not known that they were written."""
 
     def open(self) -> None:
         """Connect, and bring the tables to this version. Raises psycopg.Error, StoreError where they are newer than it knows."""
-        until = time.monotonic() + _STARTING_PATIENCE
-        while self._made is None:
-            try:
-                self._made = connect(self._url)
-            except Exception as error:
-                if not is_starting(error) or time.monotonic() > until or self.closing.wait(0.2):
-                    raise
+        self._link.open()
         if self._version() != len(MIGRATIONS):
-            self._again(self._migrate, transaction=True)
+            self._link.again(self._migrate, transaction=True)
+
+    def tell(self, say: Callable[[str, bool], None]) -> None:
+        """Have told, in a sentence each, that the server is away, and that it is back."""
+        self._link.say = say
 
     def read(self, keys: Sequence[bytes]) -> list[Found]:
-        return self._again(
+        return self._link.again(
             lambda made: made.execute(
                 "SELECT key, model, request, response, checksum FROM responses WHERE key = ANY(%b)",
                 (list(keys),),
@@ -128,21 +113,20 @@ class PostgresDatabase(Database):
         )
 
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        changed = self._again(lambda made: self._changed(group.polls, owner)) if group.polls else set()
+        changed = self._link.again(lambda made: self._changed(group.polls, owner)) if group.polls else set()
         if group.writes:
             self._write(group, owner)
         outcomes: dict[bytes, str] = {}
         if group.claims or group.renew:
-            outcomes = self._again(lambda made: self._claim(group, owner), transaction=True)
+            outcomes = self._link.again(lambda made: self._claim(group, owner), transaction=True)
         return outcomes, changed
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         def step(made: psycopg.Connection[Any]) -> list[Any]:
-            cursor = made.execute(_marked(statement), values, binary=True)
+            cursor = made.execute(marked(statement), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-        inside = self._made is not None and self._made.info.transaction_status.name == "INTRANS"
-        return step(self._connection()) if inside else self._again(step)
+        return step(self._link.connection()) if self._link.inside else self._link.again(step)
 
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         if not values:
@@ -150,10 +134,10 @@ class PostgresDatabase(Database):
 
         def step(made: psycopg.Connection[Any]) -> int:
             with made.cursor() as cursor:
-                cursor.executemany(_marked(statement), values)
+                cursor.executemany(marked(statement), values)
                 return cursor.rowcount
 
-        return self._again(step, transaction=True)
+        return self._link.again(step, transaction=True)
 
     def now(self) -> float:
         return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
@@ -162,8 +146,7 @@ class PostgresDatabase(Database):
         return float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
 
     def rollback(self) -> None:
-        if self._made is not None and not self._made.closed:
-            self._made.rollback()
+        self._link.rollback()
 
     def error(self, error: Exception) -> StoreError:
         if isinstance(error, ConfigurationError):
@@ -183,8 +166,7 @@ class PostgresDatabase(Database):
         return []
 
     def close(self) -> None:
-        if self._made is not None:
-            self._made.close()
+        self._link.close()
 
     # -- one transaction
 
@@ -194,7 +176,7 @@ class PostgresDatabase(Database):
 
         def step(made: psycopg.Connection[Any]) -> None:
             for row in self.owed:
-                made.execute(_marked(MERGE_BILL), row)
+                made.execute(marked(MERGE_BILL), row)
             for row in group.empty:
                 made.execute(
                     "INSERT INTO empty VALUES (%s,%s,%s) ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, "
@@ -208,13 +190,13 @@ class PostgresDatabase(Database):
                 rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
                 made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
             for name in sorted(group.names):
-                made.execute(_marked(ADD_NAME), name)
+                made.execute(marked(ADD_NAME), name)
             if group.releases:
                 made.execute(
                     "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s", (group.releases, owner.id)
                 )
 
-        self._again(step, transaction=True)
+        self._link.again(step, transaction=True)
         self.owed = []
 
     def owe(self, group: Group, owner: Owner) -> None:
@@ -232,7 +214,7 @@ class PostgresDatabase(Database):
         group.billed()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
-        made = self._connection()
+        made = self._link.connection()
         if group.renew:
             self.register(owner)
             if group.first:
@@ -285,52 +267,8 @@ class PostgresDatabase(Database):
         alive = self.living(sorted(set(held.values())), owner)
         return {key for key in keys if held.get(key) not in alive}
 
-    # -- a server that goes away
-
-    def _again(self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False) -> T:
-        """Do this, again where the server went away or two transactions waited for each other.
-
-        Raises StoreError where the server stays away, psycopg.Error for what waiting does not change.
-        """
-        began, gap = 0.0, 0.1
-        while True:
-            try:
-                made = self._connection()
-                if not transaction:
-                    return step(made)
-                with made.transaction():
-                    return step(made)
-            except Exception as error:
-                if getattr(error, "sqlstate", None) in ("40001", "40P01"):
-                    continue
-                if not is_away(error):
-                    raise
-                lost = error
-            if self._made is not None:
-                self._made.close()
-                self._made = None
-            now = time.monotonic()
-            if not began:
-                began = now
-            elif gap > 0.5 and gap < 1.0:
-                self.say(
-                    f"The store {self.place} cannot be reached ({reason(lost)}). Waiting up to {self._patience:g} s for it; "
-                    f"no request is sent meanwhile."
-                )
-            if now - began + gap > self._patience or self.closing.wait(gap * random.uniform(0.8, 1.0)):
-                raise StoreError(
-                    f"The store {self.place} could not be reached for {time.monotonic() - began:.0f} s. ({reason(lost)}) Once it "
-                    f"is back, run the same command again: it sends only what has no stored response."
-                )
-            gap = min(gap * 1.6, _LONGEST_GAP)
-
-    def _connection(self) -> psycopg.Connection[Any]:
-        if self._made is None:
-            self._made = connect(self._url)
-        return self._made
-
     def _migrate(self, made: psycopg.Connection[Any]) -> None:
-        made.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        made.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         # Read again: another process may have migrated while this one waited for the lock.
         for number in range(self._version(), len(MIGRATIONS)):
             for statement in MIGRATIONS[number]:
@@ -362,7 +300,7 @@ class PostgresStore(DatabaseStore):
         super().__init__(reading, writing)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
         self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
-        self._told = float("-inf")
+        self._away: set[int] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
@@ -372,8 +310,8 @@ class PostgresStore(DatabaseStore):
         Raises StoreError, with a plain sentence without password, where the server cannot be reached, lets nobody in or has the
         tables of a newer version.
         """
-        patience, closing = _patience(), threading.Event()
-        reading, writing = (PostgresDatabase(url, closing, patience) for _ in range(2))
+        closing = threading.Event()
+        reading, writing = (PostgresDatabase(url, closing) for _ in range(2))
         try:
             for one in (reading, writing):
                 one.open()
@@ -385,7 +323,8 @@ class PostgresStore(DatabaseStore):
             if isinstance(error, ConfigurationError):
                 raise
             raise reading.error(error) from None
-        reading.say = writing.say = store._tell
+        for number, one in enumerate((reading, writing)):
+            one.tell(partial(store._tell, number))
         if taken:
             store.notices.append(taken)
         return store
@@ -403,9 +342,11 @@ class PostgresStore(DatabaseStore):
             futures.append(future)
         return [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
 
-    def _tell(self, sentence: str) -> None:
-        if time.monotonic() - self._told > _LONGEST_GAP:  # both connections notice it
-            self._told = time.monotonic()
+    def _tell(self, link: int, sentence: str, away: bool) -> None:
+        """Each connection notices by itself that the server goes away and comes back: the first and the last one tell."""
+        before = len(self._away)
+        (self._away.add if away else self._away.discard)(link)
+        if (before == 0 and away) or (before and not self._away):
             self.say(sentence)
 
     async def empty(self, key: bytes) -> Failure | None:
@@ -466,20 +407,3 @@ def open_server(url: str) -> PostgresDatabase:
         database.close()
         raise database.error(error) from None
     return database
-
-
-def _patience() -> float:
-    given = os.environ.get(PATIENCE_VARIABLE, "")
-    try:
-        seconds = float(given or PATIENCE)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ConfigurationError(
-            f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as {PATIENCE:g}."
-        )
-    return seconds
-
-
-def _marked(statement: str) -> str:
-    return statement.replace("?", "%s")
