@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.support import FileCounting, Remote, number_of, question
-from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
 from evalwright.core.postgres import shown
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
@@ -21,6 +22,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.exchange import KEPT
 from evalwright.engine.opening import open_store
 from evalwright.models.base import Pacing
+from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
 from support.typed import typed
 
@@ -184,6 +186,16 @@ def test_a_server_that_cannot_be_used_is_told_in_a_sentence_without_the_password
     assert words in str(told.value)
     for secret in (PASSWORD, "p%40ss", "4711", "4712", "secret"):
         assert secret not in str(told.value).replace(f":{url.split(':')[3].split('/')[0]}", "")
+
+
+def test_without_the_library_the_extra_is_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[postgres\]'"):
+        open_store(tmp_path)
+    with pytest.raises(MissingExtra):
+        Journal(tmp_path)
 
 
 def test_a_run_on_a_server_leaves_no_password_anywhere(server: Server, url: str, tmp_path: Path) -> None:

@@ -107,9 +107,11 @@ class Database(ABC):
 
     def living(self, among: Sequence[str], owner: Owner) -> set[str]:
         """Those of these owners that live."""
-        alive = {owner.id} & set(among)
+        alive, others = {owner.id} & set(among), [one for one in among if one != owner.id]
+        if not others:
+            return alive
         now, since = self.now(), self.lease_from()
-        for other in among:
+        for other in others:
             for host, pid, start, expires in self.rows(
                 "SELECT host, pid, started, expires FROM owners WHERE id=?", (other,)
             ):

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from evalwright.core.errors import ConfigurationError, Failure, StoreError
+from evalwright.core.errors import Failure, StoreError, UsageError
 from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
@@ -149,7 +149,7 @@ class PostgresDatabase(Database):
         self._link.rollback()
 
     def error(self, error: Exception) -> StoreError:
-        if isinstance(error, ConfigurationError):
+        if isinstance(error, UsageError):
             return StoreError(str(error))
         return server_error(self._url, error)
 
@@ -320,7 +320,7 @@ class PostgresStore(DatabaseStore):
         except Exception as error:
             reading.close()
             writing.close()
-            if isinstance(error, ConfigurationError):
+            if isinstance(error, UsageError):
                 raise
             raise reading.error(error) from None
         for number, one in enumerate((reading, writing)):
@@ -401,7 +401,7 @@ def open_server(url: str) -> PostgresDatabase:
     database = PostgresDatabase(url, patience=0.0)
     try:
         database.open()
-    except ConfigurationError:
+    except UsageError:
         raise
     except Exception as error:
         database.close()

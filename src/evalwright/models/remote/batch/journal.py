@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.errors import StoreError, UsageError
 from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, reason, server_error, shown, store_url
 from evalwright.core.private import open_private, own_database, private_folder
 
@@ -78,7 +78,7 @@ class Journal:
         self.place = shown(url) if url else str(home / FILE)
         try:
             self._tables: _File | _Server = _Server(url) if url else _File(home / FILE)
-        except ConfigurationError:
+        except UsageError:
             raise
         except Exception as error:
             raise self._error(error) from error
@@ -242,7 +242,7 @@ class _Server:
         try:
             self._link.open()
             self._link.again(_make, transaction=True)
-        except ConfigurationError:
+        except UsageError:
             raise
         except Exception as error:
             self.close()
