@@ -149,7 +149,7 @@ def started(words: list[str], folder: Path, case: Case | None = None) -> Iterato
 
 def stored(folder: Path) -> set[str]:
     """The questions that the store has sound answers to."""
-    from evalwright.engine.store import checksum_of, unpack
+    from evalwright.engine.rows import checksum_of, unpack
 
     if not (folder / STORE).is_file():
         return set()

@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.stores import behind, each_store, server
+
+__all__ = ["behind", "each_store", "server"]  # fixtures
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
 # Bytecode is made once, and not by every worker and every process that a test starts.
 sys.dont_write_bytecode = False

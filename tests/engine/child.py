@@ -15,12 +15,12 @@ from pathlib import Path
 
 from engine.support import FileCounting, question
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 
 
 async def main(home: Path, log: Path, acknowledged: Path, count: int, latency: float) -> None:
     model = FileCounting(log, latency)
-    with Store.open(home) as store, acknowledged.open("ab", buffering=0) as done:
+    with open_store(home) as store, acknowledged.open("ab", buffering=0) as done:
         async with Engine(store) as engine:
             door = engine.door({"target": model})
             numbers = iter(range(count))

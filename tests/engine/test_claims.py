@@ -1,35 +1,127 @@
-"""Owners of claims: alive while their store is open, and not a moment longer."""
+"""Owners of claims: alive while their store is open, and not a moment longer on the same host."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import platform
+import subprocess
+import sys
+import time
 from pathlib import Path
 
-from evalwright.engine.claims import Owner, process_of
+import pytest
+
+from evalwright.engine.claims import LEASE, Owner, is_running, process_of, started, this_host
+from evalwright.engine.opening import open_store
+from evalwright.engine.store import Store
+from support.stores import Statements
 
 
-def test_an_owner_is_alive_until_it_closes(tmp_path: Path) -> None:
-    one, other = Owner(tmp_path), Owner(tmp_path)
-    try:
-        assert one.id != other.id
-        assert process_of(one.id) == str(os.getpid())
-        assert one.is_alive(one.id) and one.is_alive(other.id) and other.is_alive(one.id)
-        other.close()
-        assert not one.is_alive(other.id)
-    finally:
-        one.close()
-        other.close()
-    assert list(tmp_path.iterdir()) == []
+def test_an_owner_is_this_process() -> None:
+    one, other = Owner.new(), Owner.new()
+    assert one.id != other.id
+    assert process_of(one.id) == f"{os.getpid()} on {platform.node()}"
+    assert is_running(one.host, one.pid, one.started) is True
+    assert is_running(one.host, one.pid, "another start") is False
+    assert is_running("another host", one.pid, one.started) is None
+    assert is_running(one.host, one.pid, "") is None
 
 
-def test_the_files_of_the_dead_are_swept(tmp_path: Path) -> None:
-    (tmp_path / "1-dead.lock").touch()
-    living = Owner(tmp_path)
-    late = Owner(tmp_path)
-    try:
-        assert {path.stem for path in tmp_path.iterdir()} == {living.id, late.id}
-        assert not living.is_alive("1-dead")
-        assert not living.is_alive("never-there")
-    finally:
-        living.close()
-        late.close()
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no processes that nobody waited for")
+def test_a_process_that_ended_and_was_not_waited_for_is_dead() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    start = started(child.pid)
+    assert start is not None and is_running(this_host(), child.pid, start)
+    child.kill()
+    until = time.monotonic() + 600
+    while is_running(this_host(), child.pid, start):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    child.communicate()
+    assert started(child.pid) is None
+
+
+def claimed_by(home: Path, behind: Statements, host: str, pid: int, start: str, expires: str) -> None:
+    """A claim on the key "k" of an owner whose lease ends then; in SQL, by the store's clock."""
+    asyncio.run(_touched(home))
+    behind(home, f"INSERT INTO owners VALUES ('them', '{host}', {pid}, '{start}', {expires})")
+    behind(home, f"INSERT INTO claims VALUES ({_KEY[os.environ.get('EVALWRIGHT_STORE', '') != '']}, 'them')")
+
+
+_KEY = {False: "x'6b'", True: "'k'"}
+
+
+async def _touched(home: Path) -> None:
+    with open_store(home) as store:
+        assert len(store) == 0
+
+
+def now(each_store: str) -> str:
+    return "extract(epoch FROM clock_timestamp())" if each_store == "postgres" else "unixepoch('now')"
+
+
+async def outcome(home: Path) -> str:
+    with open_store(home) as store:
+        return (await store.claim([b"k"]))[0]
+
+
+def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
+    tmp_path: Path, each_store: str, behind: Statements
+) -> None:
+    claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
+    assert asyncio.run(outcome(tmp_path)) == "them"
+    behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - {LEASE} - 1")
+    if each_store == "sqlite":
+        assert asyncio.run(outcome(tmp_path)) == "mine"
+    else:
+        # The server has run for less than a lease: nobody could renew one before.
+        assert asyncio.run(outcome(tmp_path)) in ("mine", "them")
+
+
+def test_a_process_of_this_host_counts_by_whether_it_runs(
+    tmp_path: Path, each_store: str, behind: Statements
+) -> None:
+    host, pid = this_host(), os.getpid()
+    # Its lease ran out, but it is there: it was asleep.
+    claimed_by(tmp_path, behind, host, pid, started(pid) or "", f"{now(each_store)} - 1000")
+    assert asyncio.run(outcome(tmp_path)) == "them"
+    # Another process has its number now, and its lease would go on.
+    behind(tmp_path, f"UPDATE owners SET started = 'before', expires = {now(each_store)} + 1000")
+    assert asyncio.run(outcome(tmp_path)) == "mine"
+    assert behind(tmp_path, "SELECT * FROM owners") == [], "the dead owner is left"
+
+
+def test_a_claim_of_an_owner_that_is_not_known_is_free(
+    tmp_path: Path, each_store: str, behind: Statements
+) -> None:
+    """As older versions left them, whose owners were locked files."""
+    claimed_by(tmp_path, behind, "h", 1, "1", f"{now(each_store)} + 1000")
+    behind(tmp_path, "DELETE FROM owners")
+    assert asyncio.run(outcome(tmp_path)) == "mine"
+
+
+def test_a_lease_is_renewed_while_the_store_is_open(
+    tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalwright.engine.writer.RENEWAL", 0.05)
+
+    def expires() -> float:
+        return float(behind(tmp_path, "SELECT expires FROM owners")[0][0])
+
+    async def work(store: Store) -> None:
+        assert behind(tmp_path, "SELECT * FROM owners") == [], "one that claimed nothing needs no lease"
+        await store.claim([b"k"])
+        first, until = expires(), time.monotonic() + 600
+        while expires() <= first + 0.1:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.02)
+        behind(tmp_path, "DELETE FROM owners")  # another host took it for dead
+        while not behind(tmp_path, "SELECT * FROM owners"):
+            assert time.monotonic() < until
+            await asyncio.sleep(0.02)
+
+    with open_store(tmp_path) as store:
+        asyncio.run(work(store))
+    assert behind(tmp_path, "SELECT * FROM owners") == []
+    assert behind(tmp_path, "SELECT * FROM claims") == []

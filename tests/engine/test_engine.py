@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sqlite3
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +23,18 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.base import Model, Pacing
+from support.stores import Statements, make_read_only
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 
 def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], **options: Any) -> Any:
     """Run with an engine on the store in that folder."""
 
     async def main() -> Any:
-        with Store.open(home) as store:
+        with open_store(home) as store:
             async with Engine(store, **options) as engine:
                 return await asyncio.wait_for(work(engine), 60)
 
@@ -96,7 +97,7 @@ def test_models_with_one_fingerprint_share_answers_and_others_do_not(tmp_path: P
 @pytest.mark.parametrize("heavy", [True, False])
 def test_an_answer_is_on_disk_before_anybody_sees_it(tmp_path: Path, heavy: bool) -> None:
     async def main() -> None:
-        with Store.open(tmp_path) as store, Store.open(tmp_path) as witness:
+        with open_store(tmp_path) as store, open_store(tmp_path) as witness:
             async with Engine(store) as engine:
                 door = engine.door({"target": Echo(heavy=heavy)})
                 for number in range(20):
@@ -135,15 +136,17 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
     assert len(model.asked) == 30
 
 
-def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path) -> None:
+def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path, behind: Statements) -> None:
     model = Echo()
 
     async def work(engine: Engine) -> None:
         await asyncio.gather(*(engine.door({"t": model})("t", question(n)) for n in range(3)))
 
     with_engine(tmp_path, work)
-    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as file, file:
-        file.execute("UPDATE responses SET response='{' WHERE id=2")
+    behind(
+        tmp_path,
+        "UPDATE responses SET checksum=checksum+1 WHERE key=(SELECT key FROM responses ORDER BY key LIMIT 1)",
+    )
     for _ in range(2):
         with_engine(tmp_path, work)
     assert len(model.asked) == 4
@@ -191,7 +194,7 @@ def test_a_full_store_ends_every_ask_and_the_asking(tmp_path: Path) -> None:
     async def work(engine: Engine) -> None:
         door = engine.door({"target": model})
         await door("target", question("first"))
-        engine._store._writer._connection.execute("PRAGMA query_only=ON")
+        make_read_only(engine._store)
         asks = (door("target", question(n)) for n in range(100))
         results = await asyncio.gather(*asks, return_exceptions=True)
         assert all(isinstance(result, StoreError) for result in results)
@@ -225,7 +228,7 @@ def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
         assert (await door("target", question(0))).text == "0", "what is stored is still answered"
 
     with_engine(tmp_path, work)
-    with Store.open(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert len(store) == 10
     assert len(model.asked) == 10
 
@@ -277,7 +280,7 @@ def test_what_another_store_is_asking_is_waited_for_and_said(tmp_path: Path) -> 
     events: list[str] = []
 
     async def main() -> None:
-        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+        with open_store(tmp_path) as here, open_store(tmp_path) as there:
             async with Engine(here) as one, Engine(there, on_event=events.append) as other:
                 asking, waiting = Remote(slow_echo), Remote(slow_echo)
                 first, second = one.door({"t": asking}), other.door({"t": waiting})
@@ -299,7 +302,7 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
         return Response()
 
     async def main() -> None:
-        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+        with open_store(tmp_path) as here, open_store(tmp_path) as there:
             async with Engine(here) as one, Engine(there) as other:
                 holder, unasked = Remote(hang), Remote(hang)
                 first, second = one.door({"t": holder}), other.door({"t": unasked})

@@ -13,7 +13,7 @@ import pytest
 from engine.support import Echo, question
 from evalwright.core.requests import Request
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 
 
 class Memory:
@@ -53,7 +53,7 @@ def judged_run(home: Path, memory: Memory, judges: int, samples: int, max_reside
     async def main() -> None:
         models = {f"judge {n}": Heavy(f"judge {n}", memory) for n in range(judges)}
         models["target"] = Heavy("target", memory)
-        with Store.open(home) as store:
+        with open_store(home) as store:
             async with Engine(store, max_resident=max_resident) as engine:
                 door = engine.door(models)
 
@@ -87,7 +87,7 @@ def test_a_model_that_is_needed_again_comes_back(tmp_path: Path) -> None:
 
     async def main() -> None:
         models = {name: Heavy(name, memory) for name in ("one", "two")}
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             async with Engine(store) as engine:
                 door = engine.door(models)
                 for turn in range(3):
@@ -104,7 +104,7 @@ def test_a_model_that_cannot_be_loaded_gives_its_slot_back(tmp_path: Path) -> No
             raise OSError("gone")
 
     async def main() -> None:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             async with Engine(store) as engine:
                 door = engine.door({"bad": Unloadable("bad", heavy=True), "good": Heavy("good", Memory())})
                 results = await asyncio.gather(

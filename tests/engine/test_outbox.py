@@ -13,8 +13,11 @@ import pytest
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
-from evalwright.engine.store import FILE, Store, row_of
-from evalwright.engine.writer import MINE
+from evalwright.engine.opening import open_store
+from evalwright.engine.rows import MINE, row_of
+from evalwright.engine.sqlite import FILE
+from evalwright.engine.store import Store
+from support.stores import make_read_only
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
@@ -23,12 +26,13 @@ def with_stores(home: Path, work: Callable[[Store, Store], Coroutine[Any, Any, N
     """Run with two stores on one folder: two owners, as two processes would be."""
 
     async def both() -> None:
-        with Store.open(home) as one, Store.open(home) as other:
+        with open_store(home) as one, open_store(home) as other:
             await work(one, other)
 
     asyncio.run(both())
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_claim_given_up_goes_to_who_waits(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         assert await one.outbox().claim(b"k") == MINE
@@ -39,6 +43,7 @@ def test_a_claim_given_up_goes_to_who_waits(tmp_path: Path) -> None:
     with_stores(tmp_path, work)
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_cancelled_claim_is_not_left_behind(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         future = one.outbox().claim(b"k")
@@ -50,6 +55,7 @@ def test_a_cancelled_claim_is_not_left_behind(tmp_path: Path) -> None:
     with_stores(tmp_path, work)
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_claim_after_a_cancelled_one_of_the_same_key_holds(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         first = one.outbox().claim(b"k")
@@ -57,16 +63,17 @@ def test_a_claim_after_a_cancelled_one_of_the_same_key_holds(tmp_path: Path) -> 
         first.cancel()
         assert await one.outbox().claim(b"k") == MINE
         await asyncio.sleep(0.1)
-        assert await other.outbox().claim(b"k") == one._owner.id
+        assert await other.outbox().claim(b"k") == one.command
 
     with_stores(tmp_path, work)
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_broken_store_leaves_nobody_waiting(tmp_path: Path) -> None:
     async def work(one: Store, other: Store) -> None:
         assert await one.outbox().claim(b"k") == MINE
         waiting = other.outbox().claim_after(b"k")
-        other._writer._connection.execute("PRAGMA query_only=ON")
+        make_read_only(other)
         with pytest.raises(StoreError):
             await other.outbox().put(_ROW)
         with pytest.raises(StoreError):

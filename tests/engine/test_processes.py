@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 _TESTS = Path(__file__).parent.parent
 _CHILD = Path(__file__).parent / "child.py"
 _CHILDREN: list[subprocess.Popen[str]] = []
@@ -100,17 +102,17 @@ def test_what_was_acknowledged_before_a_kill_is_never_asked_again(tmp_path: Path
     assert finish(start(home, log, acknowledged, count, 0.004))["stored"] == count
 
 
-def test_two_processes_ask_each_request_once(tmp_path: Path) -> None:
+def test_four_processes_ask_each_request_once(tmp_path: Path) -> None:
     home, log = tmp_path / "home", tmp_path / "log"
-    first = start(home, log, tmp_path / "first", 500, 0.02)
-    second = start(home, log, tmp_path / "second", 500, 0.02)
-    counts = [finish(first), finish(second)]
+    names = ("first", "second", "third", "fourth")
+    children = [start(home, log, tmp_path / name, 500, 0.02) for name in names]
+    counts = [finish(child) for child in children]
     assert Counter(lines(log)) == Counter({str(number): 1 for number in range(500)})
     assert sum(one["asked"] for one in counts) == 500
     for one in counts:
         assert one["failed"] == 0
         assert one["asked"] + one["stored"] + one["joined"] == 500
-    for name in ("first", "second"):
+    for name in names:
         assert sorted(lines(tmp_path / name), key=int) == [str(number) for number in range(500)]
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
+from evalwright.engine.sqlite import SqliteStore
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Pacing
@@ -133,7 +134,7 @@ def test_nothing_is_left_open() -> None:
         for seed in range(3):
             evaluate(questions(), knows(), seed=seed)
     assert threading.active_count() == before
-    store = Store.open(Path("home"))
+    store = open_store(Path("home"))
     assert len(store) == 10
     store.close()
 
@@ -364,10 +365,10 @@ def test_a_scorer_that_misbehaves_fails_by_itself(kind: str) -> None:
 
 
 def test_a_store_that_breaks_ends_the_run_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Store, key: bytes) -> Response | None:
+    async def broken(self: SqliteStore, keys: Sequence[bytes]) -> list[Response | None]:
         raise StoreError("The store 'home/store.sqlite' is damaged.")
 
-    monkeypatch.setattr(Store, "get", broken)
+    monkeypatch.setattr(SqliteStore, "get_many", broken)
     with pytest.raises(StoreError, match="is damaged"):
         evaluate(questions(), knows())
     assert not list(Path("runs").glob("*/run.json"))
@@ -376,14 +377,14 @@ def test_a_store_that_breaks_ends_the_run_with_a_sentence(monkeypatch: pytest.Mo
 
 def test_a_store_that_breaks_under_a_judge_ends_the_run_too(monkeypatch: pytest.MonkeyPatch) -> None:
     register_judge()
-    get = Store.get
+    get = SqliteStore.get_many
 
-    def broken(self: Store, key: bytes) -> Response | None:
+    async def broken(self: SqliteStore, keys: Sequence[bytes]) -> list[Response | None]:
         if len(self) >= 3:
             raise StoreError("The disk is full.")
-        return get(self, key)
+        return await get(self, keys)
 
-    monkeypatch.setattr(Store, "get", broken)
+    monkeypatch.setattr(SqliteStore, "get_many", broken)
     judge = ScriptedModel("yes", name="judge")
     pacing = Pacing(max_concurrency=1, start_concurrency=1)
     with pytest.raises(StoreError, match="disk is full"):
@@ -476,7 +477,7 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.M
             await work
 
     asyncio.run(interrupted())
-    store = Store.open(Path("home"))
+    store = open_store(Path("home"))
     assert 4 <= len(store) == model.asked < 40
     store.close()
     assert not list(Path("runs").glob("*/run.json"))

@@ -12,7 +12,8 @@ import pytest
 
 import support.judging  # noqa: F401  # registers a scorer
 from evalwright.engine.budget import Limits
-from evalwright.engine.store import FILE, Store
+from evalwright.engine.opening import open_store
+from evalwright.engine.sqlite import FILE
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.running import evaluate
 from evalwright.runs.reader import Run
@@ -36,7 +37,7 @@ def run(server: BillingServer, folder: Path, n: int = 8, **settings: Any) -> Run
 
 
 def ledger(folder: Path) -> list[dict[str, Any]]:
-    with Store.open(folder / "home") as store:
+    with open_store(folder / "home") as store:
         return store.ledger()
 
 
@@ -268,7 +269,8 @@ def test_a_store_of_the_version_before_is_answered_from(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "home" / FILE)) as file, file:
             file.execute("ALTER TABLE responses DROP COLUMN checksum")
             file.execute("DROP TABLE ledger")
-            file.execute("DROP TABLE empty")
+            for table in ("empty", "owners", "models"):
+                file.execute(f"DROP TABLE {table}")
             file.execute("PRAGMA user_version=1")
         assert run(server, tmp_path).n_failed == 0 and len(server.sendings) == 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from support.command import write_questions
 from support.typed import typed
 
@@ -75,7 +75,7 @@ def test_a_pipe_for_keys_is_an_error_where_keys_are_wanted(own_folder: Path) -> 
 @pytest.mark.parametrize("name", ["store.sqlite", "store.sqlite-wal"])
 def test_a_link_to_another_store_is_not_followed(own_folder: Path, name: str) -> None:
     write_questions(own_folder, 1)
-    Store.open(own_folder / "other").close()
+    open_store(own_folder / "other").close()
     mine, other = own_folder / "home", own_folder / "other" / "store.sqlite"
     before = other.read_bytes()
     mine.mkdir()

@@ -37,6 +37,7 @@ COMMANDS = {
     "plot": ("plot:plot", "Draw a figure of runs: scores, differences, cost, calibration and others."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
+    "store": ("store:store", "Show, check, prune, export, import and merge stored responses."),
     "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
     "runs": ("runs:runs", "List, show, check and merge runs; write their index."),
     "view": ("view:view", "Look at runs and their samples in a browser."),

@@ -21,10 +21,10 @@ def batches() -> None:
 def list_(home: str | None, as_json: bool) -> None:
     """List all batch jobs, newest first. To fetch one, run the command that created it again."""
     from evalwright.core.private import home_folder
-    from evalwright.models.remote.batch.journal import FILE, Journal
+    from evalwright.models.remote.batch.journal import Journal
 
     entries = []
-    if (home_folder(home) / FILE).is_file():
+    if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
         entries = journal.entries()
         journal.close()
@@ -55,10 +55,10 @@ def forget(number: int, home: str | None) -> None:
     """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers although they are lost."""
     from evalwright.core.errors import ConfigurationError
     from evalwright.core.private import home_folder
-    from evalwright.models.remote.batch.journal import FILE, Journal
+    from evalwright.models.remote.batch.journal import Journal
 
     known = None
-    if (home_folder(home) / FILE).is_file():
+    if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
         known = journal.entry(number)
         if known is not None:

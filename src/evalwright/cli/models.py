@@ -175,7 +175,7 @@ def _ask(model: object, text: str) -> str:
     from evalwright.core.private import home_folder
     from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
-    from evalwright.engine.store import Store
+    from evalwright.engine.opening import open_store
     from evalwright.evaluation.running import run_blocking
     from evalwright.models.base import Model
 
@@ -183,7 +183,7 @@ def _ask(model: object, text: str) -> str:
     prompt: Prompt = (Message("user", text),) if "chat" in model.abilities else text
 
     async def once() -> str:
-        with Store.open(home_folder()) as store:
+        with open_store(home_folder()) as store:
             async with Engine(store) as engine:
                 response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
                 return response.text

@@ -1,103 +1,104 @@
-"""Who is asking what, across processes: a claim is a row `key -> owner`, and an owner is a locked file.
+"""Who is asking what, across processes and hosts: a claim is a row `key -> owner`, and an owner has a lease in the store.
 
-Every open store is an owner with a file `<home>/owners/<id>.lock` that it holds an operating-system lock on. The kernel
-gives the lock up when the process ends, however it ends, so a claim of a dead process is recognised at once and never
-by a timeout.
+Every open store that sends is an owner. Its lease is renewed while the store is open, by the store's own clock, and what a dead
+owner claimed is free when its lease has run out. An owner on the same host is looked for among the running processes
+instead, by number and time of start: what a killed one claimed is free at once.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import secrets
+import subprocess
 import sys
-from contextlib import suppress
+import uuid
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import IO
 
-from evalwright.core.private import private_folder
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        try:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        # flock, not lockf: it belongs to the open file, so two stores in one process see each other too.
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+_LINUX = platform.system() == "Linux"
+LEASE = 60.0
+"""Seconds that an owner's claims hold without a renewal. Time in which the store's server was down does not count."""
+RENEWAL = 10.0
+"""Seconds between two renewals."""
 
 
+@dataclass(frozen=True, slots=True)
 class Owner:
-    """The right of one open store to claim requests; ends with `close` or with the process."""
+    """An open store's right to claim. host: what tells this host, as its processes see it, from others; "" unknown.
 
-    def __init__(self, folder: Path) -> None:
-        """Raises OSError where the folder cannot be written."""
-        private_folder(folder)
-        self._folder = folder
-        while True:
-            self.id = f"{os.getpid()}-{secrets.token_hex(6)}"
-            self._path = folder / f"{self.id}.lock"
-            self._file = self._path.open("xb")
-            # A sweep in another process may have met the file before it was locked, and removed it.
-            if _try_lock(self._file) and self._path.exists():
-                break
-            self._file.close()
-        self._sweep()
+    started: when the process started, as the system tells it; "" unknown.
+    """
 
-    def is_alive(self, owner: str) -> bool:
-        """Whether that owner's process still holds its lock. Removes the file of a dead one."""
-        if owner == self.id:
-            return True
-        path = self._folder / f"{owner}.lock"
-        try:
-            file = _open(path)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            # It cannot be opened, so it cannot be known to be dead.
-            return True
-        with file:
-            if not _try_lock(file):
-                return True
-            _remove(path)
-        _remove(path)
-        return False
+    id: str
+    host: str
+    pid: int
+    started: str
 
-    def close(self) -> None:
-        """Give up every claim of this owner."""
-        self._file.close()
-        _remove(self._path)
-
-    def _sweep(self) -> None:
-        for path in self._folder.glob("*.lock"):
-            self.is_alive(path.stem)
+    @classmethod
+    def new(cls) -> Owner:
+        """Another owner in this process."""
+        pid = os.getpid()
+        name = f"{pid}@{platform.node() or 'host'}-{secrets.token_hex(6)}"
+        return cls(name, this_host(), pid, started(pid) or "")
 
 
-def _open(path: Path) -> IO[bytes]:
-    try:
-        return path.open("r+b")
-    except PermissionError:
-        return path.open("rb")  # another user's; a lock can be tried all the same
+def is_running(host: str, pid: int, start: str) -> bool | None:
+    """Whether that process runs; None where it cannot be known here: it is on another host, or its start is unknown."""
+    if not host or not start or host != this_host():
+        return None
+    return started(pid) == start
 
 
 def process_of(owner: str) -> str:
-    """The process number in an owner's id, for messages."""
-    return owner.partition("-")[0]
+    """The process in an owner's id, for messages: "123 on node-7"."""
+    return owner.rpartition("-")[0].replace("@", " on ", 1) or owner
 
 
-def _remove(path: Path) -> None:
-    # Windows cannot remove a file that is open; the next sweep does it.
-    with suppress(OSError):
-        path.unlink()
+@cache
+def this_host() -> str:
+    """The same for all processes whose numbers can be compared with this one's: not for those in another container."""
+    if _LINUX:
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+            return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+        except OSError:
+            return ""
+    node = uuid.getnode()
+    return "" if node >> 40 & 1 else f"{platform.node()} {node:x}"  # a random number has this bit
+
+
+def started(pid: int) -> str | None:
+    """When a process of this host started, in the system's own words; None where it has ended."""
+    if _LINUX:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        # One that has ended, and that its parent has not noticed yet, answers nothing any more.
+        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+    if sys.platform == "win32":
+        return _started_on_windows(pid)
+    done = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    state, _, start = done.stdout.strip().partition(" ")
+    return None if not start or state.startswith("Z") else start.strip()
+
+
+if sys.platform == "win32":
+    import ctypes
+
+    def _started_on_windows(pid: int) -> str | None:
+        kernel, query, running = ctypes.windll.kernel32, 0x1000, 259
+        process = kernel.OpenProcess(query, False, pid)
+        if not process:
+            return None
+        try:
+            code, times = ctypes.c_ulong(), [ctypes.c_ulonglong() for _ in range(4)]
+            if not kernel.GetExitCodeProcess(process, ctypes.byref(code)) or code.value != running:
+                return None
+            return str(times[0].value) if kernel.GetProcessTimes(process, *map(ctypes.byref, times)) else None
+        finally:
+            kernel.CloseHandle(process)

@@ -26,6 +26,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask
 from evalwright.engine.batching import Batcher
 from evalwright.engine.budget import SPENT, Reservation
 from evalwright.engine.claims import process_of
@@ -35,9 +36,9 @@ from evalwright.engine.ledger import Account
 from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
+from evalwright.engine.rows import MINE, STORED, plain, row_of
 from evalwright.engine.speed import Speed
-from evalwright.engine.store import Store, row_of
-from evalwright.engine.writer import MINE, STORED
+from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
@@ -59,7 +60,7 @@ class Lane:
         self.remote = remote
         self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
-        self.fingerprint = model.fingerprint
+        self.fingerprint = plain(model.fingerprint)
         self.key = KeyMaker(model.fingerprint).key
 
 
@@ -84,9 +85,10 @@ class Engine:
         self._residency = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
-        self._in_flight: dict[bytes, list[asyncio.Future[Response]]] = {}
+        self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
         self._outbox: Outbox | None = None
         self._told: set[str] = set()
+        self._damaged = False
         self._stopped: Failure | None = None
         self._idle: asyncio.Future[None] | None = None
         self._closed = False
@@ -152,6 +154,9 @@ class Engine:
         loop = asyncio.get_running_loop()
         if self._outbox is None:
             self._outbox = self._store.outbox()
+            self._store.say = lambda sentence: _tell(loop, self._on_event, sentence)
+            for notice in self._store.notices:
+                self._on_event(notice)
         if isinstance(model, LocalModel):
             lane = Lane(model, Batcher(model, loop, self._residency), None)
         elif isinstance(model, RemoteModel):
@@ -161,6 +166,7 @@ class Engine:
                 f"The model '{model.name}' ({type(model).__name__}) must derive from RemoteModel or LocalModel."
             )
         self._lanes[id(model)] = lane
+        self._outbox.names[lane.fingerprint] = plain(mask(model.name))
         return lane
 
     async def ask(
@@ -179,25 +185,27 @@ class Engine:
             payload = canonical(request.payload())
             key = lane.key(payload)
             while (same := self._in_flight.get(key)) is not None:
-                future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+                future: asyncio.Future[tuple[Response, bool]] = asyncio.get_running_loop().create_future()
                 same.append(future)
                 with suppress(_Abandoned):  # whoever had sent it was cancelled: it is sent from here
-                    response = await future
-                    counts.joined += 1
+                    response, was_stored = await future
+                    counts.stored += was_stored
+                    counts.joined += not was_stored
                     return response
-            stored = self._stored(key, counts)
-            if stored is not None:
-                counts.stored += 1
-                return stored
-            if self._stopped is not None:
-                raise RequestFailed(self._stopped)
             self._in_flight[key] = []
             try:
-                response = await self._obtain(lane, request, key, payload, counts, reservation)
+                stored = await self._stored(key, counts)
+                if stored is not None:
+                    counts.stored += 1
+                    response = stored
+                elif self._stopped is not None:
+                    raise RequestFailed(self._stopped)
+                else:
+                    response = await self._obtain(lane, request, key, payload, counts, reservation)
             except BaseException as error:
                 self._end(key, error)
                 raise
-            self._end(key, response)
+            self._end(key, (response, stored is not None))
             return response
         except RequestFailed as failed:
             if failed.failure.kind == SPENT:
@@ -228,7 +236,7 @@ class Engine:
         elsewhere = False
         while outcome != MINE:
             if outcome == STORED:
-                stored = self._stored(key, counts)
+                stored = await self._stored(key, counts)
                 if stored is not None:
                     counts.joined += elsewhere
                     counts.stored += not elsewhere
@@ -245,7 +253,7 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again and (empty := self._store.empty(key)) is not None:
+            if not self._again and (empty := await self._store.empty(key)) is not None:
                 raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
@@ -283,13 +291,14 @@ class Engine:
         account.settle(response)
         return response
 
-    def _stored(self, key: bytes, counts: Counts) -> Response | None:
+    async def _stored(self, key: bytes, counts: Counts) -> Response | None:
         """The stored response. One that is damaged is counted and told of, once."""
-        before = self._store.damaged
-        found = self._store.get(key)
-        if self._store.damaged > before:
+        (found,) = await self._store.get_many((key,))
+        if found is None and key in self._store.damaged:
+            self._store.damaged.discard(key)
             counts.damaged += 1
-            if before == 0:
+            if not self._damaged:
+                self._damaged = True
                 self._on_event(
                     "A stored response is damaged (its checksum does not hold); it is requested again."
                 )
@@ -302,12 +311,12 @@ class Engine:
                 f"Waiting for responses to requests sent by another run (process {process_of(owner)})."
             )
 
-    def _end(self, key: bytes, outcome: Response | BaseException) -> None:
-        """A request has ended: those who wait for the same are told."""
+    def _end(self, key: bytes, outcome: tuple[Response, bool] | BaseException) -> None:
+        """A request has ended: those who wait for the same are told, with whether the response was stored before."""
         for future in self._in_flight.pop(key):
             if future.done():
                 continue
-            if isinstance(outcome, Response):
+            if isinstance(outcome, tuple):
                 future.set_result(outcome)
             elif isinstance(outcome, RequestFailed):
                 future.set_exception(RequestFailed(outcome.failure))
@@ -396,6 +405,12 @@ class _ReservedDoor(Ask):
 
 class _Abandoned(Exception):
     """To those who wait for an equal request: whoever had sent it was cancelled."""
+
+
+def _tell(loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sentence: str) -> None:
+    """From any thread."""
+    with suppress(RuntimeError):  # the loop has closed
+        loop.call_soon_threadsafe(on_event, sentence)
 
 
 def _unable(model: Model, ability: str) -> Failure:

@@ -22,7 +22,7 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.budget import Amount, Reservation
 from evalwright.engine.counts import Counts
-from evalwright.engine.writer import BillKey
+from evalwright.engine.rows import BillKey
 from evalwright.models.base import Model, RemoteModel
 
 BYTES_PER_TOKEN = 3

@@ -1,6 +1,6 @@
 """One event loop's side of the store: gathers what a round of the loop wants, and wakes those who wait.
 
-`claim` also waits for others: a request that another process is asking is looked for again every tenth of a second,
+`claim` also waits for others: the requests that other processes are asking are looked for again every few tenths of a second,
 all of them in one look.
 """
 
@@ -12,9 +12,7 @@ from contextlib import suppress
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
-from evalwright.engine.writer import MINE, Batch, BillKey, Row, Writer
-
-_POLL_SECONDS = 0.1
+from evalwright.engine.rows import MINE, Batch, BillKey, Row
 
 _GAP_EACH = 0.005
 _LONGEST_GAP = 0.02
@@ -28,9 +26,12 @@ transactions, wake-ups and fights for the interpreter's lock; nothing is held up
 class Outbox:
     """Must be used from its loop's thread only, as everything in asyncio."""
 
-    def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
-        self._writer = writer
+    def __init__(
+        self, submit: Callable[[Batch], None], loop: asyncio.AbstractEventLoop, poll_seconds: float
+    ) -> None:
+        self._submit = submit
         self._loop = loop
+        self._poll_seconds = poll_seconds
         self._batch = Batch(self._from_writer)
         self._scheduled = False
         self._next = 0.0
@@ -39,6 +40,8 @@ class Outbox:
         self._put_futures: dict[int, list[asyncio.Future[None]]] = {}
         self._foreign: dict[bytes, asyncio.Future[str]] = {}
         self._polling = False
+        self.names: dict[str, str] = {}
+        """Of models by their fingerprint, for people; written with the next answers."""
 
     def claim(self, key: bytes) -> asyncio.Future[str]:
         """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another owner's id."""
@@ -54,7 +57,7 @@ class Outbox:
         self._foreign[key] = future
         if not self._polling:
             self._polling = True
-            self._loop.call_later(_POLL_SECONDS, self._poll)
+            self._loop.call_later(self._poll_seconds, self._poll)
         return future
 
     def drop_foreign(self, error: Callable[[], Exception]) -> None:
@@ -108,12 +111,13 @@ class Outbox:
         wishes = len(batch.claims) + len(batch.puts) + len(batch.releases)
         self._next = self._loop.time() + min(_GAP_EACH * wishes, _LONGEST_GAP)
         if batch.puts:
+            batch.names, self.names = self.names, {}
             self._put_futures[id(batch)] = self._putting
             self._putting = []
-        self._writer.submit(batch)
+        self._submit(batch)
 
     def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
-        # In the writer's thread. A loop that has closed has no task left that waits.
+        # In the store's thread. A loop that has closed has no task left that waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._deliver, batch, error)
 
@@ -157,4 +161,4 @@ class Outbox:
                 self._claiming[key] = free
                 self._batch.claims.append(key)
                 self._schedule()
-        self._loop.call_later(_POLL_SECONDS, self._poll)
+        self._loop.call_later(self._poll_seconds, self._poll)

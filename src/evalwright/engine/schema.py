@@ -1,4 +1,4 @@
-"""The store's tables, how an older file becomes a newer one, and what SQLite's errors mean in plain words."""
+"""The tables of a store in SQLite, how an older file becomes a newer one, and what SQLite's errors mean in plain words."""
 
 from __future__ import annotations
 
@@ -43,6 +43,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             last REAL NOT NULL,
             PRIMARY KEY (command, model, outcome, estimated)
         ) WITHOUT ROWID""",
+    ),
+    (
+        # Who claims: an open store. Before, an owner was a file that its process had locked.
+        """CREATE TABLE owners (
+            id TEXT PRIMARY KEY,
+            host TEXT NOT NULL,
+            pid INTEGER NOT NULL,
+            started TEXT NOT NULL,
+            expires REAL NOT NULL
+        ) WITHOUT ROWID""",
+        # What the fingerprints in `responses` were called.
+        "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID",
     ),
 )
 """`MIGRATIONS[n]` takes a file of version n to version n + 1."""

@@ -14,7 +14,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
@@ -230,7 +230,7 @@ async def _score(
         task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
         for task in old.data["tasks"]
     }
-    with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
+    with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
             await interruptible(_score_all(old, bound, tallies, writer, door), engine)

@@ -35,7 +35,7 @@ from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.effects import check_sandbox
@@ -132,7 +132,7 @@ async def evaluate_configuration(
                 f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
                 f"them, give what answers a name: {model.naming}."
             )
-    with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
+    with open_store(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(
             store,
             max_resident=configuration.max_resident,

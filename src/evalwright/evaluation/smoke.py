@@ -14,7 +14,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.running import evaluate_sample, run_blocking
 from evalwright.models.base import Model
 from evalwright.tasks.loading import load_task
@@ -87,7 +87,7 @@ def _texts(words: int) -> Mapping[str, str]:
 async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRecord]:
     import asyncio
 
-    with Store.open(home_folder(home)) as store:
+    with open_store(home_folder(home)) as store:
         async with Engine(store) as engine:
             door = engine.door({"target": model})
             work = [

@@ -28,7 +28,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.registry import open_model
 from evalwright.models.remote import litellm
 from evalwright.models.remote.http_faults import OutOfCredit
@@ -179,7 +179,7 @@ def test_through_the_engine(server: OpenAIServer, tmp_path: Path) -> None:
     model = at(server.url)
 
     async def go() -> tuple[Response, dict[str, Any]]:
-        with Store.open(tmp_path) as store:
+        with open_store(tmp_path) as store:
             async with Engine(store) as engine:
                 door = engine.door({"target": model})
                 return await door("target", request), door.counts.as_dict()

@@ -15,7 +15,7 @@ from evalwright.core.requests import Classify
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Passage, Sample, Score
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.base import Model
 from evalwright.scorers.consistency.scorer import consistency
 from evalwright.scorers.registry import bind
@@ -34,7 +34,7 @@ def scored(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **opt
     """The score by real models behind a real engine and store."""
 
     async def run() -> Score | NoScore:
-        with Store.open(_home()) as store:
+        with open_store(_home()) as store:
             async with Engine(store) as engine:
                 return await consistency(sample, Answer(answer), engine.door(models), **options)
 

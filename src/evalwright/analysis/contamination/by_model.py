@@ -22,7 +22,7 @@ from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.running import interruptible, run_blocking
 from evalwright.models.base import Model
 from evalwright.scorers.outcome import refusal_in
@@ -140,7 +140,7 @@ def _originals(task: Task) -> Iterator[Sample]:
 async def _rewrite_all(
     out: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
 ) -> Rewritten:
-    with Store.open(home) as store:
+    with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({ROLE: model})
             gate = asyncio.Semaphore(engine.concurrency(model))

@@ -42,8 +42,7 @@ from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.engine.store import FILE as STORE_FILE
-from evalwright.engine.store import Store
+from evalwright.engine.opening import existing_store
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
@@ -135,11 +134,12 @@ def _metric(task: Task, measured: Sequence[Measured]) -> str:
 @contextmanager
 def _known(home: Path) -> Iterator[Callable[[bytes], bool]]:
     """Looks requests up in the store by their keys; a store that is not there yet is not made."""
-    if not (home / STORE_FILE).is_file():
+    store = existing_store(home)
+    if store is None:
         yield lambda key: False
         return
-    with Store.open(home) as store:
-        yield lambda key: store.get(key) is not None
+    with store:
+        yield store.holds
 
 
 def _task(

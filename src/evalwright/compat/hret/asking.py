@@ -19,7 +19,7 @@ from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, 
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.evaluation.running import run_blocking
 from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET, Sampling
@@ -165,7 +165,7 @@ def asked_alone(
     """What is made of each row outside of any run, by an engine of its own with the store of this folder."""
 
     async def work() -> list[Made]:
-        with Store.open(home_folder()) as store:
+        with open_store(home_folder()) as store:
             async with Engine(store) as engine:
                 opened = {role: one.model if isinstance(one, Native) else one for role, one in models.items()}
                 ask = engine.door(opened)

@@ -13,7 +13,7 @@ from evalwright.core.errors import ConfigurationError, RequestFailed
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
-from evalwright.engine.store import Store
+from evalwright.engine.opening import open_store
 from evalwright.models.base import Model, RemoteModel
 from evalwright.models.remote.batch.journal import Journal
 from evalwright.models.remote.batch.model import item_id
@@ -37,7 +37,7 @@ def ask(
     """The answers to questions 0 to n-1, or why there is none; ends after `seconds` like a run that is interrupted."""
 
     async def run() -> list[Response | str]:
-        with Store.open(home / store) as opened_store:
+        with open_store(home / store) as opened_store:
             async with Engine(opened_store) as engine:
                 door = engine.door({"target": model})
 
@@ -64,6 +64,7 @@ def expected(n: int) -> list[str]:
     return [f"answer to question {place}" for place in range(n)]
 
 
+@pytest.mark.usefixtures("each_store")
 def test_many_requests_go_up_together_and_each_gets_its_answer(tmp_path: Path) -> None:
     with serving_batches("openai", question) as server:
         answers = ask(opened(server, tmp_path), 120, tmp_path)
@@ -113,6 +114,7 @@ def test_it_is_the_same_model_as_without_batches(tmp_path: Path) -> None:
     assert batched.describe()["batch"] == "openai" and "batch" not in alone.describe()
 
 
+@pytest.mark.usefixtures("each_store")
 def test_an_interrupted_run_finds_its_batch_again(tmp_path: Path) -> None:
     with serving_batches("openai", question, seconds=1.0) as server:
         assert set(texts(ask(opened(server, tmp_path), 30, tmp_path, seconds=0.5))) == {"cancelled"}
@@ -138,12 +140,14 @@ def test_answers_that_were_never_stored_are_fetched_again(tmp_path: Path) -> Non
     assert len(server.batches) == 1
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_submission_without_a_reply_is_not_sent_twice(tmp_path: Path) -> None:
     with serving_batches("openai", question, lose=1) as server:
         assert texts(ask(opened(server, tmp_path), 20, tmp_path)) == expected(20)
     assert len(server.batches) == 1 and set(server.asked.values()) == {1}
 
 
+@pytest.mark.usefixtures("each_store")
 def test_a_submission_that_never_arrived_is_sent_again(tmp_path: Path) -> None:
     with serving_batches("openai", question) as server:
         model = opened(server, tmp_path)
@@ -157,6 +161,7 @@ def test_a_submission_that_never_arrived_is_sent_again(tmp_path: Path) -> None:
     assert marks == [(False, 6, True)] and set(server.asked.values()) == {1}
 
 
+@pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize("fate", ["error:500", "error:429", "expired", "missing"])
 def test_what_has_no_answer_is_asked_again_alone(fate: str, tmp_path: Path) -> None:
     def fails_once(item: str, asked: int) -> str:

@@ -21,6 +21,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
+from evalwright.engine.opening import open_store
 from evalwright.engine.store import Store
 from evalwright.models.base import RemoteModel
 from support.openai_asking import ask, failing, remote
@@ -95,7 +96,7 @@ def test_through_the_engine(tmp_path: Path, provider: str, model: str, given: di
             return list(await asyncio.gather(*(door("target", request) for request in requests)))
 
     faults = Faults(script=rules('[{"match": "", "fault": "503", "times": 1}]'))
-    with serving(str, faults=faults, key=KEY) as server, Store.open(tmp_path / "home") as store:
+    with serving(str, faults=faults, key=KEY) as server, open_store(tmp_path / "home") as store:
         answers = asyncio.run(run(model_at(server, provider, model, **given), store))
         received = sum(server.received.values())
         again = asyncio.run(run(model_at(server, provider, model, **given), store))

@@ -8,10 +8,10 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models import arguments
-from evalwright.models.base import Model
+from evalwright.models.base import Model, RemoteModel
 from evalwright.models.registry import open_model, parse_name
 from evalwright.models.remote import providers as table
-from evalwright.models.remote.batch.journal import FILE, Journal
+from evalwright.models.remote.batch.journal import Journal
 
 _SETTINGS = {"batch_size": "size", "batch_poll": "poll"}
 
@@ -45,7 +45,7 @@ def open_batched(
                 f"'{name}' has no batch jobs: only remote providers offer them. Leave out --batch."
             )
         return BatchModel(made, home, **{_SETTINGS[key]: value for key, value in options.items()})
-    if (home / FILE).is_file():
+    if isinstance(made, RemoteModel) and Journal.is_there(home):
         _check_open(made, home)
     return made
 

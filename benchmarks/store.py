@@ -1,0 +1,143 @@
+"""Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate, memory, size.
+
+    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres] [--url postgresql://...]
+
+Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a time, as many of a run's
+would be (rate of writing). Then a process of its own asks for every one of them through the engine's door, so many at once, and gets
+each from the store (rate of reading, peak memory of that process, CPU seconds of the process). Without --url a server of
+its own is started in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from evalwright.core.requests import Generate  # noqa: E402
+from evalwright.core.responses import Response, Usage  # noqa: E402
+from evalwright.engine.engine import Engine  # noqa: E402
+from evalwright.engine.key import KeyMaker, canonical  # noqa: E402
+from evalwright.engine.opening import open_database, open_store, where  # noqa: E402
+from evalwright.engine.rows import Row, row_of  # noqa: E402
+from evalwright.models.scripted import ScriptedModel  # noqa: E402
+
+
+def question(number: int) -> Generate:
+    """A request of its own for each number."""
+    return Generate(f"What is {number} + {number % 7}?", max_tokens=8)
+
+
+def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
+    """The stored response to it."""
+    payload = canonical(question(number).payload())
+    text = f"{number} + {number % 7} is {number + number % 7}. ".ljust(100, "x")
+    return row_of(
+        make.key(payload), fingerprint, payload, Response(text=text, usage=Usage(12, 30), latency=0.2)
+    )
+
+
+async def fill(home: Path, count: int) -> float:
+    """Store the responses; how many a second."""
+    model = ScriptedModel("4")
+    make = KeyMaker(model.fingerprint)
+    spent = 0.0
+    with open_store(home) as store:
+        for start in range(0, count, 1000):
+            rows = [row(make, model.fingerprint, number) for number in range(start, min(start + 1000, count))]
+            began = time.perf_counter()
+            await store.put_many(rows)
+            spent += time.perf_counter() - began
+    return count / spent
+
+
+async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
+    """Ask for each; the rate, and what the process took."""
+    with open_store(home) as store:
+        async with Engine(store) as engine:
+            door = engine.door({"target": ScriptedModel("4")})
+            began, numbers = time.perf_counter(), iter(range(count))
+
+            async def work() -> None:
+                for number in numbers:
+                    await door("target", question(number))
+
+            await asyncio.gather(*(work() for _ in range(at_once)))
+            seconds = time.perf_counter() - began
+            assert door.counts.stored == count, door.counts
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "a second": count / seconds,
+        "cpu": used.ru_utime + used.ru_stime,
+        "memory": used.ru_maxrss / 1024,
+    }
+
+
+def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
+    """One kind of store: fill, replay, size."""
+    written = asyncio.run(fill(home, options.responses))
+    command = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        "--replay",
+        str(home),
+        "--at-once",
+        str(options.at_once),
+    ]
+    done = subprocess.run(
+        [*command, "--responses", str(options.responses)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    database = open_database(where(home))
+    size = database.size()
+    database.close()
+    print(
+        f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s  read {found['a second']:>8,.0f}/s  "
+        f"CPU {1e6 * found['cpu'] / options.responses:>5.0f} us each  peak {found['memory']:>5.0f} MiB  "
+        f"{size / options.responses:>5.0f} bytes each ({size / 1e6:,.0f} MB)",
+        flush=True,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--responses", type=int, default=1_000_000)
+    parser.add_argument("--at-once", type=int, default=512)
+    parser.add_argument("--only", default="sqlite,postgres")
+    parser.add_argument("--url", help="an empty database of a server that runs")
+    parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.replay is not None:
+        print(json.dumps(asyncio.run(replay(options.replay, options.responses, options.at_once))))
+        return
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        os.environ.pop("EVALWRIGHT_STORE", None)
+        kinds = options.only.split(",")
+        if "sqlite" in kinds:
+            measured("sqlite", home / "sqlite", options)
+        if "postgres" in kinds:
+            if options.url is None:
+                from support.postgres import running
+
+                options.url = stack.enter_context(running(durable=True)).url()
+            os.environ["EVALWRIGHT_STORE"] = options.url
+            measured("postgres", home / "postgres", options)
+
+
+if __name__ == "__main__":
+    main()

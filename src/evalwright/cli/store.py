@@ -1,0 +1,277 @@
+"""`evalwright store`: what is stored, whether it is whole, and how it gets from one place to another."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import click
+
+from evalwright.cli.options import AS_JSON, HOME
+from evalwright.cli.output import echo, print_json
+
+if TYPE_CHECKING:
+    from evalwright.engine.database import Database
+    from evalwright.engine.exchange import Moved
+
+
+@click.group()
+def store() -> None:
+    """Show, check, prune, export, import and merge stored responses.
+
+    The store is the file in --home, or the PostgreSQL database that EVALWRIGHT_STORE names.
+    """
+
+
+@store.command()
+@HOME
+@AS_JSON
+def info(home: str | None, as_json: bool) -> None:
+    """Show where the store is, what it holds by model, and what was sent and paid."""
+    from evalwright.engine.claims import Owner, process_of
+    from evalwright.engine.sqlite import SqliteDatabase, network_warning
+
+    with _opened(home) as database:
+        models = database.summary()
+        owners = [id for (id,) in database.rows("SELECT id FROM owners ORDER BY id")]
+        living = database.living(owners, Owner.new())
+        ledger = database.ledger()
+        data = {
+            "store": database.place,
+            "kind": database.kind,
+            "bytes": database.size(),
+            "responses": sum(row[2] for row in models),
+            "models": [
+                {
+                    "model": name,
+                    "fingerprint": model,
+                    "responses": n,
+                    "bytes": size,
+                    "first": first,
+                    "last": last,
+                }
+                for model, name, n, size, first, last in models
+            ],
+            "empty": len(database.empties()),
+            "claims": int(database.rows("SELECT count(*) FROM claims")[0][0]),
+            "in_use_by": [process_of(owner) for owner in sorted(living)],
+            "sendings": sum(row["sendings"] for row in ledger),
+            "dollars": sum(row["dollars"] or 0.0 for row in ledger),
+            "warning": network_warning(database.path) if isinstance(database, SqliteDatabase) else "",
+        }
+    if as_json:
+        print_json(data)
+        return
+    echo(f"{data['store']} ({data['kind']}, {_size(data['bytes'])})")
+    if data["warning"]:
+        echo(f"Warning: {data['warning']}")
+    echo(f"{data['responses']:,} responses; {data['sendings']:,} sendings, ${data['dollars']:,.4f}")
+    for model, name, n, size, first, last in models:
+        echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
+    if data["in_use_by"]:
+        echo(f"In use by process {', '.join(data['in_use_by'])}; {data['claims']:,} requests are being sent.")
+
+
+@store.command()
+@HOME
+@click.option(
+    "--delete", is_flag=True, help="Delete damaged responses; they are requested again when they are needed."
+)
+@AS_JSON
+def verify(home: str | None, delete: bool, as_json: bool) -> int:
+    """Read every response and check its checksum. Exit code 1 where one is damaged."""
+    from evalwright.engine.exchange import is_whole
+
+    with _opened(home) as database:
+        structure, read, damaged = database.check(), 0, []
+        for page in database.pages():
+            read += len(page)
+            damaged += [row[0] for row in page if not is_whole(row)]
+        deleted = database.delete(damaged) if delete else 0
+    if as_json:
+        print_json(
+            {
+                "responses": read,
+                "damaged": [key.hex() for key in damaged],
+                "deleted": deleted,
+                "structure": structure,
+            }
+        )
+    else:
+        for said in structure:
+            echo(f"The file's structure: {said}")
+        echo(
+            f"{read:,} responses read, {len(damaged):,} damaged{f', {deleted:,} deleted' if delete else ''}."
+        )
+        if damaged and not delete:
+            echo("Damaged responses are never used. 'evalwright store verify --delete' removes them.")
+    return int(bool(damaged or structure))
+
+
+@store.command()
+@HOME
+@click.option(
+    "--model",
+    metavar="TEXT",
+    help="Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
+)
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Only responses older than so many days.",
+)
+@click.option("--yes", is_flag=True, help="Delete them. Without this flag, only say what would be deleted.")
+def prune(home: str | None, model: str | None, older_than: float | None, yes: bool) -> None:
+    """Delete responses by model or age. What was sent and paid stays in the ledger."""
+    if model is None and older_than is None:
+        raise click.UsageError("Say which responses to delete: --model, --older-than, or both.")
+    with _opened(home) as database:
+        before = (database.now() if older_than else time.time() + 1e9) - 86400 * (older_than or 0.0)
+        found = 0
+        for row in database.summary():
+            if model is not None and model != row[1] and not row[0].startswith(model or " "):
+                continue
+            here = (row[0], before)
+            n = int(database.rows("SELECT count(*) FROM responses WHERE model=? AND created<?", here)[0][0])
+            if n and yes:
+                database.change("DELETE FROM responses WHERE model=? AND created<?", [here])
+            if n:
+                echo(f"  {n:>9,}  {_called(row[0], row[1])}")
+            found += n
+        if yes and found:
+            with suppress(Exception):  # others use it: the space stays with the store and is used again
+                database.shrink()
+    if not found:
+        echo("No stored response fits.")
+    elif yes:
+        echo(f"{found:,} responses deleted.")
+    else:
+        echo(
+            f"{found:,} responses would be deleted, and requested again when they are needed. To delete them, add --yes."
+        )
+
+
+@store.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@HOME
+def export(file: Path, home: str | None) -> int:
+    """Write all responses to FILE as lines of JSON; compressed where its name ends with .gz."""
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.private import open_private
+    from evalwright.engine.exchange import unreadable, write_lines
+
+    if file.exists():
+        raise ConfigurationError(f"{file} exists already: choose another name, or remove it.")
+    partial = file.with_name(f"{file.name}.partial")
+    with _opened(home) as database:
+        try:
+            with open_private(partial) as raw, _text(raw, file) as out:
+                moved = write_lines(
+                    out, database.pages(), database.empties(), database.ledger(), database.names()
+                )
+            partial.replace(file)
+        except OSError as error:
+            raise unreadable(error, str(file)) from error
+        finally:
+            partial.unlink(missing_ok=True)
+    echo(f"{moved.responses:,} responses written to {file}.{_left_out(moved)}")
+    return int(bool(moved.damaged))
+
+
+@store.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@HOME
+def import_(files: tuple[Path, ...], home: str | None) -> None:
+    """Add the responses of exported FILES. What is stored already stays as it is."""
+    from evalwright.engine.exchange import read_lines, unreadable
+
+    with _opened(home, new=True) as database:
+        for file in files:
+            try:
+                with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+                    moved = read_lines(cast("IO[bytes]", lines), str(file), database)
+            except (OSError, EOFError) as error:
+                raise unreadable(error, str(file)) from error
+            echo(f"{file}: {moved.responses:,} responses, {moved.new:,} of them new.")
+
+
+@store.command()
+@click.argument("places", nargs=-1, required=True)
+@HOME
+def merge(places: tuple[str, ...], home: str | None) -> int:
+    """Add the responses of other stores: folders (--home of other runs), store files, or addresses of PostgreSQL databases.
+
+    What is stored already stays as it is, and a merge may be repeated.
+    """
+    from evalwright.engine.exchange import merge as merge_stores
+    from evalwright.engine.opening import name_of
+
+    damaged = 0
+    with _opened(home, new=True) as target:
+        for place in places:
+            with _database(place, new=False) as source:
+                moved = merge_stores(source, target)
+            damaged += moved.damaged
+            echo(
+                f"{name_of(place)}: {moved.responses:,} responses, {moved.new:,} of them new.{_left_out(moved)}"
+            )
+    return int(bool(damaged))
+
+
+@contextmanager
+def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
+    """The store that the command is about. new: it may be made."""
+    from evalwright.core.private import home_folder
+    from evalwright.engine.opening import where
+
+    with _database(where(home_folder(home)), new=new) as database:
+        yield database
+
+
+@contextmanager
+def _database(place: str | Path, *, new: bool) -> Iterator[Database]:
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.engine.opening import open_database
+
+    database = open_database(place, new=new)
+    try:
+        yield database
+    except (EvalwrightError, click.ClickException):
+        raise
+    except Exception as error:
+        raise database.error(error) from error
+    finally:
+        database.close()
+
+
+def _text(raw: IO[bytes], file: Path) -> Any:
+    import io
+
+    binary = gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6) if file.suffix == ".gz" else raw
+    return io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+
+
+def _left_out(moved: Moved) -> str:
+    return f" {moved.damaged:,} damaged ones were left out." if moved.damaged else ""
+
+
+def _size(n: int) -> str:
+    for unit in ("B", "KB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n = n / 1000  # type: ignore[assignment]
+    return f"{n:,.1f} GB"
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def _called(model: str, name: str) -> str:
+    return f"{name or 'unnamed model'} ({model[:12]})"

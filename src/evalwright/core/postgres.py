@@ -1,0 +1,254 @@
+"""A PostgreSQL server by its URL: what is shown of it, how it is reached, and which errors mean that it is away."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
+from evalwright.core.secrets import mask, remember, remember_within
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+
+VARIABLE = "EVALWRIGHT_STORE"
+SCHEMA = "evalwright"
+_SCHEMES = ("postgresql", "postgres")
+PATIENCE = 600.0
+PATIENCE_VARIABLE = "EVALWRIGHT_STORE_WAIT"
+LONGEST_GAP = 10.0
+LOCK = 0x6576616C7772
+"""The server's number for the lock under which the tables are made."""
+_STARTING_PATIENCE = 60.0
+_STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
+_OPTIONS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "tcp_user_timeout": "30000",
+    "application_name": "evalwright",
+    "client_encoding": "utf8",
+}
+
+
+def store_url() -> str:
+    """The server that holds the store, by $EVALWRIGHT_STORE; "" where it lies in a file. Raises ConfigurationError."""
+    url = os.environ.get(VARIABLE, "")
+    if url and not is_url(url):
+        raise ConfigurationError(
+            f"{VARIABLE} is no address of a PostgreSQL server, as postgresql://user@host/database is. A folder for a store in a file is "
+            f"named with --home or EVALWRIGHT_HOME."
+        )
+    return url
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the URL of a PostgreSQL server."""
+    return text.partition("://")[0] in _SCHEMES and "://" in text
+
+
+def shown(url: str) -> str:
+    """Host and database of a URL, all that is ever written of it."""
+    try:
+        parts = urlsplit(url)
+        asked = parse_qs(parts.query)
+        host, port = parts.hostname or asked.get("host", [""])[0], parts.port
+    except ValueError:
+        return "postgresql://"
+    name = unquote(parts.path.lstrip("/")) or asked.get("dbname", [""])[0]
+    return f"postgresql://{host}{f':{port}' if port else ''}/{name}"
+
+
+class Link:
+    """A connection to the server, and another one when that is lost. One thread at a time uses it.
+
+    closing: ends every wait at once. patience: seconds that a server is waited for, $EVALWRIGHT_STORE_WAIT by default. `say` is
+    told, in a sentence, that the server is away, and that it is back.
+    """
+
+    def __init__(
+        self, url: str, closing: threading.Event | None = None, patience: float | None = None
+    ) -> None:
+        self.closing = closing or threading.Event()
+        self.say: Callable[[str, bool], None] = lambda sentence, away: None
+        self._url = url
+        self._patience = _patience() if patience is None else patience
+        self._made: psycopg.Connection[Any] | None = None
+
+    def open(self) -> None:
+        """Connect. Only a server that is starting is waited for. Raises psycopg.Error."""
+        until = time.monotonic() + _STARTING_PATIENCE
+        while self._made is None:
+            try:
+                self._made = connect(self._url)
+            except Exception as error:
+                if not is_starting(error) or time.monotonic() > until or self.closing.wait(0.2):
+                    raise
+
+    @property
+    def inside(self) -> bool:
+        """Whether a transaction is under way."""
+        return self._made is not None and self._made.info.transaction_status.name == "INTRANS"
+
+    def again(self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False) -> T:
+        """Do this, again where the server went away or two transactions waited for each other.
+
+        Raises StoreError where the server stays away, psycopg.Error for what waiting does not change.
+        """
+        began, gap, told = 0.0, 0.1, False
+        while True:
+            try:
+                made = self.connection()
+                if transaction:
+                    with made.transaction():
+                        found = step(made)
+                else:
+                    found = step(made)
+            except Exception as error:
+                if getattr(error, "sqlstate", None) in ("40001", "40P01"):
+                    continue
+                if not is_away(error):
+                    raise
+                lost = error
+            else:
+                if told:
+                    self.say(f"The store {shown(self._url)} is reached again.", False)
+                return found
+            if self._made is not None:
+                self._made.close()
+                self._made = None
+            began = began or time.monotonic()
+            waited = time.monotonic() - began
+            if gap > 0.5 and not told:
+                told = True
+                self.say(
+                    f"The store {shown(self._url)} cannot be reached ({reason(lost)}). Waiting up to {self._patience:g} s for it; "
+                    f"no request is sent meanwhile.",
+                    True,
+                )
+            if waited + gap > self._patience or self.closing.wait(gap * random.uniform(0.8, 1.0)):
+                raise StoreError(
+                    f"The store {shown(self._url)} could not be reached for {waited:.0f} s. ({reason(lost)}) Once it is back, run "
+                    f"the same command again: it sends only what has no stored response."
+                )
+            gap = min(gap * 1.6, LONGEST_GAP)
+
+    def connection(self) -> psycopg.Connection[Any]:
+        """The connection that there is, or a new one. Raises psycopg.Error."""
+        if self._made is None:
+            self._made = connect(self._url)
+        return self._made
+
+    def rollback(self) -> None:
+        """End a transaction that failed."""
+        if self._made is not None and not self._made.closed:
+            self._made.rollback()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._made is not None:
+            self._made.close()
+
+
+def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
+    """A connection in autocommit mode whose tables are those of the schema "evalwright".
+
+    Raises psycopg.Error, ConfigurationError where the URL cannot be read, MissingExtra without psycopg.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtra("A store on a PostgreSQL server", "postgres", "psycopg") from error
+    remember_url(url)
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:  # its message repeats what it could not read, which may be the password
+        raise ConfigurationError(
+            f"The address of the store on {shown(url)} cannot be read: write it as postgresql://user@host:port/database, and in "
+            f"a password %40 for @, %3A for :, %2F for / and %25 for %."
+        ) from None
+    made: psycopg.Connection[Any] = psycopg.Connection.connect(
+        **{**_OPTIONS, **given, **options}, autocommit=True
+    )
+    made.execute(f"SET search_path = {SCHEMA}, pg_catalog")
+    return made
+
+
+def remember_url(url: str) -> None:
+    """Have the passwords of a server masked wherever something is written."""
+    remember_within(url)
+    try:
+        words = parse_qs(urlsplit(url).query)
+    except ValueError:
+        words = {}
+    for secret in (
+        *words.get("password", ()),
+        *words.get("sslpassword", ()),
+        os.environ.get("PGPASSWORD", ""),
+    ):
+        remember(secret)
+
+
+def _patience() -> float:
+    given = os.environ.get(PATIENCE_VARIABLE, "")
+    try:
+        seconds = float(given or PATIENCE)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ConfigurationError(
+            f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as {PATIENCE:g}."
+        )
+    return seconds
+
+
+def marked(statement: str) -> str:
+    """A statement with `?` for each value, as psycopg takes it."""
+    return statement.replace("?", "%s")
+
+
+def is_away(error: Exception) -> bool:
+    """Whether an error says that the server cannot be reached now, and not that something is wrong with what it was sent."""
+    import psycopg
+
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    state = error.sqlstate
+    return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03", "53300")
+
+
+def is_starting(error: Exception) -> bool:
+    """Whether a server that was just reached will take connections in a moment."""
+    return any(words in str(error) for words in _STARTING)
+
+
+def server_error(url: str, error: Exception) -> StoreError:
+    """What an error of psycopg means to a person."""
+    if isinstance(error, StoreError):
+        return error
+    said, state = reason(error), getattr(error, "sqlstate", None) or ""
+    if "password" in said or "authentication" in said or state.startswith("28"):
+        what = "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)"
+    elif state == "3D000" or ("database" in said and "does not exist" in said):
+        what = "has no database of that name: create it (createdb) or name another"
+    elif state == "42501":
+        what = "does not allow this user to write: grant it the right to create a schema in the database"
+    elif state in ("53100", "53200"):
+        what = "has no room left: free some and run again"
+    elif is_away(error):
+        what = "cannot be reached: start it, or check host and port"
+    else:
+        what = "failed to write or read"
+    return StoreError(f"The store {shown(url)} {what}. ({said})")
+
+
+def reason(error: Exception) -> str:
+    """What a library said, in one line and without passwords."""
+    return re.sub(r"\s+", " ", mask(str(error))).strip() or type(error).__name__

@@ -1,0 +1,221 @@
+"""A database as the place of a store: what the two kinds do in their own ways, and the SQL that they share."""
+
+from __future__ import annotations
+
+import json
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from evalwright.core.errors import Failure, StoreError
+from evalwright.engine.claims import LEASE, Owner, is_running
+from evalwright.engine.rows import Group, Row, checksum_of
+
+Found = tuple[bytes, str, bytes, bytes, int | None]
+"""key, model, request, response, checksum."""
+
+LEDGER = (
+    "command",
+    "model",
+    "outcome",
+    "estimated",
+    "sendings",
+    "input_tokens",
+    "output_tokens",
+    "dollars",
+    "first",
+    "last",
+)
+
+ADD_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
+    sendings = ledger.sendings + excluded.sendings, input_tokens = ledger.input_tokens + excluded.input_tokens,
+    output_tokens = ledger.output_tokens + excluded.output_tokens, last = excluded.last,
+    dollars = CASE WHEN ledger.dollars IS NULL THEN excluded.dollars ELSE ledger.dollars + coalesce(excluded.dollars, 0) END"""
+
+MERGE_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
+    sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+    dollars = excluded.dollars, last = excluded.last WHERE excluded.sendings > ledger.sendings"""
+
+ADD_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
+
+_PAGE = 100
+"""Rows: a request with images may have megabytes."""
+
+
+class Database(ABC):
+    """A connection that one thread at a time may use. Its methods raise what the database's library raises; `error` says it plainly."""
+
+    kind: ClassVar[str]
+    order: ClassVar[tuple[str, Any]]
+    """The column in whose order rows are read fastest, and a value before its first."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.closing = threading.Event()
+        """Set when its user wants to end: nothing is waited for any more."""
+
+    @abstractmethod
+    def read(self, keys: Sequence[bytes]) -> list[Found]:
+        """The rows of these keys that there are."""
+
+    @abstractmethod
+    def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
+        """Carry out a group of batches, durably: what became of each claim, and the polled keys that no living owner claims."""
+
+    @abstractmethod
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """What a statement with `?` for each value finds."""
+
+    @abstractmethod
+    def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
+        """Carry out a statement for each of these, in one transaction; how many rows it changed."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds since 1970 by the store's own clock."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """End a transaction that failed."""
+
+    @abstractmethod
+    def error(self, error: Exception) -> StoreError:
+        """What an error of the database's library means to a person."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes that it takes."""
+
+    @abstractmethod
+    def shrink(self) -> None:
+        """Give back the space of what was deleted."""
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """What the database itself finds wrong in its own structure, where it can tell."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    def lease_from(self) -> float:
+        """When leases began to count again: the start of a server, since nobody could renew one before."""
+        return 0.0
+
+    # -- owners and their claims
+
+    def living(self, among: Sequence[str], owner: Owner) -> set[str]:
+        """Those of these owners that live."""
+        alive, others = {owner.id} & set(among), [one for one in among if one != owner.id]
+        if not others:
+            return alive
+        now, since = self.now(), self.lease_from()
+        for other in others:
+            for host, pid, start, expires in self.rows(
+                "SELECT host, pid, started, expires FROM owners WHERE id=?", (other,)
+            ):
+                runs = is_running(host, pid, start)
+                if runs or (runs is None and max(expires, since + LEASE) > now):
+                    alive.add(other)
+        return alive
+
+    def register(self, owner: Owner) -> None:
+        """Write the owner down with a new lease; in a transaction."""
+        self.rows(
+            "INSERT INTO owners (id, host, pid, started, expires) VALUES (?,?,?,?,?) "
+            "ON CONFLICT (id) DO UPDATE SET expires=excluded.expires",
+            (owner.id, owner.host, owner.pid, owner.started, self.now() + LEASE),
+        )
+
+    def sweep(self, owner: Owner) -> None:
+        """Remove dead owners and what they claimed; in a transaction."""
+        others = [id for (id,) in self.rows("SELECT id FROM owners ORDER BY id")]
+        alive = self.living(others, owner)
+        for dead in (id for id in others if id not in alive):
+            self.rows("DELETE FROM claims WHERE owner=?", (dead,))
+            self.rows("DELETE FROM owners WHERE id=?", (dead,))
+
+    def forget(self, owner: Owner) -> None:
+        """Remove an owner that ends, and its claims."""
+        self.change("DELETE FROM claims WHERE owner=?", [(owner.id,)])
+        self.change("DELETE FROM owners WHERE id=?", [(owner.id,)])
+
+    # -- what is kept
+
+    def count(self) -> int:
+        """How many responses there are."""
+        return int(self.rows("SELECT count(*) FROM responses")[0][0])
+
+    def has_empty(self) -> bool:
+        """Whether a request is remembered to which every reply was empty."""
+        return bool(self.rows("SELECT 1 FROM empty LIMIT 1"))
+
+    def empty(self, key: bytes) -> Failure | None:
+        """The failure that is remembered of such a request."""
+        found = self.rows("SELECT failure, checksum FROM empty WHERE key=?", (key,))
+        if not found or found[0][1] != checksum_of(key, found[0][0]):
+            return None
+        return Failure(**json.loads(found[0][0]))
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The ledger's rows in the order of their beginning."""
+        names = ", ".join(LEDGER)
+        rows = self.rows(f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome, estimated")
+        return [dict(zip(LEDGER, row, strict=True)) for row in rows]
+
+    def summary(self) -> list[tuple[str, str, int, int, float, float]]:
+        """By model: fingerprint, name, responses, bytes of requests and responses, the oldest's and the newest's time."""
+        names = dict(self.names())
+        found = self.rows(
+            "SELECT model, count(*), sum(length(request) + length(response)), min(created), max(created) "
+            "FROM responses GROUP BY model"
+        )
+        return sorted(
+            ((row[0], names.get(row[0], ""), *row[1:]) for row in found), key=lambda row: row[1::-1]
+        )
+
+    def names(self) -> list[tuple[str, str]]:
+        """What models were called, by their fingerprint; none for those of older versions."""
+        return self.rows("SELECT model, name FROM models ORDER BY model")
+
+    def pages(self) -> Iterator[list[Row]]:
+        """All responses, page by page."""
+        column, last = self.order
+        while page := self.rows(
+            f"SELECT {column}, key, model, request, response, created, checksum FROM responses "
+            f"WHERE {column} > ? ORDER BY {column} LIMIT {_PAGE}",
+            (last,),
+        ):
+            last = page[-1][0]
+            yield [tuple(row[1:]) for row in page]
+
+    def empties(self) -> list[tuple[bytes, str, int]]:
+        """Requests to which every reply was empty: key, failure as JSON, checksum."""
+        return self.rows("SELECT key, failure, checksum FROM empty ORDER BY key")
+
+    # -- what is brought from elsewhere
+
+    def add(self, rows: Sequence[Row]) -> int:
+        """Add responses to requests that have none; how many."""
+        return self.change(
+            "INSERT INTO responses (key, model, request, response, created, checksum) VALUES (?,?,?,?,?,?) "
+            "ON CONFLICT (key) DO NOTHING",
+            rows,
+        )
+
+    def add_empties(self, rows: Sequence[tuple[bytes, str, int]]) -> int:
+        """Add failures of requests that have none."""
+        return self.change("INSERT INTO empty VALUES (?,?,?) ON CONFLICT (key) DO NOTHING", rows)
+
+    def add_names(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """Add names of models that have none."""
+        return self.change(ADD_NAME, pairs)
+
+    def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Add rows of another ledger. What one command wrote only grows, so of two states the larger counts."""
+        return self.change(MERGE_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
+
+    def delete(self, keys: Sequence[bytes]) -> int:
+        """Delete responses; how many there were."""
+        return self.change("DELETE FROM responses WHERE key=?", [(key,) for key in keys])

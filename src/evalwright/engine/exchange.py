@@ -1,0 +1,196 @@
+"""A store as lines of JSON: exported, imported, and kept for later where a server did not take what was paid for.
+
+The first line is `{"evalwright_store": 1}`; each other one a response (`key`, `model`, `request`, `response`, `created`), a request to
+which every reply was empty (`empty`, `failure`), a row of the ledger (`ledger`), or what a model is called (`name`, `model`).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from evalwright.core.errors import ConfigurationError, Failure, StoreError
+from evalwright.core.private import open_private, private_folder
+from evalwright.core.responses import Response
+from evalwright.core.secrets import mask
+from evalwright.engine.database import LEDGER, Database
+from evalwright.engine.rows import Group, Row, checksum_of, dump, pack, plain, response_of, unpack
+
+FORMAT = 1
+KEPT = "unwritten"
+"""The folder in a home where answers wait that a server did not take."""
+_LONGEST_LINE = 1 << 28
+_AT_ONCE = 100
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+@dataclass(slots=True)
+class Moved:
+    """What an export or a merge has seen: responses, those that were new, and rows that are damaged and were left out."""
+
+    responses: int = 0
+    new: int = 0
+    damaged: int = 0
+
+
+def write_lines(
+    file: IO[str],
+    pages: Iterable[Sequence[Row]],
+    empties: Sequence[tuple[bytes, str, int]],
+    ledger: Sequence[dict[str, Any]],
+    names: Sequence[tuple[str, str]],
+) -> Moved:
+    """Write a store's rows. Damaged ones are counted and left out."""
+    moved = Moved()
+    file.write(_encode({"evalwright_store": FORMAT}) + "\n")
+    for page in pages:
+        for key, model, request, response, created, checksum in page:
+            try:
+                response_of(key, model, request, response, checksum)
+                line = {
+                    "key": key.hex(),
+                    "model": model,
+                    "request": json.loads(unpack(request)),
+                    "response": json.loads(unpack(response)),
+                    "created": created,
+                }
+            except (ValueError, zlib.error):
+                moved.damaged += 1
+                continue
+            file.write(_encode(line) + "\n")
+            moved.responses += 1
+    for key, failure, _ in empties:
+        file.write(_encode({"empty": key.hex(), "failure": json.loads(failure)}) + "\n")
+    for row in ledger:
+        file.write(_encode({"ledger": row}) + "\n")
+    for model, name in names:
+        file.write(_encode({"name": name, "model": model}) + "\n")
+    return moved
+
+
+def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
+    """Add the lines of an export to a database. Raises ConfigurationError for a line that is none; what came before it stays."""
+    moved, rows = Moved(), []
+    empties: list[tuple[bytes, str, int]] = []
+    ledger: list[dict[str, Any]] = []
+    names: list[tuple[str, str]] = []
+    for number, line in enumerate(_lines(file), 1):
+        try:
+            found = json.loads(line)
+            if number == 1:
+                if found["evalwright_store"] != FORMAT:
+                    raise ConfigurationError(
+                        f"{name} was exported by a newer version of evalwright (its format is {found['evalwright_store']}, this "
+                        f"version knows {FORMAT}): upgrade evalwright."
+                    )
+            elif "name" in found:
+                names.append((plain(mask(str(found["model"]))), plain(mask(str(found["name"])))))
+            elif "ledger" in found:
+                ledger.append(_ledger_row(found["ledger"]))
+            elif "empty" in found:
+                failure = plain(mask(dump(Failure(**found["failure"]).as_dict())))
+                key = bytes.fromhex(found["empty"])
+                empties.append((key, failure, checksum_of(key, failure)))
+            else:
+                rows.append(_row(found))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise ConfigurationError(
+                f"Line {number} of {name} is no line of an exported store ('evalwright store export' writes them). "
+                f"What stood before it has been imported."
+                if number > 1
+                else f"{name} is no exported store: its first line is not {_encode({'evalwright_store': FORMAT})}."
+            ) from None
+        if len(rows) >= _AT_ONCE:
+            moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
+            rows.clear()
+    moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
+    database.add_empties(empties)
+    database.add_ledger(ledger)
+    database.add_names(names)
+    return moved
+
+
+def merge(source: Database, target: Database) -> Moved:
+    """Add everything of one database to another; where both have a row, the target's stays. May be repeated."""
+    moved = Moved()
+    for page in source.pages():
+        whole = [row for row in page if is_whole(row)]
+        moved.damaged += len(page) - len(whole)
+        moved.responses += len(whole)
+        moved.new += target.add(whole)
+    target.add_empties(source.empties())
+    target.add_ledger(source.ledger())
+    target.add_names(source.names())
+    return moved
+
+
+def is_whole(row: Row) -> bool:
+    """Whether a row can be read."""
+    key, model, request, response, _, checksum = row
+    try:
+        response_of(key, model, request, response, checksum)
+        unpack(request)
+    except (ValueError, zlib.error):
+        return False
+    return True
+
+
+def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]) -> str:
+    """Write answers, failures and a ledger into a file of the home folder; a sentence that says so, "" where there are none."""
+    folder = home / KEPT
+    if not (group.puts or group.empty or ledger):
+        return ""
+    try:
+        private_folder(folder)
+        path = folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
+        temporary = path.with_suffix(".partial")
+        with open_private(temporary, "w", encoding="utf-8") as file:
+            write_lines(file, [group.puts], group.empty, ledger, group.names)
+        temporary.replace(path)
+    except OSError as error:
+        return f"What was received meanwhile could not be kept in {folder} either: {error.strerror or error}."
+    return f"Responses that were received meanwhile are kept in {folder}, and the next run with this --home stores them."
+
+
+def take_back(home: Path, database: Database) -> str:
+    """Store what `keep_batches` wrote; a sentence that says so, "" where there was nothing."""
+    new, folder = 0, home / KEPT
+    for path in sorted(folder.glob("*.jsonl")):
+        with suppress(FileNotFoundError):  # another process was faster
+            with path.open("rb") as file:
+                new += read_lines(file, str(path), database).new
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
+    return f"{new:,} responses that an earlier run could not store are stored now." if new else ""
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    while line := file.readline(_LONGEST_LINE):
+        yield line
+
+
+def _row(found: dict[str, Any]) -> Row:
+    key, model = bytes.fromhex(found["key"]), plain(mask(str(found["model"])))
+    response = Response.from_dict(found["response"]).without_secrets()
+    request = pack(mask(dump(dict(found["request"]))).encode("utf-8", "surrogatepass"))
+    packed = pack(dump(response.as_dict()).encode("utf-8", "surrogatepass"))
+    return key, model, request, packed, float(found["created"]), checksum_of(key, model, request, packed)
+
+
+def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: plain(mask(str(found[name]))) for name in LEDGER[:3]}
+    counts = {name: int(found[name]) for name in LEDGER[3:7]}
+    dollars = found["dollars"]
+    times = {name: float(found[name]) for name in LEDGER[8:]}
+    return {**texts, **counts, "dollars": None if dollars is None else float(dollars), **times}
+
+
+def unreadable(error: Exception, name: str) -> StoreError:
+    """A file that cannot be read or written, in a sentence."""
+    return StoreError(f"{name} cannot be used: {getattr(error, 'strerror', None) or error}.")

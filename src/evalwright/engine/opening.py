@@ -1,0 +1,55 @@
+"""Which store is opened: the server that $EVALWRIGHT_STORE names, else the file in the home folder."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.postgres import is_url, shown, store_url
+from evalwright.engine.database import Database
+from evalwright.engine.schema import store_error
+from evalwright.engine.sqlite import FILE, SqliteStore, open_file
+from evalwright.engine.store import Store
+
+
+def open_store(home: Path) -> Store:
+    """Open the store of a home folder. Raises ConfigurationError or StoreError with a plain sentence."""
+    if url := store_url():
+        from evalwright.engine.postgres import PostgresStore
+
+        return PostgresStore.open(url, home)
+    return SqliteStore.open(home)
+
+
+def existing_store(home: Path) -> Store | None:
+    """As `open_store`, but a file that is not there is not made: None."""
+    return open_store(home) if store_url() or (home / FILE).is_file() else None
+
+
+def open_database(place: str | Path, *, new: bool = False) -> Database:
+    """A connection for work on a store as a whole. place: a URL, a store's file, or a home folder. new: it may be made.
+
+    Raises ConfigurationError or StoreError with a plain sentence.
+    """
+    if isinstance(place, str) and is_url(place):
+        from evalwright.engine.postgres import open_server
+
+        return open_server(place)
+    path = Path(place) if Path(place).is_file() else Path(place) / FILE
+    if not new and not path.is_file():
+        raise ConfigurationError(f"There is no store at {place}: no {FILE} is in that folder.")
+    try:
+        return open_file(path)
+    except (OSError, sqlite3.Error, StoreError) as error:
+        raise store_error(path, error) from error
+
+
+def where(home: Path) -> str | Path:
+    """What `open_database` opens for the store of a home folder."""
+    return store_url() or home
+
+
+def name_of(place: str | Path) -> str:
+    """A place for people, without a password."""
+    return shown(place) if isinstance(place, str) and is_url(place) else str(place)

@@ -1,0 +1,409 @@
+"""The store on a PostgreSQL server, for any number of hosts.
+
+A server that goes away is waited for, with growing gaps and up to a stated time; what is under way is carried out when it is back. A
+transaction whose end was not heard of is repeated, and nothing in it counts twice. If the server stays away, answers that were paid for are kept in a file of the home folder and stored when the store is opened there again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from evalwright.core.errors import Failure, StoreError, UsageError
+from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
+from evalwright.core.responses import Response
+from evalwright.engine.claims import Owner
+from evalwright.engine.database import ADD_NAME, LEDGER, MERGE_BILL, Database, Found
+from evalwright.engine.exchange import keep, take_back
+from evalwright.engine.kept import DatabaseStore
+from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
+
+if TYPE_CHECKING:
+    import psycopg
+
+_POLL_SECONDS = 0.25
+
+_TABLES = (
+    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+    """CREATE TABLE responses (
+        key BYTEA PRIMARY KEY,
+        model TEXT NOT NULL,
+        request BYTEA NOT NULL,
+        response BYTEA NOT NULL,
+        created DOUBLE PRECISION NOT NULL,
+        checksum BIGINT
+    )""",
+    # They are compressed already where that pays.
+    "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN response SET STORAGE EXTERNAL",
+    "CREATE TABLE claims (key BYTEA PRIMARY KEY, owner TEXT NOT NULL)",
+    "CREATE TABLE empty (key BYTEA PRIMARY KEY, failure TEXT NOT NULL, checksum BIGINT NOT NULL)",
+    """CREATE TABLE ledger (
+        command TEXT NOT NULL,
+        model TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        estimated INTEGER NOT NULL,
+        sendings BIGINT NOT NULL,
+        input_tokens BIGINT NOT NULL,
+        output_tokens BIGINT NOT NULL,
+        dollars DOUBLE PRECISION,
+        first DOUBLE PRECISION NOT NULL,
+        last DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (command, model, outcome, estimated)
+    )""",
+    """CREATE TABLE owners (
+        id TEXT PRIMARY KEY,
+        host TEXT NOT NULL,
+        pid BIGINT NOT NULL,
+        started TEXT NOT NULL,
+        expires DOUBLE PRECISION NOT NULL
+    )""",
+    "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL)",
+    "CREATE TABLE version (schema INTEGER NOT NULL)",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
+"""`MIGRATIONS[n]` takes a schema of version n to version n + 1."""
+_PUT = """INSERT INTO responses (key, model, request, response, created, checksum)
+    SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::float8[], %b::int8[])
+    ON CONFLICT (key) DO UPDATE SET model = excluded.model, request = excluded.request, response = excluded.response,
+    created = excluded.created, checksum = excluded.checksum"""
+
+T = TypeVar("T")
+
+
+class PostgresDatabase(Database):
+    """A connection to the server, and another one when that is lost. Where `say` is set, it is told of a wait."""
+
+    kind = "PostgreSQL"
+    order = ("key", b"")
+
+    def __init__(
+        self, url: str, closing: threading.Event | None = None, patience: float | None = None
+    ) -> None:
+        super().__init__(shown(url))
+        self.closing = closing or self.closing
+        self._url = url
+        self._link = Link(url, self.closing, patience)
+        self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
+        self.owed: list[tuple[Any, ...]] = []
+        """Rows of the ledger of which it is not known that they were written."""
+
+    def open(self) -> None:
+        """Connect, and bring the tables to this version. Raises psycopg.Error, StoreError where they are newer than it knows."""
+        self._link.open()
+        if self._version() != len(MIGRATIONS):
+            self._link.again(self._migrate, transaction=True)
+
+    def tell(self, say: Callable[[str, bool], None]) -> None:
+        """Have told, in a sentence each, that the server is away, and that it is back."""
+        self._link.say = say
+
+    def read(self, keys: Sequence[bytes]) -> list[Found]:
+        return self._link.again(
+            lambda made: made.execute(
+                "SELECT key, model, request, response, checksum FROM responses WHERE key = ANY(%b)",
+                (list(keys),),
+                binary=True,
+            ).fetchall()
+        )
+
+    def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
+        changed = self._link.again(lambda made: self._changed(group.polls, owner)) if group.polls else set()
+        if group.writes:
+            self._write(group, owner)
+        outcomes: dict[bytes, str] = {}
+        if group.claims or group.renew:
+            outcomes = self._link.again(lambda made: self._claim(group, owner), transaction=True)
+        return outcomes, changed
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        def step(made: psycopg.Connection[Any]) -> list[Any]:
+            cursor = made.execute(marked(statement), values, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+        return step(self._link.connection()) if self._link.inside else self._link.again(step)
+
+    def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
+        if not values:
+            return 0
+
+        def step(made: psycopg.Connection[Any]) -> int:
+            with made.cursor() as cursor:
+                cursor.executemany(marked(statement), values)
+                return cursor.rowcount
+
+        return self._link.again(step, transaction=True)
+
+    def now(self) -> float:
+        return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
+
+    def lease_from(self) -> float:
+        return float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+
+    def rollback(self) -> None:
+        self._link.rollback()
+
+    def error(self, error: Exception) -> StoreError:
+        if isinstance(error, UsageError):
+            return StoreError(str(error))
+        return server_error(self._url, error)
+
+    def size(self) -> int:
+        tables = ("responses", "claims", "empty", "ledger", "owners")
+        return sum(
+            int(self.rows("SELECT pg_total_relation_size(?::regclass)", (one,))[0][0]) for one in tables
+        )
+
+    def shrink(self) -> None:
+        self.rows("VACUUM responses")
+
+    def check(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        self._link.close()
+
+    # -- one transaction
+
+    def _write(self, group: Group, owner: Owner) -> None:
+        """Everything but claims. These locks are never held while claims of others are waited for."""
+        self.owe(group, owner)
+
+        def step(made: psycopg.Connection[Any]) -> None:
+            for row in self.owed:
+                made.execute(marked(MERGE_BILL), row)
+            for row in group.empty:
+                made.execute(
+                    "INSERT INTO empty VALUES (%s,%s,%s) ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, "
+                    "checksum = excluded.checksum",
+                    row,
+                )
+            for pair in group.damaged:
+                made.execute("DELETE FROM responses WHERE key=%s AND response=%s", pair)
+            if group.puts:
+                # In one order everywhere, so that no two wait for each other; one row for each key.
+                rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
+                made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
+            for name in sorted(group.names):
+                made.execute(marked(ADD_NAME), name)
+            if group.releases:
+                made.execute(
+                    "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s", (group.releases, owner.id)
+                )
+
+        self._link.again(step, transaction=True)
+        self.owed = []
+
+    def owe(self, group: Group, owner: Owner) -> None:
+        """Add a group's bills to this owner's sums. What is written is the sums: written twice, they are the same."""
+        now = time.time()
+        for model, outcome, estimated, *more in group.bills:
+            sums = self._bills.setdefault(
+                (owner.id, model, outcome, int(estimated)), [0, 0, 0, None, now, now]
+            )
+            sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
+            sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
+            sums[5] = now
+        if group.bills:
+            self.owed = [(*key, *sums) for key, sums in self._bills.items()]
+        group.billed()
+
+    def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
+        made = self._link.connection()
+        if group.renew:
+            self.register(owner)
+            if group.first:
+                self.sweep(owner)
+        outcomes: dict[bytes, str] = {}
+        left = sorted(set(group.claims))
+        while left:
+            found = made.execute(
+                "INSERT INTO claims (key, owner) SELECT key, %s FROM unnest(%b::bytea[]) AS key ORDER BY key "
+                "ON CONFLICT (key) DO NOTHING RETURNING key",
+                (owner.id, left),
+                binary=True,
+            )
+            outcomes.update((key, MINE) for (key,) in found)
+            left = [key for key in left if key not in outcomes]
+            if not left:
+                break
+            held = dict(
+                made.execute(
+                    "SELECT key, owner FROM claims WHERE key = ANY(%b)", (left,), binary=True
+                ).fetchall()
+            )
+            alive = self.living(sorted(set(held.values())), owner)
+            outcomes.update(
+                (key, MINE if other == owner.id else other) for key, other in held.items() if other in alive
+            )
+            dead = sorted(set(held.values()) - alive)
+            if dead:
+                taken = made.execute(
+                    "UPDATE claims SET owner = %s WHERE key = ANY(%b) AND owner = ANY(%b) RETURNING key",
+                    (owner.id, sorted(held), dead),
+                    binary=True,
+                )
+                outcomes.update((key, MINE) for (key,) in taken)
+            left = [key for key in left if key not in outcomes]  # given up meanwhile, or taken by another
+        # Read after the claims are there: whoever claimed them before has stored the answer or given up.
+        stored = made.execute(
+            "SELECT key FROM responses WHERE key = ANY(%b)", (list(outcomes),), binary=True
+        ).fetchall()
+        if stored:
+            outcomes.update((key, STORED) for (key,) in stored)
+            made.execute(
+                "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s",
+                ([key for (key,) in stored], owner.id),
+            )
+        return outcomes
+
+    def _changed(self, keys: list[bytes], owner: Owner) -> set[bytes]:
+        held = dict(self.rows("SELECT key, owner FROM claims WHERE key = ANY(?)", (keys,)))
+        alive = self.living(sorted(set(held.values())), owner)
+        return {key for key in keys if held.get(key) not in alive}
+
+    def _migrate(self, made: psycopg.Connection[Any]) -> None:
+        made.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        # Read again: another process may have migrated while this one waited for the lock.
+        for number in range(self._version(), len(MIGRATIONS)):
+            for statement in MIGRATIONS[number]:
+                made.execute(statement.encode())
+            made.execute("DELETE FROM version")
+            made.execute("INSERT INTO version VALUES (%s)", (number + 1,))
+
+    def _version(self) -> int:
+        # Read as rows: names that were not there a moment ago are remembered by the connection as missing.
+        if not self.rows("SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='version'", (SCHEMA,)):
+            return 0
+        found = int(self.rows("SELECT schema FROM version")[0][0])
+        if found > len(MIGRATIONS):
+            raise StoreError(
+                f"The store {self.place} was written by a newer version of evalwright (its schema is {found}, this version "
+                f"knows {len(MIGRATIONS)}): upgrade evalwright, or name another database."
+            )
+        return found
+
+
+class PostgresStore(DatabaseStore):
+    """A store on a server. Use `PostgresStore.open`. home: where answers are kept that the server did not take."""
+
+    poll_seconds = _POLL_SECONDS
+
+    def __init__(self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path) -> None:
+        self._home = home
+        self._writing = writing
+        super().__init__(reading, writing)
+        self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
+        self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
+        self._away: set[int] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def open(cls, url: str, home: Path) -> Self:
+        """Open the store on that server, and make its tables where it has none.
+
+        Raises StoreError, with a plain sentence without password, where the server cannot be reached, lets nobody in or has the
+        tables of a newer version.
+        """
+        closing = threading.Event()
+        reading, writing = (PostgresDatabase(url, closing) for _ in range(2))
+        try:
+            for one in (reading, writing):
+                one.open()
+            taken = take_back(home, reading)
+            store = cls(reading, writing, home)
+        except Exception as error:
+            reading.close()
+            writing.close()
+            if isinstance(error, UsageError):
+                raise
+            raise reading.error(error) from None
+        for number, one in enumerate((reading, writing)):
+            one.tell(partial(store._tell, number))
+        if taken:
+            store.notices.append(taken)
+        return store
+
+    async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._wanted = loop, []
+        futures = []
+        for key in keys:
+            future: asyncio.Future[Response | None] = loop.create_future()
+            if not self._wanted:
+                loop.call_soon(self._fetch)
+            self._wanted.append((key, future))
+            futures.append(future)
+        return [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
+
+    def _tell(self, link: int, sentence: str, away: bool) -> None:
+        """Each connection notices by itself that the server goes away and comes back: the first and the last one tell."""
+        before = len(self._away)
+        (self._away.add if away else self._away.discard)(link)
+        if (before == 0 and away) or (before and not self._away):
+            self.say(sentence)
+
+    async def empty(self, key: bytes) -> Failure | None:
+        if not self._has_empty:
+            return None
+        found: Failure | None = await asyncio.get_running_loop().run_in_executor(
+            self._reader, super()._look, "empty", key
+        )
+        return found
+
+    def close(self) -> None:
+        self._reading.closing.set()
+        self._reader.shutdown(cancel_futures=True)
+        super().close()
+
+    def _look(self, name: str, *arguments: Any) -> Any:
+        # One thread uses the connection.
+        return self._reader.submit(super()._look, name, *arguments).result()
+
+    def _fetch(self) -> None:
+        """Look up at once what all coroutines of this round want."""
+        wanted, self._wanted = self._wanted, []
+        look = super()._look
+        keys = [key for key, _ in wanted]
+
+        def deliver(done: asyncio.Future[Any]) -> None:
+            try:
+                found = self._read_out(keys, done.result())
+            except (StoreError, asyncio.CancelledError) as error:
+                for _, future in wanted:
+                    if not future.done():
+                        future.set_exception(StoreError(str(error) or f"The store {self.place} is closed."))
+                return
+            for (_, future), response in zip(wanted, found, strict=True):
+                if not future.done():
+                    future.set_result(response)
+
+        asyncio.get_running_loop().run_in_executor(self._reader, look, "read", keys).add_done_callback(
+            deliver
+        )
+
+    def _keep(self, batches: Sequence[Batch]) -> str:
+        writing, group = self._writing, Group(batches)
+        writing.owe(group, self._owner)
+        ledger = [dict(zip(LEDGER, row, strict=True)) for row in writing.owed]
+        writing.owed = []
+        return keep(self._home, self.command, group, ledger)
+
+
+def open_server(url: str) -> PostgresDatabase:
+    """A connection for work on the store as a whole. Raises as `PostgresStore.open` does."""
+    database = PostgresDatabase(url, patience=0.0)
+    try:
+        database.open()
+    except UsageError:
+        raise
+    except Exception as error:
+        database.close()
+        raise database.error(error) from None
+    return database

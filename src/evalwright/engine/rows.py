@@ -1,0 +1,135 @@
+"""What goes into a store and comes out of it: rows, their checksums, and batches of what one event loop wants."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from evalwright.core.errors import StoreError
+from evalwright.core.responses import Response
+from evalwright.core.secrets import mask_json
+
+Row = tuple[bytes, str, bytes, bytes, float, int | None]
+"""key, model fingerprint, request, response, seconds since 1970, checksum (None before there were any)."""
+
+BillKey = tuple[str, str, bool]
+"""model, what became of a sending, whether its bill is an estimate."""
+
+MINE: Final = "mine"
+STORED: Final = "stored"
+
+_COMPRESS_FROM = 1024
+
+dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one event loop wants of the store.
+
+    claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys whose claims end
+    without an answer. damaged: key and content of rows to be removed because they cannot be read. empty: keys with the failure
+    to be remembered, as JSON, and its checksum. names: of models, by their fingerprint. bills: sendings, tokens read and written, and dollars to be added to the ledger.
+    polls: keys that somebody else claimed. done: called once in the writer's thread, with a StoreError if it failed.
+    After it, `outcomes` has for each claim MINE, STORED or the other owner's id, and `changed` the polled keys that are
+    worth claiming again.
+    """
+
+    done: Callable[[Batch, StoreError | None], None]
+    claims: list[bytes] = field(default_factory=list)
+    puts: list[Row] = field(default_factory=list)
+    releases: list[bytes] = field(default_factory=list)
+    damaged: list[tuple[bytes, bytes]] = field(default_factory=list)
+    empty: list[tuple[bytes, str, int]] = field(default_factory=list)
+    bills: dict[BillKey, list[Any]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    polls: list[bytes] = field(default_factory=list)
+    outcomes: list[str] = field(default_factory=list)
+    changed: list[bytes] = field(default_factory=list)
+
+
+class Group:
+    """Batches that a database works off together. renew: the owner's lease is due; first: for the first time."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self.renew = self.first = False
+        self._batches = batches
+        self.polls = [key for batch in batches for key in batch.polls]
+        self.puts = [row for batch in batches for row in batch.puts]
+        self.releases = [key for batch in batches for key in batch.releases]
+        self.releases += [row[0] for row in self.puts]
+        self.claims = [key for batch in batches for key in batch.claims]
+        self.damaged = [pair for batch in batches for pair in batch.damaged]
+        self.bills = [(*key, *sums) for key, sums in _summed(batch.bills for batch in batches).items()]
+        self.empty = [row for batch in batches for row in batch.empty]
+        self.names = [pair for batch in batches for pair in batch.names.items()]
+
+    def billed(self) -> None:
+        """The bills have been added up elsewhere: neither these batches nor this group have any now."""
+        self.bills = []
+        for batch in self._batches:
+            batch.bills.clear()
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything but claims and leases."""
+        return bool(self.releases or self.damaged or self.bills or self.empty)
+
+
+def _summed(bills: Iterable[dict[BillKey, list[Any]]]) -> dict[BillKey, list[Any]]:
+    found: dict[BillKey, list[Any]] = {}
+    for one in bills:
+        for key, (sendings, read, written, dollars) in one.items():
+            sums = found.setdefault(key, [0, 0, 0, None])
+            sums[:3] = sums[0] + sendings, sums[1] + read, sums[2] + written
+            if dollars is not None:
+                sums[3] = dollars + (sums[3] or 0.0)
+    return found
+
+
+def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
+    """The row as it is written: request and response as JSON, compressed where that pays."""
+    answer = dump(response.as_dict()).encode("utf-8", "surrogatepass")
+    request, packed = pack(mask_json(payload)), pack(answer)
+    return key, fingerprint, request, packed, time.time(), checksum_of(key, fingerprint, request, packed)
+
+
+def response_of(key: bytes, model: str, request: bytes, response: bytes, checksum: int | None) -> Response:
+    """The response of a row. Raises ValueError where the row is damaged."""
+    try:
+        if checksum is not None and checksum != checksum_of(key, model, request, response):
+            raise ValueError("another checksum")
+        return Response.from_dict(json.loads(unpack(response))).without_secrets()
+    except (TypeError, AttributeError, zlib.error) as error:
+        raise ValueError(str(error)) from error
+
+
+def checksum_of(key: bytes, text: str, *more: bytes) -> int:
+    """CRC-32 of a row's columns: against damage, not against forgery."""
+    found = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
+    for part in more:
+        found = zlib.crc32(part, found)
+    return found
+
+
+def plain(text: str) -> str:
+    """The text without what no database takes as text: lone surrogates and the character 0."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def pack(text: bytes) -> bytes:
+    """JSON as it is, or compressed from 1 KB on. A small window costs a third of zlib's default time at this size."""
+    if len(text) < _COMPRESS_FROM:
+        return text
+    squeezer = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
+    return squeezer.compress(text) + squeezer.flush()
+
+
+def unpack(data: bytes) -> str:
+    """The inverse of `pack`. Raises ValueError or zlib.error for what `pack` cannot have made."""
+    text = data if data[:1] == b"{" else zlib.decompress(data)
+    return text.decode("utf-8", "surrogatepass")

@@ -1,0 +1,243 @@
+"""The embedded store: one SQLite file, for any number of processes on one host.
+
+Statements carry many rows each, because every step of SQLite gives Python's interpreter lock away and has to wait to get it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from evalwright.core.errors import StoreError
+from evalwright.core.private import open_private, own_database, private_folder
+from evalwright.core.responses import Response
+from evalwright.engine.claims import Owner
+from evalwright.engine.database import ADD_BILL, ADD_NAME, Database, Found
+from evalwright.engine.kept import DatabaseStore
+from evalwright.engine.rows import MINE, STORED, Group, Row
+from evalwright.engine.schema import connect, patiently, store_error
+
+FILE = "store.sqlite"
+_GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
+_SIZES = (128, 16, 4, 1)
+_NETWORK = frozenset({
+    "afs", "beegfs", "ceph", "cifs", "fhgfs", "fuse.beegfs", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
+})  # fmt: skip
+
+T = TypeVar("T")
+
+
+class SqliteDatabase(Database):
+    """A connection to the file."""
+
+    kind = "SQLite"
+    order = ("id", -1)
+
+    def __init__(self, path: Path, *, waits: bool = True) -> None:
+        super().__init__(str(path))
+        self.path = path
+        self._connection = connect(path)
+        self._durable = True
+        if not waits:
+            self._connection.execute("PRAGMA busy_timeout=0")  # `patiently` waits instead
+
+    def read(self, keys: Sequence[bytes]) -> list[Found]:
+        execute = self._connection.execute
+        return [row for key in keys if (row := execute(_GET, (key,)).fetchone()) is not None]
+
+    def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
+        changed = patiently(lambda: self._changed(group.polls, owner)) if group.polls else set()
+        if not (group.claims or group.renew or group.writes):
+            return {}, changed
+        self._begin(durable=bool(group.puts or group.empty))
+        if group.renew:
+            self.register(owner)
+            if group.first:
+                self.sweep(owner)
+        now = time.time()
+        for bill in group.bills:
+            self._connection.execute(ADD_BILL, (owner.id, *bill, now, now))
+        for row in group.empty:
+            self._connection.execute("INSERT OR REPLACE INTO empty VALUES (?,?,?)", row)
+        for pair in group.damaged:
+            self._connection.execute("DELETE FROM responses WHERE key=? AND response=?", pair)
+        for name in group.names:
+            self._connection.execute(ADD_NAME, name)
+        self._put(group.puts)
+        for part in _parts(group.releases):
+            marks = _marks(len(part))
+            self._connection.execute(
+                f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?", (*part, owner.id)
+            )
+        outcomes = self._claim(group.claims, owner) if group.claims else {}
+        self._connection.execute("COMMIT")
+        return outcomes, changed
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
+        if not values:
+            return 0
+        self._begin(durable=True)
+        try:
+            changed = self._connection.executemany(statement, values).rowcount
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+        return changed
+
+    def now(self) -> float:
+        return time.time()
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def error(self, error: Exception) -> StoreError:
+        return store_error(self.path, error)
+
+    def size(self) -> int:
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def shrink(self) -> None:
+        patiently(lambda: self._connection.execute("VACUUM"))
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def check(self) -> list[str]:
+        return [said for (said,) in self.rows("PRAGMA quick_check(10)") if said != "ok"]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _begin(self, durable: bool) -> None:
+        # Answers survive a loss of power; claims need not, they end with the process anyway.
+        if durable is not self._durable:
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
+
+    def _put(self, rows: list[Row]) -> None:
+        for part in _parts(rows):
+            values = ",".join(["(?,?,?,?,?,?)"] * len(part))
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO responses (key, model, request, response, created, checksum) VALUES {values}",
+                [value for row in part for value in row],
+            )
+
+    def _claim(self, keys: list[bytes], owner: Owner) -> dict[bytes, str]:
+        outcomes: dict[bytes, str] = dict.fromkeys(keys, MINE)
+        alive: dict[str, bool] = {}
+        for part in _parts(keys):
+            marks = _marks(len(part))
+            for (key,) in self.rows(f"SELECT key FROM responses WHERE key IN ({marks})", part):
+                outcomes[key] = STORED
+            foreign = f"SELECT key, owner FROM claims WHERE key IN ({marks}) AND owner<>?"
+            for key, other in self.rows(foreign, (*part, owner.id)):
+                if other not in alive:
+                    alive[other] = bool(self.living((other,), owner))
+                if outcomes[key] is MINE and alive[other]:
+                    outcomes[key] = other
+        mine = [key for key, outcome in outcomes.items() if outcome is MINE]
+        for part in _parts(mine):
+            values = ",".join(["(?,?)"] * len(part))
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO claims (key, owner) VALUES {values}",
+                [value for key in part for value in (key, owner.id)],
+            )
+        return outcomes
+
+    def _changed(self, keys: list[bytes], owner: Owner) -> set[bytes]:
+        """Those keys that no living owner claims any more: answered, given up, or left by a dead process."""
+        held: dict[bytes, str] = {}
+        for part in _parts(keys):
+            held.update(self.rows(f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})", part))
+        alive = self.living(sorted(set(held.values())), owner)
+        return {key for key in keys if held.get(key) not in alive}
+
+
+class SqliteStore(DatabaseStore):
+    """A store in one file. Use `SqliteStore.open`."""
+
+    def __init__(self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase) -> None:
+        super().__init__(reading, writing)
+        self.path = path
+
+    @classmethod
+    def open(cls, home: Path) -> Self:
+        """Open or create `<home>/store.sqlite`.
+
+        Raises StoreError, with a plain sentence, where the folder cannot be written, the disk is full, the file is
+        damaged, or a newer version wrote it.
+        """
+        path = home / FILE
+        reading: SqliteDatabase | None = None
+        try:
+            reading = open_file(path)
+            reading.rows("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)")
+            store = cls(path, reading, SqliteDatabase(path, waits=False))
+        except (OSError, sqlite3.Error, StoreError) as error:
+            if reading is not None:
+                reading.close()
+            raise store_error(path, error) from error
+        if warning := network_warning(path):
+            store.notices.append(warning)
+        return store
+
+    async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
+        # A look into the file takes microseconds: handing it to a thread would take longer.
+        return self._responses(keys)
+
+
+def open_file(path: Path) -> SqliteDatabase:
+    """Open or create a store's file for its owner alone. Raises OSError, sqlite3.Error or StoreError."""
+    private_folder(path.parent)
+    open_private(own_database(path), "ab").close()  # SQLite gives the files beside it the same permissions
+    return SqliteDatabase(path)
+
+
+def network_warning(path: Path, mounts: str | None = None) -> str:
+    """What a person should know where the file lies on a network file system; "" where it does not, or where that is unknown.
+
+    mounts: what /proc/self/mountinfo says.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+    place, best = Path(os.path.realpath(path)), ("", "")
+    for line in mounts.splitlines():
+        mount, _, system = line.partition(" - ")
+        with contextlib.suppress(IndexError):
+            folder = mount.split()[4].encode().decode("unicode_escape")
+            if place.is_relative_to(folder) and len(folder) >= len(best[0]):
+                best = (folder, system.split()[0])
+    if best[1] not in _NETWORK:
+        return ""
+    return (
+        f"The store {path} lies on a network file system ({best[1]}, mounted at {best[0]}). SQLite cannot lock a file between "
+        f"hosts there, and the file can be damaged if two hosts use it. Choose a local folder with --home or EVALWRIGHT_HOME, or a "
+        f"PostgreSQL server with EVALWRIGHT_STORE."
+    )
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Slices of a few fixed lengths, so that the statements for them stay prepared."""
+    start = 0
+    for size in _SIZES:
+        while len(items) - start >= size:
+            yield items[start : start + size]
+            start += size
+
+
+def _marks(count: int) -> str:
+    return ",".join("?" * count)

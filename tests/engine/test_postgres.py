@@ -1,0 +1,237 @@
+"""A server that goes away, lets nobody in, or never comes back: the run waits or stops, resumes, and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.support import FileCounting, Remote, number_of, question
+from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
+from evalwright.core.postgres import shown
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response, Usage
+from evalwright.engine.engine import Engine
+from evalwright.engine.exchange import KEPT
+from evalwright.engine.opening import open_store
+from evalwright.models.base import Pacing
+from evalwright.models.remote.batch.journal import Journal
+from support.postgres import PASSWORD, Server, missing, running
+from support.typed import typed
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
+
+
+@pytest.fixture
+def mortal() -> Iterator[Server]:
+    """A server that a test may end."""
+    with running() as made:
+        yield made
+
+
+@pytest.fixture
+def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A new database, which `open_store` opens."""
+    found = server.url()
+    monkeypatch.setenv("EVALWRIGHT_STORE", found)
+    return found
+
+
+def database(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str, int]:
+    """Ask so many questions, 16 at a time; the counts. Raises StoreError where the store ends the run."""
+
+    async def main() -> dict[str, int]:
+        with open_store(home) as store:
+            async with Engine(store, on_event=said.append) as engine:
+                door = engine.door({"target": model})
+                numbers = iter(range(count))
+
+                async def work() -> None:
+                    for number in numbers:
+                        assert (await door("target", question(number))).text == f"answer {number}"
+
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(16):
+                        group.create_task(work())
+                return door.counts.as_dict()
+
+    try:
+        return asyncio.run(main())
+    except* StoreError as errors:
+        raise errors.exceptions[0] from None
+
+
+def test_a_server_that_is_killed_and_started_again_is_waited_for(
+    mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = mortal.url()
+    monkeypatch.setenv("EVALWRIGHT_STORE", url)
+    log, said = tmp_path / "log", list[str]()
+
+    def kill_twice() -> None:
+        for enough in (60, 200):
+            while len(lines(log)) < enough:
+                time.sleep(0.01)
+            mortal.kill()
+            time.sleep(1.5)
+            mortal.start()
+
+    killer = threading.Thread(target=kill_twice)
+    killer.start()
+    counts = ask_all(tmp_path / "home", FileCounting(log, 0.005), 400, said)
+    killer.join()
+    assert Counter(lines(log)) == Counter({str(number): 1 for number in range(400)})
+    assert (counts["asked"], counts["failed"]) == (400, 0)
+    assert any("cannot be reached" in sentence and "Waiting up to 600 s" in sentence for sentence in said)
+    rows = mortal.run("SELECT sum(sendings) FROM evalwright.ledger", database(url))
+    assert rows == [(400,)]
+    assert ask_all(tmp_path / "home", FileCounting(log), 400, said)["stored"] == 400
+    assert PASSWORD not in "".join(said)
+
+
+def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
+    mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = mortal.url()
+    monkeypatch.setenv("EVALWRIGHT_STORE", url)
+    monkeypatch.setenv("EVALWRIGHT_STORE_WAIT", "2")
+    home, asked = tmp_path / "home", Counter[str]()
+
+    async def reply(request: Request) -> Response:
+        asked[number_of(request)] += 1
+        if asked.total() == 100:
+            await asyncio.to_thread(mortal.stop)
+        await asyncio.sleep(0.01)
+        return Response(text=f"answer {number_of(request)}", usage=Usage(3, 2))
+
+    model = Remote(reply, Pacing(start_concurrency=16, max_concurrency=16))
+    with pytest.raises(StoreError) as told:
+        ask_all(home, model, 400, [])
+    assert "could not be reached for" in str(told.value) and "run the same command again" in str(told.value)
+    assert f"are kept in {home / KEPT}" in str(told.value)
+    assert shown(url) in str(told.value) and PASSWORD not in str(told.value)
+    assert 100 <= asked.total() < 400 and max(asked.values()) == 1
+    mortal.start()
+    said: list[str] = []
+    counts = ask_all(home, model, 400, said)
+    assert asked == Counter({str(number): 1 for number in range(400)}), "an answer that was paid for was lost"
+    assert counts["asked"] + counts["stored"] == 400
+    assert any("that an earlier run could not store are stored now" in sentence for sentence in said)
+    assert not (home / KEPT).exists()
+    rows = mortal.run("SELECT sum(sendings), sum(output_tokens) FROM evalwright.ledger", database(url))
+    assert rows == [(400, 800)]
+
+
+def test_connections_that_break_again_and_again_count_nothing_twice(
+    server: Server, url: str, tmp_path: Path
+) -> None:
+    """A transaction may have ended although nobody heard of it."""
+    log, ended, broken = tmp_path / "log", threading.Event(), [0]
+
+    def cut() -> None:
+        statement = (
+            f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname='{database(url)}'"
+        )
+        while not ended.wait(0.2):
+            broken[0] += server.run(statement, "postgres")[0][0]
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    try:
+        counts = ask_all(tmp_path / "home", FileCounting(log, 0.02), 600, [])
+    finally:
+        ended.set()
+        cutter.join()
+    assert broken[0] > 3
+    assert counts["asked"] == 600 and Counter(lines(log)) == Counter(
+        {str(number): 1 for number in range(600)}
+    )
+    rows = server.run("SELECT sum(sendings), sum(input_tokens) FROM evalwright.ledger", database(url))
+    assert rows == [(600, 1800)]
+    assert server.run("SELECT count(*) FROM evalwright.claims", database(url)) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda url: url.replace("4711", "4712"), "did not let this user in"),
+        (lambda url: url[: url.rindex("/")] + "/nowhere", "no database of that name"),
+        (lambda url: url.replace("127.0.0.1:", "127.0.0.1:1"), "cannot be"),
+        (lambda url: "postgresql://tester:100%zz-secret@127.0.0.1/x", "cannot be read"),
+        (lambda url: url.replace("postgresql://", "mysql://"), "no address of a PostgreSQL server"),
+    ],
+)  # fmt: skip
+def test_a_server_that_cannot_be_used_is_told_in_a_sentence_without_the_password(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: object, words: str
+) -> None:
+    assert callable(change)
+    monkeypatch.setenv("EVALWRIGHT_STORE", change(url))
+    with pytest.raises((StoreError, ConfigurationError)) as told:
+        open_store(tmp_path)
+    assert words in str(told.value)
+    for secret in (PASSWORD, "p%40ss", "4711", "4712", "secret"):
+        assert secret not in str(told.value).replace(f":{url.split(':')[3].split('/')[0]}", "")
+
+
+def test_without_the_library_the_extra_is_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[postgres\]'"):
+        open_store(tmp_path)
+    with pytest.raises(MissingExtra):
+        Journal(tmp_path)
+
+
+def test_a_run_on_a_server_leaves_no_password_anywhere(server: Server, url: str, tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "task: t\ndataset: {rows: [{input: 'say p@ss', target: '4'}]}\nanswer: {mode: generate}\nscorers: [exact-match]\n"
+    )
+    command = (
+        "run",
+        "t.yaml",
+        "--model",
+        "scripted/constant",
+        "-M",
+        "text=4",
+        "--name",
+        "r",
+        "--log-file",
+        "log",
+    )
+    done = [
+        typed_there(tmp_path, url, *command),
+        typed_there(tmp_path, url, *command, "--replace", "--verbose"),
+    ]
+    done += [
+        typed_there(tmp_path, url, "store", *words)
+        for words in (["info"], ["export", "all.jsonl"], ["verify"])
+    ]
+    assert server.run("SELECT count(*) FROM evalwright.responses", database(url)) == [(1,)]
+    assert json.loads((tmp_path / "runs" / "r" / "run.json").read_text())["usage"]["stored"] == 1
+    assert not list(tmp_path.rglob("store.sqlite"))
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    dumped = server.run("SELECT * FROM evalwright.responses, evalwright.ledger", database(url))
+    for text in (*written, *(one.encode() for one in done), str(dumped).encode()):
+        assert b"w/rd" not in text and b"w%2Frd" not in text
+
+
+def typed_there(folder: Path, url: str, *arguments: str) -> str:
+    done = typed(*arguments, folder=folder, extra={"EVALWRIGHT_STORE": url})
+    assert done.code == 0, done.text
+    return done.text
