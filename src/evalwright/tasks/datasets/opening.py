@@ -58,9 +58,13 @@ def file_rows(path: Path) -> Iterator[Row]:
 
 def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
     found: list[Path] = []
+    # What a person must get by themselves may lie in the working folder.
+    obtain = (document.value.get("metadata") or {}).get("obtain")
     for index, name in enumerate(dataset.path or []):
         place = (*at, "path", index)
         pattern = document.folder(place) / name
+        if obtain and not pattern.exists():
+            pattern = Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
         document.allowed(place, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
@@ -68,7 +72,8 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
         if not glob.has_magic(name):
             if not pattern.is_file():
                 kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
-                raise document.error(place, f"the data file '{shown(pattern)}' {kind}.")
+                more = f" {obtain}" if obtain else ""
+                raise document.error(place, f"the data file '{shown(pattern)}' {kind}.{more}")
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
