@@ -13,7 +13,7 @@ import pytest
 from compat.sea_helm.scored import golden_lines, needs_golden_file, numbers, result_of, scored, sea_task
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
 from evalwright.compat.sea_helm.task import SeaTask
-from evalwright.core.errors import MissingExtra, ScoringError, UnknownName, UsageError
+from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
@@ -306,7 +306,7 @@ def test_what_raises_is_a_failed_task() -> None:
 
 
 def test_unknown_and_refused_classes() -> None:
-    with pytest.raises(UnknownName, match="F1AccMetric"):
+    with pytest.raises(TaskError, match="Did you mean F1AccMetric"):
         scoring_of(sea_task("src/metrics/f1_acc_metric.py", "F1AcMetric"), [])
     with pytest.raises(UsageError, match="RefCLIPScore"):
         scoring_of(sea_task("seahelm_tasks/vision/xm3600/refclipscore_metric.py", "RefClipScoreMetric"), [])

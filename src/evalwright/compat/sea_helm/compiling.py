@@ -50,7 +50,7 @@ _SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
 class Options(BaseModel):
-    """How tasks are run. task_root: SEA-HELM's folder. num_fewshot: shots in place of the tasks' own.
+    """How tasks are run. task_root: SEA-HELM's folder. trust: folders whose Python may run. num_fewshot: shots in place of the tasks' own.
 
     base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
     runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
@@ -61,6 +61,7 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task_root: tuple[str, ...] = ()
+    trust: tuple[str, ...] = ()
     scoring: Literal["corrected", "published"] = "corrected"
     num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
     base_model: StrictBool = False
@@ -79,13 +80,9 @@ class Options(BaseModel):
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    given = {key: value for key, value in settings.items() if key != "trust"}
-    if settings.get("trust"):
-        raise ConfigurationError(
-            "--trust has no effect on tasks of SEA-HELM, whose Python is never run: leave it out."
-        )
+    given = dict(settings)
     _check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
-    for key in ("task_root", "skip_tasks"):
+    for key in ("task_root", "trust", "skip_tasks"):
         if isinstance(value := given.get(key), str | Path):
             given[key] = [one for one in str(value).split("," if key == "skip_tasks" else "\0") if one]
     if isinstance(generation := given.get("generation"), Mapping):
@@ -105,11 +102,22 @@ def _check_known(kind: str, given: Iterable[str], known: Collection[str]) -> Non
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
+    from evalwright.compat.sea_helm.scoring import METRICS
+
     options, facts = options_of(settings), [task.definition for task in tasks]
     loaders = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
     if options.tokenizer and not any(one in LOADERS and LOADERS[one].generated for one in loaders):
         raise ConfigurationError(
             "-D tokenizer has no effect: no task here is made to a length. Leave it out."
+        )
+    metrics = {(one["config"]["metric_file"], one["config"]["metric_class"]) for one in facts}
+    if (
+        options.trust
+        and not metrics - METRICS.keys()
+        and not {one for one in loaders if one[1]} - LOADERS.keys()
+    ):
+        raise ConfigurationError(
+            "--trust has no effect: the loaders and metrics of these tasks are known here, and no Python of their folder runs. Leave it out."
         )
     if options.skip_tasks is None:
         return
@@ -132,7 +140,7 @@ def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
         sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
         config |= {key: sibling[key] for key in ("dataloader_file", "dataloader_class") if sibling.get(key)}
     config["languages"] = {language: tree.tasks[name]["languages"][language]}
-    return SeaTask(name, language, config, tree.root, options.base_model, options.published)
+    return SeaTask(name, language, config, tree.root, options.base_model, options.published, options.trust)
 
 
 def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:

@@ -39,7 +39,7 @@ class Loader:
 
     renamed: the column that is the label. by_subject: a row has the examples of its own subject. chosen: which examples, by part.
     limited_early: the published loader counts examples before it keeps those of the part. files: single files of the data set,
-    by task. labels: by language, for what is false and true. generated: texts are made to a length.
+    by task. labels: by language, for what is false and true. generated: texts are made to a length. foreign: a class of the folder.
     """
 
     config: str = "{{ language }}"
@@ -69,6 +69,7 @@ class Loader:
     change: str = ""
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generated: bool = False
+    foreign: bool = False
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
@@ -300,3 +301,4 @@ LOADERS: Mapping[tuple[str, str], Loader] = {
 }
 LOCAL = Loader(local=True)
 """A file of rows in SEA-HELM's own form."""
+FOREIGN = Loader(foreign=True)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.loaders import LOADERS, LOCAL, Loader, Raw
+from evalwright.compat.sea_helm.loaders import FOREIGN, LOADERS, LOCAL, Loader, Raw
 from evalwright.compat.sea_helm.task import Row, SeaTask, placeholders
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
@@ -107,16 +107,8 @@ def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
 
 
 def loader_of(task: SeaTask) -> Loader:
-    """What reads a task's rows. Raises TaskError for a class that is not known."""
-    named = task.loaded_by
-    if named is None:
-        return LOCAL
-    if named not in LOADERS:
-        raise TaskError(
-            f"The task '{task.name}' reads its data with the class {named[1]} of '{named[0]}', which is not known here, and its Python is "
-            "not run. Keep the rows as a JSON Lines file in SEA-HELM's form, and leave out `dataloader_class`."
-        )
-    return LOADERS[named]
+    """What reads a task's rows: an entry of the table, the form of local files, or a class of the folder."""
+    return LOADERS.get(task.loaded_by, FOREIGN) if task.loaded_by else LOCAL
 
 
 def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
@@ -126,7 +118,7 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
         return oneruler_rows(task, tokenizer)
-    rows = _table(task, loader, "filepath")
+    rows = _foreign(task) if loader.foreign else _table(task, loader, "filepath")
     if not len(rows):
         raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
     return rows
@@ -138,8 +130,22 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     has_some = loader.examples and not loader.generated and not loader.files
     if not (count and has_some and task.here.get("example_filepath")):
         return ()
+    if loader.foreign:
+        return _foreign(task, count)
     first = count if loader.limited_early and task.published else None
     return _table(task, loader, "example_filepath", first)
+
+
+def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
+    from evalwright.compat.sea_helm.foreign import foreign_rows
+
+    rows = foreign_rows(task, examples)
+    for place, row in enumerate(rows):
+        if wrong := _wrong(task, row, not task.published):
+            raise DatasetError(
+                f"Row {place} of '{task.name}' ({task.language}), as its own class loads it, cannot be used: {wrong}."
+            )
+    return rows
 
 
 def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) -> Table:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.sea_helm.extraction import response_text
 from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import ScoringError, TaskError, UnknownName, UsageError
+from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
@@ -39,19 +39,21 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
-_TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-)
+METRICS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    (name.rpartition(":")[0], name.rpartition(":")[2]): entry
+    for name, entry in tomllib.loads(
+        Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+    ).items()
+}
+"""The table, by file and class."""
 
 
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
     """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
 
-    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known, or cannot be had.
+    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known and not trusted, or cannot be had.
     """
-    entry = _TABLE.get(name := ":".join(task.scored_by))
-    if entry is None:
-        raise UnknownName("metric class", name, sorted(_TABLE), f"The task '{task.name}' needs it.")
+    entry = METRICS.get(task.scored_by, {"family": "texts:Foreign"})
     if "refused" in entry:
         raise UsageError(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
@@ -66,7 +68,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:
     """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
-    return tuple(_TABLE.get(":".join(task.scored_by), {}).get("slices", ()))
+    return tuple(METRICS.get(task.scored_by, {}).get("slices", ()))
 
 
 class SeaHelmRaised(ScoringError):

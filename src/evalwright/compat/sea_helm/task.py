@@ -25,7 +25,8 @@ Row = Mapping[str, Any]
 class SeaTask:
     """A task in a language. config: the task's resolved mapping, `languages` included; root: the folder that its paths start from.
 
-    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own arithmetic makes the numbers.
+    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own arithmetic makes the numbers;
+    trust: folders whose Python may run.
     """
 
     name: str
@@ -34,6 +35,7 @@ class SeaTask:
     root: Path | None = None
     base: bool = False
     published: bool = False
+    trust: tuple[str, ...] = ()
 
     @property
     def here(self) -> Mapping[str, Any]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
+from evalwright.compat.sea_helm import foreign
 from evalwright.compat.sea_helm.extraction import LINE, SAME_LINE, math_verified, search
-from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised
+from evalwright.compat.sea_helm.scoring import METRICS, Made, Numbers, Scoring, SeaHelmRaised, normalised
 from evalwright.compat.sea_helm.task import Row
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ScoringError, UsageError
+from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
@@ -223,3 +226,42 @@ class Tables(Procedures):
         precision, recall, f1, error = procedure.table(str(row["label"]), said, True)
         parts = {self.part: f1, "precision": precision, "recall": recall, "error": float(bool(error))}
         return Score(f1, error, said or "", parts)
+
+
+class Foreign(Scoring):
+    """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
+
+    def prepare(self) -> None:
+        self._class, self._kept = foreign.class_of(self.task, *self.task.scored_by, METRICS), list[Row]()
+        self.task = replace(self.task, published=True)  # there is no other arithmetic
+
+    def made(self) -> Made:
+        scorers, metrics = super().made()
+        return scorers, [*metrics, self.metric("mean_individual_score", "mean")]
+
+    def score(self, sample: Sample, answer: Answer) -> Score:
+        replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
+        self._kept.append({**self.row_of(sample), "responses": replies})
+        numbers, each = self._run(self._kept[-1:])
+        own = each[0] if each else numbers
+        value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
+        return Score(float(value), "", "", {"response": len(self._kept) - 1.0})
+
+    def more(self, column: Column) -> dict[str, float]:
+        numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
+        return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
+
+    def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
+        """Its numbers, and what it gives to each row. Raises SeaHelmRaised."""
+        config = foreign.TaskConfig(self.task)
+        loader = foreign.Loader(config)
+        try:
+            with foreign.running(
+                self.task, f"The metric of '{self.task.name}' is its own class {self._class.__name__}"
+            ):
+                loader.dataframe = import_module("pandas").DataFrame([dict(row) for row in rows])
+                found = self._class(loader, config).evaluate_responses()[self.task.name]
+            return found, list(loader.dataframe.get("individual_scores", ()))
+        except TaskError as error:
+            self._raised = str(error)
+            raise SeaHelmRaised(self._raised) from None
