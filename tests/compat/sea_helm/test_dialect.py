@@ -15,10 +15,8 @@ from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
-from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.config import Chosen, SeaTask, read_tree
 from evalwright.compat.sea_helm.rows import load_rows, local_file
-from evalwright.compat.sea_helm.sets import Chosen
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.scored import golden_lines, needs_golden_file, numbers, result_of, scored, sea_task
+from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
@@ -83,10 +83,10 @@ def test_golden_metrics() -> None:
 
 @needs_golden_file
 def test_golden_functions() -> None:
-    from evalwright.compat.sea_helm import extraction, scoring
+    from evalwright.compat.sea_helm import scoring
 
     functions = {
-        "normalize_score": scoring.normalised, "normalize_answer": extraction.normalised, "calculate_stderr": scoring.standard_error,
+        "normalize_score": scoring.normalised, "normalize_answer": scoring.plain, "calculate_stderr": scoring.standard_error,
     }  # fmt: skip
     for line in golden_lines():
         for given, wanted in line["cases"] if line["kind"] == "function" else ():

@@ -18,8 +18,7 @@ class SeaHelm:
 
     def names(self, roots: Sequence[Path]) -> Sequence[Listed]:
         """Tasks, tasks in one language, groups and sets of the folder."""
-        from evalwright.compat.sea_helm.config import has_tasks, read_tree, root_of
-        from evalwright.compat.sea_helm.sets import listed
+        from evalwright.compat.sea_helm.config import has_tasks, listed, read_tree, root_of
 
         root = root_of(roots)
         # Where the tasks of every framework are listed, a folder of another's has none of these.
@@ -28,8 +27,7 @@ class SeaHelm:
     def load(self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
         """The tasks of a name. settings: see `compiling.Options`; `--format text` is the form of base models."""
         from evalwright.compat.sea_helm.compiling import compiled, options_of
-        from evalwright.compat.sea_helm.config import read_tree, root_of
-        from evalwright.compat.sea_helm.sets import chosen, skipped_by
+        from evalwright.compat.sea_helm.config import chosen, read_tree, root_of, skipped_by
 
         options = options_of(settings)
         options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})

@@ -16,10 +16,9 @@ import yaml
 
 from evalwright._version import __version__
 from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
-from evalwright.compat.sea_helm.files import REPLY, USAGE, check_names
+from evalwright.compat.sea_helm.config import DIALECT, SeaTask
+from evalwright.compat.sea_helm.results import REPLY, USAGE, check_names
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of
-from evalwright.compat.sea_helm.sets import DIALECT
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Usage

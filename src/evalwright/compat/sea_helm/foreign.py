@@ -16,10 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.sea_helm.extraction import normalised as plain
-from evalwright.compat.sea_helm.loaders import LOADERS
-from evalwright.compat.sea_helm.scoring import normalised, standard_error
-from evalwright.compat.sea_helm.task import Row, SeaTask
+from evalwright.compat.sea_helm.config import Row, SeaTask
+from evalwright.compat.sea_helm.rows import LOADERS
+from evalwright.compat.sea_helm.scoring import normalised, plain, standard_error
 from evalwright.core.errors import TaskError, closest
 from evalwright.tasks.files import is_within
 
@@ -92,7 +91,7 @@ class Metric:
         frame[self.postprocessed_response_column] = frame[self.response_column].map(self.extract_response)
 
 
-_SHIM = {
+_SHIM: dict[str, Any] = {
     "base_logger": {"get_logger": logging.getLogger}, "task_config": {"TaskConfig": TaskConfig},
     "metrics.seahelm_metric": {"SeaHelmMetric": Metric}, "dataloaders.base_dataloader": {"AbstractDataloader": Loader},
     "dataloaders.huggingface_dataloader": {"HuggingFaceDataloader": Loader},

@@ -15,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat import recording
-from evalwright.compat.recording import number
-from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
-from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
-from evalwright.compat.sea_helm.conversations import shots_of
-from evalwright.compat.sea_helm.files import REPLY, USAGE, NumberedRun, data_of, find_runs, mapping
+from evalwright.compat.recording import mapping, number
+from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
+from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, read_tree, root_of
+from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of, slices_of
-from evalwright.compat.sea_helm.sets import DIALECT, PREFIX
-from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message

@@ -15,8 +15,8 @@ from functools import partial
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.sea_helm.config import Row, SeaTask, drawing
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
-from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
 from evalwright.core.reasoning import separate_reasoning

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.sea_helm.config import Row, SeaTask
 from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
