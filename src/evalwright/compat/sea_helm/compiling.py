@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
+from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
@@ -27,8 +28,7 @@ from evalwright.compat.sea_helm.config import (
     drawing,
     expanded,
     pieces,
-    read_tree,
-    root_of,
+    tree_of,
 )
 from evalwright.compat.sea_helm.rows import (
     LOADERS,
@@ -38,8 +38,8 @@ from evalwright.compat.sea_helm.rows import (
     load_examples,
     load_rows,
     loader_of,
-    plain_name,
 )
+from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
@@ -67,13 +67,10 @@ _LONGEST = 20_000_000
 
 def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     """A template with its placeholders filled. what: for errors. Raises TaskError."""
-    try:
-        parts = pieces(template or "", what)
-        text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
-    except KeyError as error:
-        raise TaskError(
-            f"{what} has the placeholder {{{error.args[0]}}}, which its rows do not have."
-        ) from None
+    parts = pieces(template or "", what)
+    if lacking := [name for _, name in parts if name is not None and name not in values]:
+        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
+    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
     if len(text) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
     return text
@@ -84,24 +81,23 @@ class Shots:
 
     def __init__(self, task: SeaTask, count: int) -> None:
         self._task, self._count = task, count
-        self._by_subject = loader_of(task).by_subject
         self.pool = load_examples(task, count)
+        # What examples go by: nothing, or what the row is about.
+        self._of = (
+            (lambda about: str(about.get("subject") or "").lower()) if loader_of(task).by_subject else None
+        )
         self._found: dict[str, list[Row]] = {}
         # One more than the count, because a row is no example of its own.
-        for row in self.pool if self._by_subject else self.pool[: count + 1]:
-            self._found.setdefault(self._subject(row.get("metadata") or {}), []).append(row)
-        if self._by_subject and task.published and min(map(len, self._found.values()), default=count) < count:
+        for row in self.pool if self._of else self.pool[: count + 1]:
+            self._found.setdefault(self._of(row.get("metadata") or {}) if self._of else "", []).append(row)
+        if self._of and task.published and min(map(len, self._found.values()), default=count) < count:
             self._count = len(self.pool)  # SEA-HELM takes all where a subject has too few
 
     def __call__(self, row: Row) -> Sequence[Row]:
         """Those of a row. Corrected, a row of the data is never its own example."""
-        found = self._found.get(self._subject(row["prompts"][0]), [])
-        if not self._task.published:
-            found = [one for one in found if one["prompts"] != row["prompts"]]
-        return found[: self._count]
-
-    def _subject(self, of: Mapping[str, Any]) -> str:
-        return str(of.get("subject") or "").lower() if self._by_subject else ""
+        found = self._found.get(self._of(row["prompts"][0]) if self._of else "", [])
+        own = () if self._task.published else (row["prompts"],)
+        return [one for one in found if one["prompts"] not in own][: self._count]
 
 
 def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> int | None:
@@ -124,15 +120,16 @@ def conversation(
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
     """
     if isinstance(given := row.get("conversations"), list):
-        return [
-            {"role": one["role"], "content": str(one["content"])} for one in given if one["role"] in ROLES
-        ]
+        told = [one for one in given if one["role"] in ROLES]
+        return [{"role": one["role"], "content": str(one["content"])} for one in told]
+    images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
+    files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
+    images += [Image.read(file.read_bytes(), file.name) for file in files]
     contents: list[Any] = []
     for place, values in enumerate(row["prompts"][:turn]):
-        texts = _turn(task, examples, values)
-        contents += [*replies[place - 1 : place], *texts[:-1], _with_images(texts[-1], row, task)]
-    roles = ("user", "assistant")
-    return [{"role": roles[place % 2], "content": each} for place, each in enumerate(contents)]
+        *before, text = _turn(task, examples, values)
+        contents += [*replies[place - 1 : place], *before, [text, *images] if images else text]
+    return [{"role": ROLES[1 + place % 2], "content": each} for place, each in enumerate(contents)]
 
 
 def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> list[str]:
@@ -154,21 +151,10 @@ def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> 
     return texts
 
 
-def _with_images(text: str, row: Row, task: SeaTask) -> Any:
-    named = f"row {row.get('id')}"
-    images = [Image.read(base64.b64decode(each), named) for each in row.get("images") or ()]
-    files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
-    images += [Image.read(file.read_bytes(), file.name) for file in files]
-    return [text, *images] if images else text
-
-
 def base_text(messages: Sequence[Mapping[str, Any]]) -> str:
     """The text that a base model goes on from: the turns without white space around them, an empty line after each."""
-    return "".join(f"{_text(one['content']).strip()}\n\n" for one in messages)
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part for part in content if isinstance(part, str))
+    texts = (one["content"] if isinstance(one["content"], str) else one["content"][0] for one in messages)
+    return "".join(f"{text.strip()}\n\n" for text in texts)
 
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
@@ -231,43 +217,33 @@ def options_of(settings: Mapping[str, Any]) -> Options:
         raise ConfigurationError(f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}") from None
 
 
-def _check_known(kind: str, given: Iterable[str], known: Collection[str]) -> None:
+def _check_known(kind: str, given: Iterable[str], known: Collection[str], hint: str = "Known: ") -> None:
     for key in given:
         if key not in known:
-            raise UnknownName(kind, str(key), known, f"Known: {', '.join(known)}.")
+            raise UnknownName(kind, str(key), known, f"{hint}{', '.join(known)}." if hint else "")
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
-    from evalwright.compat.sea_helm.scoring import METRICS
-
     options, facts = options_of(settings), [task.definition for task in tasks]
-    loaders = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
-    if options.tokenizer and not any(one in LOADERS and LOADERS[one].generated for one in loaders):
-        raise ConfigurationError(
-            "-D tokenizer has no effect: no task here is made to a length. Leave it out."
-        )
-    metrics = {(one["config"]["metric_file"], one["config"]["metric_class"]) for one in facts}
-    if (
-        options.trust
-        and not metrics - METRICS.keys()
-        and not {one for one in loaders if one[1]} - LOADERS.keys()
-    ):
-        raise ConfigurationError(
-            "--trust has no effect: the loaders and metrics of these tasks are known here, and no Python of their folder runs. Leave it out."
-        )
-    if options.skip_tasks is None:
-        return
+    own = [SeaTask(one["task"], one["language"], one["config"]) for one in facts]
+    loaders = {one.loaded_by for one in own if one.loaded_by}
     sets = sorted({one["set"] for one in facts} - {""})
-    if not sets:
-        raise ConfigurationError(
-            "-D skip_tasks has no effect: it is what sets leave out, and no set is named. Leave it out."
-        )
-    tree = read_tree(root_of([Path(one) for one in options.task_root]))
-    members = sorted({task for name in sets for tasks in expanded(tree, name).values() for task in tasks})
-    for name in options.skip_tasks:
-        if name not in members:
-            raise UnknownName(f"task in skip_tasks, of {', '.join(sets)},", name, members)
+    unused = {
+        "-D tokenizer": not any(LOADERS[one].generated for one in loaders & LOADERS.keys()) and bool(options.tokenizer)
+        and "no task here is made to a length",
+        "--trust": bool(options.trust) and not ({one.scored_by for one in own} - METRICS.keys() or loaders - LOADERS.keys())
+        and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
+        "-D skip_tasks": options.skip_tasks is not None and not sets and "it is what sets leave out, and no set is named",
+    }  # fmt: skip
+    for setting, why in unused.items():
+        if why:
+            raise ConfigurationError(f"{setting} has no effect: {why}. Leave it out.")
+    if options.skip_tasks:
+        tree = tree_of(options.task_root)
+        members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
+        kind = f"task in skip_tasks, of {', '.join(sets)},"
+        _check_known(kind, options.skip_tasks, sorted(members), "")
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
@@ -288,11 +264,8 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         return "base_dataloader.py:260 compares `fewshot_num_examples: null` with a number: TypeError"
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return f"its entry names no loader, so '{task.here.get('filepath')}' is looked for as a file: FileNotFoundError"
-    if task.loaded_by and task.loaded_by[1] == "CWEDataloader":
-        from evalwright.compat.sea_helm.oneruler import PUBLISHED_FAILURE
-
-        return PUBLISHED_FAILURE
-    return ""
+    named = task.loaded_by or ("", "")
+    return LOADERS[named].fails if named in LOADERS else ""
 
 
 def is_twin(task: SeaTask) -> bool:
@@ -336,14 +309,12 @@ class Samples:
     @cached_property
     def _facts(self) -> tuple[str, Sequence[str], Sequence[str]]:
         """The hash of all rows and examples, the samples' ids, and the labels that are one text."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest, labels = hashlib.blake2b(digest_size=16), set[str]()
         names: list[str] = []
-        labels: dict[str, None] = {}
         for row in self.rows:
             digest.update(_line(row))
             names.append("" if row.get("id") is None else str(row["id"]))
-            if isinstance(row.get("label"), str):
-                labels[row["label"]] = None
+            labels |= {row["label"]} if isinstance(row.get("label"), str) else set()
         for row in self.shots.pool:
             digest.update(_line(row))
         often = Counter(names)
@@ -355,11 +326,6 @@ class Samples:
         """Of all rows and all examples."""
         return self._facts[0]
 
-    @property
-    def labels(self) -> Sequence[str]:
-        """All labels of the data, sorted."""
-        return self._facts[2]
-
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -368,13 +334,12 @@ class Samples:
 
     def __getitem__(self, index: int, /) -> Sample:
         task, row = self.task, self.rows[index]
-        place = index % len(self.rows)
-        label = row.get("label")
+        place, label = index % len(self.rows), row.get("label")
         listed = label if isinstance(label, list) else [] if label is None else [label]
-        targets = tuple(_shown(one) for one in listed)
+        targets = tuple(one if isinstance(one, str) else _json(one) for one in listed)
         gold: dict[str, Any] = {}
         if is_twin(task) and targets:
-            choices = targets[:1] if task.published else tuple(self.labels)
+            choices = targets[:1] if task.published else tuple(self._facts[2])
             gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
@@ -384,20 +349,19 @@ class Samples:
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
+def _json(value: Any, **more: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, **more)
+
+
 def _line(row: Row) -> bytes:
-    text = json.dumps(row, ensure_ascii=False, sort_keys=True, default=str)
-    return f"{text}\n".encode("utf-8", "surrogatepass")
-
-
-def _shown(label: Any) -> str:
-    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False, default=str)
+    return f"{_json(row, sort_keys=True)}\n".encode("utf-8", "surrogatepass")
 
 
 def cluster_of(task: SeaTask, row: Row) -> str:
     """What a row's item is called in every language that it is translated into; "" where it stands for itself."""
     metadata = row.get("metadata") or {}
     found = metadata.get("sample_id") or row.get("id")
-    name = plain_name(task)
+    name = task.plain_name
     if found is None or not name.startswith(TRANSLATED):
         return ""
     return f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(found))}"
@@ -428,10 +392,15 @@ class Turns:
         responses: tuple[Response, ...] = ()
         while True:
             try:
-                messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+                told = conversation(self._task, row, examples, len(replies) + 1, replies)
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
+            pairs = [(one["role"], one["content"]) for one in told]
+            messages = tuple(
+                Message(role, one if isinstance(one, str) else tuple(one)) for role, one in pairs
+            )
+            prompt = base_text(told) if self._task.base else messages
+            found = await self._asked(prompt, sample, ask, draw)
             replies.append(found.text)
             responses += found.responses
             if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:
@@ -444,18 +413,12 @@ class Turns:
         setup = Setup(lambda _: prompt, sampling, delimiter=separator_of(task) if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        how = {
-            "then": "likelihood" if twin else "generate",
-            "at_limit": "answer" if twin and not task.published else "keep",
-        }
-        return await ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, **how)(sample, ask, draw)
-
-
-def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
-    if base:
-        return base_text(messages)
-    pairs = ((one["role"], one["content"]) for one in messages)
-    return tuple(Message(role, each if isinstance(each, str) else tuple(each)) for role, each in pairs)
+        then, limit = (
+            "likelihood" if twin else "generate",
+            "answer" if twin and not task.published else "keep",
+        )
+        phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
+        return await phases(sample, ask, draw)
 
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
@@ -463,8 +426,6 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
 
     One of several whose data cannot be fetched from the hub fails as a whole, and the others are run.
     """
-    from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
     samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
@@ -479,8 +440,10 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         if len(found.tasks) < 2:
             raise
         fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
-        samples, count = _nothing(task), 0
-        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, _never)]
+        samples, count = Samples(task, 0, ""), 0
+        told = [{"role": "user", "content": ""}]  # one sample in the place of all, which is never asked
+        samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": told}]
+        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, not_scored)]
         metrics = [MetricSpec(task.metric, "mean", DIALECT)]
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
@@ -514,17 +477,6 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     )
 
 
-def _never(*_: Any) -> Any:
-    raise RuntimeError("nothing was answered")
-
-
-def _nothing(task: SeaTask) -> Samples:
-    """One sample in the place of all, which nobody is asked."""
-    samples = Samples(task, 0, "")
-    samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": [{"role": "user", "content": ""}]}]
-    return samples
-
-
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
     siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
@@ -550,7 +502,7 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     root = (configuration.get("dialect") or {}).get("task_root", ())
     recorded = {key: definition[key] for key in kept if key in definition}
     options = options_of({**recorded, "task_root": root, **settings})
-    tree = read_tree(root_of([Path(one) for one in options.task_root]))
+    tree = tree_of(options.task_root)
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())
     made = compiled(tree, *pair, options, Chosen([pair]))

@@ -32,9 +32,6 @@ from evalwright.tasks.long_texts import (
 )
 from evalwright.tasks.yaml_files import shown
 
-PUBLISHED_FAILURE = "cwe_dataloader.py calls the tokenizer's `batch_encode_plus`, which transformers 5.12.0, the version that SEA-HELM pins, does not have"
-"""Why SEA-HELM itself scores every task of common words 0."""
-
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 _MOST = 400_000_000
 """Tokens of all instances of a task together, and bytes of a file."""

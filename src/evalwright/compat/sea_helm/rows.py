@@ -47,7 +47,8 @@ class Loader:
 
     renamed: the column that is the label. by_subject: a row has the examples of its own subject. chosen: which examples, by part.
     limited_early: the published loader counts examples before it keeps those of the part. files: single files of the data set,
-    by task. labels: by language, for what is false and true. generated: texts are made to a length. foreign: a class of the folder.
+    by task. labels: by language, for what is false and true. generated: texts are made to a length. fails: why SEA-HELM scores
+    its tasks 0. foreign: a class of the folder.
     """
 
     config: str = "{{ language }}"
@@ -77,11 +78,12 @@ class Loader:
     change: str = ""
     files: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generated: bool = False
+    fails: str = ""
     foreign: bool = False
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
-        name = plain_name(task)
+        name = task.plain_name
         part = name.removeprefix(self.prefix)
         return {"part": part, "language": task.language, "name": name, "named": self.named}
 
@@ -157,11 +159,6 @@ class Loader:
         random.Random(seed).shuffle(wrong)
         wrong.insert(LETTERS.index(letter), right)
         return dict(zip(self.shuffled, wrong, strict=True))
-
-
-def plain_name(task: SeaTask) -> str:
-    """The name without what marks a twin."""
-    return task.name.removesuffix("-logprobs")
 
 
 def _literal(text: Any) -> Any:
