@@ -10,11 +10,13 @@ import ast
 import csv
 import random
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.sea_helm.config import Row, SeaTask
+from evalwright.compat.sea_helm.rows import assigned
 from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
@@ -136,14 +138,11 @@ def _nouns(task: SeaTask) -> list[str]:
 
 def _sentence(task: SeaTask, name: str) -> str:
     """A text for the task's language out of the table that the tree's own loader assigns to `self.NAME`; its code is read, not run."""
-    file = "niah/niah_dataloader.py"
-    try:
-        for node in ast.walk(ast.parse(_text_of(task, file))):
-            match node:
-                case ast.Assign([ast.Attribute(attr=to)], ast.Subscript(ast.Dict() as table)) if to == name:
-                    return str(ast.literal_eval(table)[task.language])
-    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
-        pass
+    file = _FOLDER / "niah/niah_dataloader.py"
+    for table in assigned(task, str(file), name):
+        with suppress(SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
+            if isinstance(table, ast.Subscript):
+                return str(ast.literal_eval(table.value)[task.language])
     raise DatasetError(f"'{file}' of SEA-HELM's tree has no '{name}' for the language '{task.language}'.")
 
 

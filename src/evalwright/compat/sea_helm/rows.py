@@ -14,15 +14,15 @@ import re
 import tomllib
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.resources import files
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Row, SeaTask, placeholders
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, placeholders
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
@@ -41,45 +41,8 @@ SHUFFLED, CUISINE = 976843, 3722236
 _LONGEST_LITERAL = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Loader:
-    """An entry of the table, as its first lines explain.
-
-    renamed: the column that is the label. by_subject: a row has the examples of its own subject. chosen: which examples, by part.
-    limited_early: the published loader counts examples before it keeps those of the part. files: single files of the data set,
-    by task. labels: by language, for what is false and true. generated: texts are made to a length. fails: why SEA-HELM scores
-    its tasks 0. foreign: a class of the folder.
-    """
-
-    config: str = "{{ language }}"
-    split: str = "eval"
-    examples: str = "examples"
-    prefix: str = ""
-    named: Mapping[str, str] = field(default_factory=dict)
-    keep: str = ""
-    local: bool = False
-    local_examples: bool = False
-    renamed: str = ""
-    by_subject: bool = False
-    limited_early: bool = False
-    chosen: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    id: str = ""
-    label: str = ""
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    prompt: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, str] | Sequence[str] = ()
-    also: Mapping[str, str] = field(default_factory=dict)
-    literals: Sequence[str] = ()
-    images: Sequence[str] = ()
-    image_file: str = ""
-    shuffled: Mapping[str, str] = field(default_factory=dict)
-    answer: str = ""
-    one_more: bool = False
-    change: str = ""
-    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    generated: bool = False
-    fails: str = ""
-    foreign: bool = False
+class Loader(SimpleNamespace):
+    """An entry of the table, as its first lines explain, with what they say where it says nothing."""
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
@@ -89,14 +52,7 @@ class Loader:
 
     def filled(self, text: str, task: SeaTask) -> str:
         """A configuration or a split of a task."""
-        return templates.text(text)(self.facts(task))
-
-    def kept(self, task: SeaTask) -> Callable[[Raw], bool] | None:
-        """Which rows are the task's; None for all."""
-        if not self.keep:
-            return None
-        facts, wanted = self.facts(task), templates.condition(self.keep)
-        return lambda row: wanted({**row, **facts})
+        return str(templates.text(text)(self.facts(task)))
 
     def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
         """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
@@ -104,15 +60,12 @@ class Loader:
             names = {self.renamed: "label"}
             return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
         facts = self.facts(task)
-        change = _OF_ALL[self.change](task, raws, fetch) if self.change in _OF_ALL else None
-        letters, seeds = _places(len(raws), self.one_more) if self.shuffled else ([], [])
+        changes = [_options(self, len(raws))] if self.shuffled else []
+        changes += [_OF_ALL[self.change](task, raws, fetch)] if self.change in _OF_ALL else []
 
         def make(raw: Raw, index: int) -> Row:
             row = self._row(raw, {**facts, "index": index})
-            if self.shuffled:
-                row["label"] = letters[index]
-                row["prompts"][0] |= self._options(raw, letters[index], seeds[index])
-            if change is not None:
+            for change in changes:
                 change(row, raw, index)
             _change(self.change, row, raw, task)
             return row
@@ -153,13 +106,6 @@ class Loader:
             row["image_files"] = [raw[self.image_file]]
         return row
 
-    def _options(self, raw: Raw, letter: str, seed: int) -> dict[str, str]:
-        wrong = [str(raw[column]).strip() for column in self.shuffled.values()]
-        right = wrong.pop(LETTERS.index(raw[self.answer]) if self.answer else 0)
-        random.Random(seed).shuffle(wrong)
-        wrong.insert(LETTERS.index(letter), right)
-        return dict(zip(self.shuffled, wrong, strict=True))
-
 
 def _literal(text: Any) -> Any:
     """A list that is written as Python."""
@@ -179,17 +125,26 @@ def _images(value: Any) -> list[str]:
     return [] if data is None else [base64.b64encode(data).decode() if isinstance(data, bytes) else str(data)]
 
 
-def _places(count: int, one_more: bool) -> tuple[list[str], list[int]]:
-    """The letter of each row's right answer, and the seed that shuffles its wrong ones."""
-    letters = list("ABCD" * (count // 4 + 1 if one_more else -(-count // 4)))
-    seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
-    random.Random(SHUFFLED).shuffle(letters)
-    return letters, seeds
-
-
 # What changes a row that the table made, by `change`
 
 Change = Callable[[dict[str, Any], Raw, int], None]
+
+
+def _options(loader: Loader, count: int) -> Change:
+    """The right options go to the letters of a list that is shuffled, and the wrong ones around them by a seed for each row."""
+    letters = list("ABCD" * (count // 4 + 1 if loader.one_more else -(-count // 4)))
+    seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
+    random.Random(SHUFFLED).shuffle(letters)
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        wrong = [str(raw[column]).strip() for column in loader.shuffled.values()]
+        right = wrong.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
+        random.Random(seeds[index]).shuffle(wrong)
+        wrong.insert(LETTERS.index(letters[index]), right)
+        row["label"] = letters[index]
+        row["prompts"][0] |= dict(zip(loader.shuffled, wrong, strict=True))
+
+    return change
 
 
 def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
@@ -214,40 +169,31 @@ def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
 
 
 def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
-    by_input, by_starter = _forms(task)
+    """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code)."""
+    forms = []
+    for value in assigned(task, str(task.config["dataloader_file"]), "format_prompt"):
+        parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+        forms.append("".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts))
+    if len(forms) != 2:
+        raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
 
     def change(row: dict[str, Any], raw: Raw, index: int) -> None:
-        code = raw.get("starter_code", "")
-        row["prompts"][0]["format_prompt"] = by_starter.replace("\0", code) if code else by_input
+        code, tests = raw.get("starter_code", ""), from_json(raw["public_test_cases"])
+        row["prompts"][0]["format_prompt"] = forms[1].replace("\0", code) if code else forms[0]
         row["metadata"]["func_name"] = from_json(raw["metadata"]).get("func_name")
-        row["test_cases"] = {
-            "public": from_json(raw["public_test_cases"]),
-            "private": raw["private_test_cases"],
-        }
+        row["test_cases"] = {"public": tests, "private": raw["private_test_cases"]}
 
     return change
 
 
-def _forms(task: SeaTask) -> tuple[str, str]:
-    """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code). It
-    is read out of the file, which is not run."""
-    assert task.root is not None
-    found: list[str] = []
+def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
+    """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
     try:
-        tree = ast.parse((task.root / str(task.config["dataloader_file"])).read_text(encoding="utf-8"))
+        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        tree = ast.Module([], [])
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign([ast.Name(id="format_prompt")], ast.Constant(value=str() as text)):
-                found.append(text)
-            case ast.Assign([ast.Name(id="format_prompt")], ast.JoinedStr(values=parts)):
-                found.append(
-                    "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts)
-                )
-    if len(found) != 2:
-        raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
-    return found[0], found[1]
+        return []
+    told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
 
 
 def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
@@ -298,17 +244,14 @@ _OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
 }  # fmt: skip
 """Changes that need more than the row."""
 
-LOADERS: Mapping[tuple[str, str], Loader] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**entry)
-    for name, entry in tomllib.loads(
-        files(__package__).joinpath("loaders.toml").read_text(encoding="utf-8")
-    ).items()
+_TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
+_DEFAULTS = _TABLE.pop("defaults")
+LOADERS: Mapping[Class, Loader] = {
+    (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**{**_DEFAULTS, **entry})
+    for name, entry in _TABLE.items()
 }
-LOCAL = Loader(local=True)
-"""A file of rows in SEA-HELM's own form."""
-FOREIGN = Loader(foreign=True)
-
-
+LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"foreign": True})
+"""A file of rows in SEA-HELM's own form, and a class of the folder."""
 ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KINDS = {"world_cuisine_task1": (1, 3, 4), "world_cuisine_task2": (2,)}
@@ -322,21 +265,18 @@ class OutOfReach(DatasetError):
 class Table(Sequence[Any]):
     """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
 
-    order: which of the kept rows these are. null_is_missing: a placeholder that is null is as one that is not there.
+    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which order. null_is_missing: a placeholder
+    that is null is as one that is not there.
     """
 
+    make: Callable[[Raw, int], Row] | None = None
+    null_is_missing = False
+
     def __init__(
-        self,
-        task: SeaTask,
-        sources: Sequence[FileSource],
-        keep: Callable[[Raw], bool] | None = None,
-        first: int | None = None,
-    ) -> None:
-        """keep: which rows these are; first: look at so many alone."""
-        self._rows, self._places = Rows(sources), list[int]()
-        for place, (row, _, where, use) in enumerate(self._rows.scan()):
-            if place == first:
-                break
+        self, task: SeaTask, sources: Sequence[FileSource], keep: Callable[[Raw], bool] | None = None, first: int | None = None
+    ) -> None:  # fmt: skip
+        self._task, self._rows, self._places = task, Rows(sources), list[int]()
+        for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
             try:
                 wanted = keep is None or keep(row)
             except TemplateError as error:
@@ -344,16 +284,10 @@ class Table(Sequence[Any]):
             if wanted:
                 use()
                 self._places.append(place)
-        self._task = task
         self.order: Sequence[int] = range(len(self._rows))
-        self.make: Callable[[Raw, int], Row] | None = None
-        self.null_is_missing = False
 
     def __len__(self) -> int:
         return len(self.order)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -365,16 +299,16 @@ class Table(Sequence[Any]):
             return raw
         try:
             row = self.make(raw, place)
-            if wrong := _wrong(self._task, row, self.null_is_missing):
-                raise ValueError(wrong)
+            wrong = wrong_with(self._task, row, self.null_is_missing)
         except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        if wrong:
             what = f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
-            raise DatasetError(f"{self._rows.where(kept)}: {what}: {reason}.") from None
+            raise DatasetError(f"{self._rows.where(kept)}: {what}: {wrong}.")
         return row
 
 
-def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
+def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
     """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
     told = row.get("conversations")
     if not (turns := _turns(row)):
@@ -429,7 +363,7 @@ def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
 
     rows = foreign_rows(task, examples)
     for place, row in enumerate(rows):
-        if wrong := _wrong(task, row, not task.published):
+        if wrong := wrong_with(task, row, not task.published):
             raise DatasetError(
                 f"Row {place} of '{task.name}' ({task.language}), as its own class loads it, cannot be used: {wrong}."
             )
@@ -447,10 +381,11 @@ def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) ->
         table.make = _whole(table, make) if task.published else make
         table.null_is_missing = not task.published
         return table
-    table = Table(task, _fetched(task, loader, named, examples), loader.kept(task), first)
+    facts, wanted = loader.facts(task), templates.condition(loader.keep or "true")
+    keep = (lambda row: wanted({**row, **facts})) if loader.keep else None
+    table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
-        chosen = loader.chosen.get(loader.facts(task)["part"], ())
-        table.order = [one for one in chosen if one < len(table)]
+        table.order = [one for one in loader.chosen.get(facts["part"], ()) if one < len(table)]
     elif loader.change == "world_cuisine":
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]
