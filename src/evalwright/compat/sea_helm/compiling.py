@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from evalwright.compat.sea_helm.config import (
     Row,
     SeaTask,
     Tree,
+    check_known,
     chosen,
     drawing,
     expanded,
@@ -46,7 +47,6 @@ from evalwright.core.errors import (
     Failure,
     RequestFailed,
     TaskError,
-    UnknownName,
     UsageError,
 )
 from evalwright.core.images import Image
@@ -204,23 +204,17 @@ class Options(BaseModel):
 def options_of(settings: Mapping[str, Any]) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
     given = dict(settings)
-    _check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
+    check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
     for key in ("task_root", "trust", "skip_tasks"):
         if isinstance(value := given.get(key), str | Path):
             given[key] = [one for one in str(value).split("," if key == "skip_tasks" else "\0") if one]
     if isinstance(generation := given.get("generation"), Mapping):
-        _check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
+        check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
         given["generation"] = drawing(generation, "The setting `generation`")
     try:
         return Options(**given)
     except ValidationError as error:
         raise ConfigurationError(f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}") from None
-
-
-def _check_known(kind: str, given: Iterable[str], known: Collection[str], hint: str = "Known: ") -> None:
-    for key in given:
-        if key not in known:
-            raise UnknownName(kind, str(key), known, f"{hint}{', '.join(known)}." if hint else "")
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
@@ -243,7 +237,7 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         tree = tree_of(options.task_root)
         members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
         kind = f"task in skip_tasks, of {', '.join(sets)},"
-        _check_known(kind, options.skip_tasks, sorted(members), "")
+        check_known(kind, options.skip_tasks, sorted(members), "")
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import string
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -104,6 +104,13 @@ def placeholders(task: SeaTask, key: str) -> set[str]:
     """The names in braces of one of a task's templates. Raises TaskError."""
     what = f"The `{key}` of the task '{task.name}' ({task.language})"
     return {name for _, name in pieces(task.template.get(key) or "", what) if name is not None}
+
+
+def check_known(kind: str, given: Iterable[str], known: Collection[str], hint: str = "Known: ") -> None:
+    """Raise UnknownName for a name that is not known."""
+    for name in given:
+        if name not in known:
+            raise UnknownName(kind, str(name), known, f"{hint}{', '.join(known)}." if hint else "")
 
 
 def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
