@@ -53,12 +53,8 @@ class SeaHelm:
         return dialect_groups(tasks)
 
     def rules(
-        self,
-        task: Mapping[str, Any],
-        configuration: Mapping[str, Any],
-        first: Mapping[str, Any],
-        settings: Mapping[str, Any],
-    ) -> Rules:
+        self, task: Mapping[str, Any], configuration: Mapping[str, Any], first: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Rules:  # fmt: skip
         """Scorers and metrics again, by the record and the rows of the folder."""
         from evalwright.compat.sea_helm.compiling import rules_of
 
