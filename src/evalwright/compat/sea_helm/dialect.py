@@ -27,11 +27,11 @@ class SeaHelm:
     def load(self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
         """The tasks of a name. settings: see `compiling.Options`; `--format text` is the form of base models."""
         from evalwright.compat.sea_helm.compiling import compiled, options_of
-        from evalwright.compat.sea_helm.config import chosen, read_tree, root_of, skipped_by
+        from evalwright.compat.sea_helm.config import chosen, skipped_by, tree_of
 
         options = options_of(settings)
         options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
-        tree = read_tree(root_of([Path(one) for one in options.task_root]))
+        tree = tree_of(options.task_root)
         skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
         found = chosen(tree, name, skip)
         if not found.tasks:

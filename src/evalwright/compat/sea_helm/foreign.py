@@ -49,8 +49,7 @@ class Loader:
     """The base of loaders: one sets `dataset` in `load_dataset`, and `example_dataset` in `load_example_dataset`."""
 
     dataset: Any = None
-    example_dataset: Any = None
-    dataframe: Any = None
+    example_dataset = dataframe = dataset
     num_workers = 1
 
     def __init__(self, task_config: TaskConfig, default_num_in_context_examples: int = 0, **_: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from evalwright.compat import recording
 from evalwright.compat.recording import mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
-from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, read_tree, root_of
+from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
 from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of, slices_of
@@ -48,7 +48,7 @@ def import_sea_helm(
     again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
     """
     recording.check_scoring(scoring)
-    tree = read_tree(root_of([task_root])) if task_root else None
+    tree = tree_of([task_root]) if task_root else None
     taken: set[Path] = set()
     models, runs, left_out = find_runs(path), [], []
     alone = len(models) == 1
@@ -106,10 +106,8 @@ def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tr
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
         }  # fmt: skip
         base = bool(first.arguments.get("is_base_model"))
-        code, began = (
-            {"imported": DIALECT, "name": model, "base": base},
-            recording.started([first.stamp], files),
-        )
+        code = {"imported": DIALECT, "name": model, "base": base}
+        began = recording.started([first.stamp], files)
         record = recording.run_record(
             folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )

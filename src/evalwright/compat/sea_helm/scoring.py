@@ -18,6 +18,7 @@ import re
 import string
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
-from evalwright.compat.sea_helm.config import Row, SeaTask
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
@@ -75,11 +76,10 @@ def search(pattern: str, text: str, ignore_case: bool = False) -> str:
 
 
 def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
-    try:
-        match = re.search(pattern, text, re.IGNORECASE if ignore_case else 0)
-        return None if match is None else match.group(1)
-    except (re.error, IndexError, RecursionError, OverflowError):
-        return None
+    with suppress(re.error, IndexError, RecursionError, OverflowError):
+        if match := re.search(pattern, text, re.IGNORECASE if ignore_case else 0):
+            return match[1]
+    return None
 
 
 def plain(text: str) -> str:
@@ -94,10 +94,9 @@ def math_verified(label: str, text: str) -> int:
     logging.disable(logging.CRITICAL)
 
     def read(one: str) -> list[Any]:
-        try:
+        with suppress(Exception):
             return list(parse(one))
-        except Exception:
-            return []
+        return []
 
     return int(verify(read(label), read(text.strip())))
 
@@ -109,7 +108,7 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
-METRICS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+METRICS: Mapping[Class, Mapping[str, Any]] = {
     (name.rpartition(":")[0], name.rpartition(":")[2]): entry
     for name, entry in tomllib.loads(
         Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
