@@ -22,7 +22,6 @@ from evalwright.compat.sea_helm.compiling import (
     render,
     sampling_of,
     sea_task,
-    separator_of,
     shots_of,
 )
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, root_of
@@ -84,7 +83,7 @@ def test_the_model_is_asked_as_published(tmp_path: Path) -> None:
             assert list(made.stop) == ([] if "use_logprobs" in more else generation.get("stop", []))
             assert (more.get("answer_tag", task.answer_tag) or "") == task.answer_tag
             if "answer_tag_separator" in more:
-                assert separator_of(task) == more["answer_tag_separator"]
+                assert task.separator == more["answer_tag_separator"]
 
 
 @needs_tree

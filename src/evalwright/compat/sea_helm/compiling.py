@@ -169,7 +169,6 @@ OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
 """Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
-_SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
 class Options(BaseModel):
@@ -262,25 +261,14 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
     return LOADERS[named].fails if named in LOADERS else ""
 
 
-def is_twin(task: SeaTask) -> bool:
-    """Whether labels are scored by their log-likelihood."""
-    return str(task.config.get("use_logprobs") or "").lower() == "true"
-
-
 def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     """How the model is asked: its own sampling, the task's tokens, more of them to think with; a base model stops at an empty line."""
     tokens = task.here.get("max_tokens")
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
-    stop = tree.constants.get("few_shot_stop_tokens") if task.base and not is_twin(task) else ()
+    stop = tree.constants.get("few_shot_stop_tokens") if task.base and not task.is_twin else ()
     made = Sampling(max_tokens=tokens, temperature=None, stop=tuple(map(str, stop or ())))
     return replace(made, **options.generation)
-
-
-def separator_of(task: SeaTask) -> str:
-    """What stands between the answer tag and a label."""
-    found = _SEPARATOR.search(task.template.get("answer_template") or "")
-    return found[1] if found else str(task.template.get("answer_tag_separator", " "))
 
 
 class Samples:
@@ -332,7 +320,7 @@ class Samples:
         listed = label if isinstance(label, list) else [] if label is None else [label]
         targets = tuple(one if isinstance(one, str) else _json(one) for one in listed)
         gold: dict[str, Any] = {}
-        if is_twin(task) and targets:
+        if task.is_twin and targets:
             choices = targets[:1] if task.published else tuple(self._facts[2])
             gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
@@ -374,7 +362,7 @@ class Turns:
         self._samples, self._sampling, self._seeds, self._failure = samples, sampling, seeds, failure
         self._task = task = samples.task
         needs: set[Ability] = {"generate"} if task.base else {"generate", "chat"}
-        self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if is_twin(task) else needs)
+        self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if task.is_twin else needs)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests of a sample. Raises RequestFailed where there are none to send, and for a row that cannot be used."""
@@ -401,10 +389,10 @@ class Turns:
                 return replace(found, responses=responses)
 
     async def _asked(self, prompt: Prompt, sample: Sample, ask: Ask, draw: int) -> Answer:
-        task, twin, tag = self._task, is_twin(self._task), self._task.answer_tag
+        task, twin, tag = self._task, self._task.is_twin, self._task.answer_tag
         # A remote model gets the request's seed + draw: this makes it the run's own.
         sampling = replace(self._sampling, seed=self._seeds[draw] - draw) if self._seeds else self._sampling
-        setup = Setup(lambda _: prompt, sampling, delimiter=separator_of(task) if twin else "")
+        setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
         then, limit = (

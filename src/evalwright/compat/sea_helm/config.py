@@ -6,6 +6,7 @@ without bound. The tree is kept on disk for one state of the files. Whatever is 
 
 from __future__ import annotations
 
+import ast
 import logging
 import os
 import re
@@ -75,6 +76,17 @@ class SeaTask:
         return self.name.removesuffix("-logprobs")
 
     @property
+    def is_twin(self) -> bool:
+        """Whether labels are scored by their log-likelihood."""
+        return str(self.config.get("use_logprobs") or "").lower() == "true"
+
+    @property
+    def separator(self) -> str:
+        """What stands between the answer tag and a label."""
+        found = re.search(r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or "")
+        return found[1] if found else str(self.template.get("answer_tag_separator", " "))
+
+    @property
     def scored_by(self) -> Class:
         """The class of its metric."""
         return str(self.config["metric_file"]), str(self.config["metric_class"])
@@ -111,6 +123,16 @@ def check_known(kind: str, given: Iterable[str], known: Collection[str], hint: s
     for name in given:
         if name not in known:
             raise UnknownName(kind, str(name), known, f"{hint}{', '.join(known)}." if hint else "")
+
+
+def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
+    """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
+    try:
+        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
 
 
 def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -16,14 +16,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask
-from evalwright.compat.sea_helm.rows import LOADERS
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.compat.sea_helm.scoring import normalised, plain, standard_error
 from evalwright.core.errors import TaskError, closest
 from evalwright.tasks.files import is_within
 
 _OWN = ("src", "seahelm_tasks")
-_NOT_TAKEN = {"prompt_formatter", "update_conversation", "generate_formatted_conversation", "get_num_turns"}
+_NOT_TAKEN = {"prompt_formatter", "update_conversation", "generate_formatted_conversation"}
 
 
 class Config(dict[str, Any]):
@@ -116,7 +115,7 @@ def running(task: SeaTask, what: str) -> Iterator[None]:
         sys.modules.update(before)
 
 
-def class_of(task: SeaTask, file: str, name: str, known: Iterable[tuple[str, str]]) -> Any:
+def class_of(task: SeaTask, file: str, name: str, known: Iterable[Class]) -> Any:
     """A class of the folder. known: those that need no trust, which may be meant. Raises TaskError where its file is not trusted, is not in the folder, or has no such class."""
     path, what = (task.root or Path()) / file, f"The task '{task.name}' needs the class {name} of '{file}'"
     names = file.removesuffix(".py").split("/")
@@ -128,9 +127,8 @@ def class_of(task: SeaTask, file: str, name: str, known: Iterable[tuple[str, str
     ):
         raise TaskError(f"{what}, which is not known here and is no Python file in src or seahelm_tasks.")
     if not any(path.resolve().is_relative_to(Path(one).expanduser().resolve()) for one in task.trust):
-        near = closest(name, [one for _, one in known])
-        trust = f"Did you mean {near[0]}? Else read" if near else "Read"
-        trust += f" that file, then allow it with --trust '{task.root}'."
+        near = [f"Did you mean {one}? Else read" for one in closest(name, [one for _, one in known])[:1]]
+        trust = f"{''.join(near) or 'Read'} that file, then allow it with --trust '{task.root}'."
         raise TaskError(
             f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
         )
@@ -138,9 +136,9 @@ def class_of(task: SeaTask, file: str, name: str, known: Iterable[tuple[str, str
         return getattr(import_module(".".join(names)), name)
 
 
-def foreign_rows(task: SeaTask, examples: int = 0) -> list[Row]:
-    """The rows that a class of the folder loads, or its examples. Raises TaskError."""
-    kind = class_of(task, *(task.loaded_by or ("", "")), LOADERS)
+def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[Row]:
+    """The rows that a class of the folder loads, or its examples. known: as of `class_of`. Raises TaskError."""
+    kind = class_of(task, *(task.loaded_by or ("", "")), known)
     what = f"The task '{task.name}' is loaded by its own class {kind.__name__}"
     if own := sorted(_NOT_TAKEN & vars(kind).keys()):
         raise TaskError(f"{what}, whose own `{own[0]}` makes prompts: that is not taken over.")

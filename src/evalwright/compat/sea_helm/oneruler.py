@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask
-from evalwright.compat.sea_helm.rows import assigned
+from evalwright.compat.sea_helm.config import Row, SeaTask, assigned
 from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, placeholders
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, placeholders
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
@@ -184,16 +184,6 @@ def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
         row["test_cases"] = {"public": tests, "private": raw["private_test_cases"]}
 
     return change
-
-
-def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
-    """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
-    try:
-        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return []
-    told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
 
 
 def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
@@ -361,7 +351,7 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
 def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
     from evalwright.compat.sea_helm.foreign import foreign_rows
 
-    rows = foreign_rows(task, examples)
+    rows = foreign_rows(task, examples, LOADERS)
     for place, row in enumerate(rows):
         if wrong := wrong_with(task, row, not task.published):
             raise DatasetError(

@@ -30,15 +30,11 @@ class Criterion:
 
 
 def read_criteria(given: Any, where: str, classes: Any = None) -> tuple[Criterion, ...]:
-    """Criteria as a task writes them: texts, or mappings. where: what errors call the list; classes: of those that name none.
-
-    Raises ConfigurationError, UnknownName.
-    """
+    """Criteria as a task writes them. where: what errors call the list; classes: of those that name none. Raises ConfigurationError, UnknownName."""
     if not isinstance(given, list | tuple) or not given:
         raise ConfigurationError(f"{where} is a list of texts, or of mappings with `text`, not {given!r}.")
-    found = _numbered(
-        [_criterion(one, f"{where}, number {number}", classes) for number, one in enumerate(given, 1)]
-    )
+    places = ((one, f"{where}, number {number}") for number, one in enumerate(given, 1))
+    found = _numbered([_criterion(*one, classes) for one in places])
     for name, times in Counter(one.name for one in found).items():
         if times > 1:
             raise ConfigurationError(f"{where} has '{name}' twice: leave one out, or give it another `name`.")

@@ -24,8 +24,7 @@ criterion asks for that. A criterion of several demands is met only where all of
 def _check(options: Mapping[str, Any]) -> None:
     check_common(options)
     one_of(options["calls"], "calls", ("one", "each"))
-    if options["classes"] is not None:
-        read_criteria(["any"], "The option 'classes'", options["classes"])
+    read_criteria(["any"], "The option 'classes'", options["classes"])
     if options["criteria"]:
         known = read_criteria(options["criteria"], "The option 'criteria'", options["classes"])
         check_parts([one.name for one in known], roles_of(options["judges"]), options["turns"])
@@ -77,9 +76,7 @@ async def judge_rubric(
     return await judged(roles, exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
 
 
-def criteria_of(
-    sample: Sample, given: Sequence[Any], classes: Mapping[str, float] | None = None
-) -> tuple[Criterion, ...]:
+def criteria_of(sample: Sample, given: Sequence[Any], classes: Any = None) -> tuple[Criterion, ...]:
     """The rubric of a sample: the task's criteria, then its own. Raises ScoringError where there are none, or they cannot be used."""
     own = sample.metadata.get("criteria") or ()
     if isinstance(own, str):

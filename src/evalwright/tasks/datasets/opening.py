@@ -58,13 +58,11 @@ def file_rows(path: Path) -> Iterator[Row]:
 
 def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
     found: list[Path] = []
-    # What a person must get by themselves may lie in the working folder.
-    obtain = (document.value.get("metadata") or {}).get("obtain")
+    obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
     for index, name in enumerate(dataset.path or []):
         place = (*at, "path", index)
-        pattern = document.folder(place) / name
-        if obtain and not pattern.exists():
-            pattern = Path.cwd() / name
+        own = document.folder(place) / name  # what a person must get may lie in the working folder
+        pattern = own if own.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
         document.allowed(place, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
@@ -72,8 +70,7 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
         if not glob.has_magic(name):
             if not pattern.is_file():
                 kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
-                more = f" {obtain}" if obtain else ""
-                raise document.error(place, f"the data file '{shown(pattern)}' {kind}.{more}")
+                raise document.error(place, f"the data file '{shown(pattern)}' {kind}. {obtain}".rstrip())
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
