@@ -82,8 +82,8 @@ def theirs(tree: Path, rows: int) -> Iterator[dict[str, Any]]:
 
 def ours(tree: Path, found: Mapping[str, Any], rows: int) -> list[str]:
     """The same rows by Evalwright."""
+    from evalwright.compat.sea_helm.config import SeaTask
     from evalwright.compat.sea_helm.oneruler import oneruler_rows
-    from evalwright.compat.sea_helm.task import SeaTask
 
     task = SeaTask(found["task"], found["language"], found["config"], tree)
     preamble, template = task.template["preamble"], task.template["task_template"]

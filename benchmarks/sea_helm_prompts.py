@@ -100,8 +100,15 @@ class Ours:
 
     def line(self, task: str, language: str, form: str) -> dict[str, Any]:
         """As SEA-HELM's; an error where it says that SEA-HELM's code fails."""
-        from evalwright.compat.sea_helm.compiling import Options, published_failure, sea_task
-        from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
+        from evalwright.compat.sea_helm.compiling import (
+            Options,
+            Shots,
+            base_text,
+            conversation,
+            published_failure,
+            sea_task,
+            shots_of,
+        )
         from evalwright.compat.sea_helm.rows import load_rows
 
         base, asked = FORMS[form]

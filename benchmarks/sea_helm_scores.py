@@ -328,8 +328,8 @@ def _their_result(module: Any, case: Case) -> Any:
 def ours(case: Case) -> tuple[dict[str, Any], list[Any]]:
     """Our numbers of a case, nested as SEA-HELM's, and the parts of each row's score."""
     from evalwright.compat.sea_helm.aggregation import result_of
+    from evalwright.compat.sea_helm.config import SeaTask
     from evalwright.compat.sea_helm.scoring import scoring_of
-    from evalwright.compat.sea_helm.task import SeaTask
     from evalwright.core.errors import Failure, ScoringError
     from evalwright.core.responses import Response
     from evalwright.core.samples import Answer, Sample, SampleRecord

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,9 @@ from typing import Any
 import pytest
 
 from evalwright.core.asking import Ask
-from evalwright.core.requests import Request
+from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
+from evalwright.core.samples import Score
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.evaluation.running import evaluate_sample
@@ -23,16 +27,25 @@ from evalwright.tasks.datasets import copies
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_task
 from support.typed import typed
+from support.written_judge import Asked, judge
 
 FILES = [entry for entry in TaskIndex().files() if "/sea/" in entry.path]
-NAMES = [name for entry in FILES for name in entry.members]
+OTHERS = ("sea-ifeval", "sea-mt-bench", "sea-kalahi-judged", "sea-syntax-judged")
+"""Families without a right answer to compare with."""
+NAMES = [name for entry in FILES for name in entry.members if not name.startswith(OTHERS)]
+ANY_SUBJECT = [name for name in NAMES if not re.match("sea-global-mmlu-(?!lite|anatomy|world)", name)]
+OF_REPOSITORY = ("sea-safeguard", "sea-idiom", "sea-novel-qa", "sea-paraphrase", "sea-qa-mc")
+"""Families whose rows are files of SEA-HELM's repository."""
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "sea"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 TURN = {
     "text": "teks", "question": "tanya", "choice1": "satu", "choice2": "dua", "choice3": "tiga", "choice4": "empat", "phrase": "frasa",
     "premise": "premis", "question_translated": "SEBAB", "sentence1": "pertama", "sentence2": "kedua", "sentence_pair": "A: ini\nB: itu",
     "conclusion": "simpulan", "metaphor": "kiasan", "explanation": "arti", "mcq": "A: w\nB: x\nC: y\nD: z",
+    **{f"choice_{letter}": f"成语{letter}" for letter in "abcdefg"}, "prompt_text": "minta", "response_text": "balas",
+    "local_prompt": "minta", "en_prompt": "ask",
 }  # fmt: skip
 LABELS = {
     "sea-sentiment": {"id": "Negatif", "jv": "Negatif", "lo": "ແງ່ລົບ", "ms": "Negatif", "my": "အပျက်သဘော", "su": "Negatip", "ta": "எதிர்மறை", "th": "แง่ลบ", "tl": "Negatibo", "vi": "Tiêu cực"},
@@ -43,16 +56,27 @@ LABELS = {
 }  # fmt: skip
 
 
+HARMFUL = {
+    "en": "Harmful", "id": "Berbahaya", "ms": "Berbahaya", "my": "အန္တရာယ်ရှိ", "ta": "தீங்கு விளைவிக்கும்", "th": "อันตราย",
+    "tl": "Mapahamak", "vi": "Có hại",
+}  # fmt: skip
+
+
 def row_of(name: str) -> dict[str, Any]:
     """A row of the form that the data have, whose answer is the second option."""
     family, _, language = name.rpartition("-")
     label = LABELS.get(family, {}).get(language, "ခ" if language == "my" else "B")
-    if family in ("sea-qa", "sea-summary") or family.startswith("sea-translation"):
+    if family.startswith("sea-safeguard"):
+        label = HARMFUL[language]
+    if family in ("sea-qa", "sea-novel-qa", "sea-summary") or family.startswith("sea-translation"):
         label = "kalimat yang benar"
     single = {"id": "Ambigu atau Tidak Ambigu", "ta": "உண்மை அல்லது பொய்"}.get(language, "")
     row = {
         "id": "1",
         "label": label,
+        "prompt_label": label,
+        "response_label": label,
+        "subject": family.removeprefix("sea-global-mmlu-").replace("-", "_"),
         "prompts": [{**TURN, "choices_translated": single}],
         "metadata": {"linguistic_phenomenon": "klitik"},
     }
@@ -92,7 +116,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str, str | 
 
 def loaded(name: str) -> Task:
     copies._hub_rows.rows["row"] = row_of(name)  # type: ignore[attr-defined]
-    return load_task(name, chat=True)
+    if not name.startswith(OF_REPOSITORY):
+        return load_task(name, chat=True)
+    Path("rows.jsonl").write_text(json.dumps(row_of(name)) + "\n")
+    return load_task(name, chat=True, overrides={"dataset.path": "rows.jsonl"})
 
 
 def said(task: Task, reply: str) -> tuple[str, float]:
@@ -110,13 +137,14 @@ def said(task: Task, reply: str) -> tuple[str, float]:
     return text, record.scores[task.metrics[0].scorer].value if record.scores else float("nan")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ANY_SUBJECT)
 def test_a_task_reads_the_answer_in_the_form_that_it_asks_for(
     name: str, hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     task = loaded(name)
-    assert task.definition["dataset"]["revision"] == hub[0][1]
+    assert name.startswith(OF_REPOSITORY) or task.definition["dataset"]["revision"] == hub[0][1]
     sample = task.samples[0]
     text, _ = said(task, "")
     assert "{{" not in text and "WHAT" not in text and "CHOICES" not in text
@@ -138,8 +166,148 @@ def test_a_task_reads_the_answer_in_the_form_that_it_asks_for(
         assert said(task, f"{mark} {option}")[1] == value, (mark, option)
 
 
+INSTRUCTED = {
+    "en": "The market opens early, and people buy fish there.", "id": "Pasar itu buka pagi-pagi dan orang membeli ikan di sana.",
+    "jv": "Pasar iku bukak esuk lan wong-wong padha tuku iwak ana ing kono.", "km": "ផ្សារនេះបើកពីព្រលឹម ហើយមនុស្សទិញត្រីនៅទីនោះ។",
+    "lo": "ຕະຫຼາດເປີດແຕ່ເຊົ້າ ແລະຄົນຊື້ປາຢູ່ທີ່ນັ້ນ", "ms": "Pasar itu dibuka awal pagi dan orang ramai membeli ikan di sana kerana segar.",
+    "my": "စျေးသည် စောစော ဖွင့်ပြီး လူများ ငါးဝယ်ကြသည်။", "su": "Pasar éta muka isuk-isuk jeung jalma-jalma meuli lauk di dinya.",
+    "ta": "சந்தை காலையில் திறக்கும், மக்கள் அங்கே மீன் வாங்குவார்கள்.", "th": "ตลาดเปิดแต่เช้าและผู้คนซื้อปลาที่นั่น",
+    "tl": "Maagang nagbubukas ang palengke at bumibili ng isda ang mga tao roon.", "vi": "Chợ mở cửa sớm và mọi người mua cá ở đó.",
+}  # fmt: skip
+
+
+def asked_of(name: str, row: dict[str, Any], reply: str, decides: Any = None) -> tuple[Score, list[Request]]:
+    """The score of a reply to a row of the documented shape, and what the judge was asked."""
+    shutil.rmtree(os.environ["EVALWRIGHT_HOME"], ignore_errors=True)  # which keeps the copy of another row
+    copies._hub_rows.rows["row"] = row  # type: ignore[attr-defined]
+    task = load_task(name, chat=True)
+    model, seen = ScriptedModel(lambda request: reply), list[Request]()
+
+    async def ask(role: str, request: Request) -> Response:
+        if role != "judge":
+            return await model.answer(request)
+        seen.append(request)
+        assert isinstance(request, Generate)
+        return Response(judge(decides)(str(request.prompt[-1].content)))  # type: ignore[union-attr]
+
+    record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, ask))
+    assert not record.failure and not record.score_failures, record
+    return next(iter(record.scores.values())), seen
+
+
+@pytest.mark.parametrize("language", list(INSTRUCTED))
+def test_an_instruction_counts_in_the_right_language_alone(
+    language: str, hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    about = {"category": "startend", "subcategory": "startend:quotation", "language": language}
+    row = {"id": f"7_{language}", "prompts": [{"text": "x"}], "kwargs": [{"other": None}], "metadata": about}
+    name = f"sea-ifeval-{language}"
+    text, foreign = INSTRUCTED[language], INSTRUCTED["th" if language != "th" else "en"]
+    assert asked_of(name, row, f'"{text}"')[0].value == 1
+    assert asked_of(name, row, text)[0].label == "not_followed"
+    assert asked_of(name, row, f'"{foreign}"')[0].label == "other_language"
+    assert load_task(name, chat=True).samples[0].cluster == "7"
+    other = {**about, "category": "language", "subcategory": "language:response_language"}
+    row |= {"metadata": other, "kwargs": [{"response_language": "en"}]}
+    assert asked_of(name, row, INSTRUCTED["en"])[0].value == 1
+    assert asked_of(name, row, foreign if language != "th" else text)[0].value == 0
+
+
+@pytest.mark.parametrize(
+    "language", ["en", "id", "jv", "km", "lo", "ms", "my", "su", "ta", "th", "tl", "vi", "zh"]
+)
+def test_conversations_are_compared_with_the_baselines_turn_by_turn(
+    language: str, hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    row = {
+        "id": 1, "prompts": [{"text": "first?"}, {"text": "second?"}], "baselines": {"gpt-4.1-2025-04-14": ["bad one", "bad two"]},
+        "references": ["right one", "right two"], "metadata": {"category": "math", "language": language},
+    }  # fmt: skip
+
+    def decides(asked: Asked) -> dict[str, str]:
+        good = [
+            name[-1] for name, text in asked.material.items() if name.startswith("answer") and text == "good"
+        ]
+        assert {"bad one", "bad two", "right one"} & set(asked.material.values())
+        return {"better": good[0], "reason": "it is good"}
+
+    score, seen = asked_of(f"sea-mt-bench-{language}", row, "good", decides)
+    assert (score.value, score.label, len(seen)) == (1, "win", 4)
+    row["metadata"] = {"category": "writing"}
+    assert (
+        asked_of(f"sea-mt-bench-{language}", row, "good", lambda asked: {"better": "A", "reason": "first"})[
+            0
+        ].value
+        == 0.5
+    )
+    assert "right one" not in str(asked_of(f"sea-mt-bench-{language}", row, "good", decides)[1])
+
+
+def test_criteria_of_rows_are_judged_by_their_classes_and_severities(
+    hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    criteria = [{"criterion": "Gumamit ng po.", "include_reference": False}, {"criterion": "Magpasalamat."}]
+    row = {"id": 1, "label": None, "prompts": [{"text": "May bisita."}], "criteria": criteria, "metadata": {}}
+
+    def graded(classes: dict[str, str]) -> Any:
+        return lambda asked: {
+            key: {"class": classes[text], "reason": "x"} for key, text in asked.criteria.items()
+        }
+
+    verdicts = {"Gumamit ng po.": "half met", "Magpasalamat.": "fully met"}
+    score, seen = asked_of("sea-kalahi-judged-tl", row, "Salamat po.", graded(verdicts))
+    assert (score.value, len(seen)) == (0.75, 2)
+    weighed = [
+        {"criterion": "Satu kalimat.", "severity": "Generic"},
+        {"criterion": "Ada klitik.", "severity": "high"},
+    ]
+    row |= {"criteria": weighed, "metadata": {"linguistic_phenomenon": "klitik"}}
+    verdicts = {"Satu kalimat.": "met", "Ada klitik.": "not met"}
+    score, _ = asked_of("sea-syntax-judged-id", row, "Bukunya baru.", graded(verdicts))
+    assert score.value == pytest.approx(1 / 11)
+
+
+def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    done = typed("tasks", "show", "sea-paraphrase-tl")
+    assert (
+        done.code == 2
+        and "run this in a checkout of it, or name the file with -T dataset.path=FILE" in done.err
+    )
+    file = tmp_path / "seahelm_tasks/nlu/paraphrase_identification/data/tl_paws.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(row_of("sea-paraphrase-tl")) + "\n")
+    assert "licence" in typed("tasks", "show", "sea-paraphrase-tl").out
+    assert "Magkaiba ang ibig sabihin" in typed("tasks", "preview", "sea-paraphrase-tl").out
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the data are not here")
+def test_the_tables_fit_the_rows_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
+    for name, file, rows in (
+        ("sea-safeguard-general-request-id", "id_general", 600), ("sea-safeguard-general-reply-id", "id_general", 600),
+        ("sea-qa-mc-jv", "jv_belebele", 280), ("sea-paraphrase-tl", "tl_paws", 400),
+    ):  # fmt: skip
+        task = load_task(name, chat=True, overrides={"dataset.path": str(DATA / f"{file}.jsonl")})
+        golds = [sample.gold[0] for sample in task.samples]
+        assert (
+            len(golds) == rows
+            and 0.35 < golds.count(1) / len(golds) * len(task.samples[0].choices) / 2 < 0.65
+        )
+
+
 def test_every_file_says_what_it_is() -> None:
-    assert len(NAMES) > 90
+    assert len(NAMES) > 480
+    assert (
+        len([name for name in NAMES if name.startswith("sea-global-mmlu-") and "-lite-" not in name])
+        == 57 * 6
+    )
     for entry in FILES:
         assert not entry.problem
         assert entry.description and "{{" not in entry.description

@@ -52,7 +52,7 @@ OWN = {
 }
 """Commands of `export` that are no foreign system's."""
 CHECKERS = (
-    ("evalwright.compat.sea_helm.files:is_results", "evalwright.compat.sea_helm.checking:check_folder"),
+    ("evalwright.compat.sea_helm.results:is_results", "evalwright.compat.sea_helm.results:check_folder"),
 )
 """Result folders that `runs check` takes: whether a folder is one, and what checks it."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}

@@ -175,8 +175,7 @@ def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Rando
     """How many numbered words of a mean length there is room for, their numbers measured by one of each count of digits."""
     words, power = 0.0, 0
     while True:
-        number = numbers.randint(10**power, 10 ** (power + 1) - 1)
-        each = (measure.lengths([f" {number}."])[0] + mean) or 1
+        each = (measure.lengths([f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}."])[0] + mean) or 1
         more = 9 * 10**power
         if more * each > room:
             return int(words + room // each)

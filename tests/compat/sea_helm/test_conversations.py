@@ -14,16 +14,18 @@ import pytest
 from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
 from evalwright.compat.sea_helm.compiling import (
     Options,
+    Shots,
+    base_text,
+    conversation,
     options_of,
     published_failure,
+    render,
     sampling_of,
     sea_task,
-    separator_of,
+    shots_of,
 )
-from evalwright.compat.sea_helm.config import read_tree, root_of
-from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, render, shots_of
+from evalwright.compat.sea_helm.config import SeaTask, read_tree, root_of
 from evalwright.compat.sea_helm.rows import load_rows
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import TaskError
 
 
@@ -81,7 +83,7 @@ def test_the_model_is_asked_as_published(tmp_path: Path) -> None:
             assert list(made.stop) == ([] if "use_logprobs" in more else generation.get("stop", []))
             assert (more.get("answer_tag", task.answer_tag) or "") == task.answer_tag
             if "answer_tag_separator" in more:
-                assert separator_of(task) == more["answer_tag_separator"]
+                assert task.separator == more["answer_tag_separator"]
 
 
 @needs_tree

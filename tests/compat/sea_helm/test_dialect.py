@@ -15,10 +15,8 @@ from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
-from evalwright.compat.sea_helm.config import read_tree
+from evalwright.compat.sea_helm.config import Chosen, SeaTask, read_tree
 from evalwright.compat.sea_helm.rows import load_rows, local_file
-from evalwright.compat.sea_helm.sets import Chosen
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
@@ -217,7 +215,6 @@ def test_translations_share_a_cluster_and_ids_are_unique(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"trust": ["x"]}, "--trust has no effect"),
         ({"runs": 0}, "`runs` must be greater than or equal to 1"),
         ({"base_model": "yes"}, "`base_model` must be true or false"),
         ({"scoring": "best"}, "Known|Did you mean|scoring"),
@@ -298,7 +295,9 @@ def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> N
     write(root / "seahelm_tasks" / "zz" / "config.yaml", {"new": own, "odd": other})
     with pytest.raises(TaskError, match=r"the class Mine of 'mine\.py', which is not known here"):
         _loaded(root, "new")
-    with pytest.raises(UnknownName, match=r"Unknown metric class .*Mine"):
+    with pytest.raises(
+        TaskError, match=r"the class Mine of 'src/metrics/f1_acc_metric\.py', which is not known here"
+    ):
         _loaded(root, "odd")
 
 

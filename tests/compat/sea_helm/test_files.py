@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-import evalwright.compat.sea_helm.files as sea_files
+import evalwright.compat.sea_helm.results as sea_files
 from compat.sea_helm.sea_results import write_results, write_tree
 from evalwright.api import open_run
 from evalwright.cli import main

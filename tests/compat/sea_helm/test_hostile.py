@@ -15,9 +15,9 @@ import pytest
 
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from evalwright.cli import main
+from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
 from evalwright.core.samples import Sample
 from evalwright.metrics.registry import Column, compute, metric_range

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.judging import filled, judges_of
 from evalwright.compat.sea_helm.scoring import SeaHelmRaised, scoring_of
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import RequestFailed, TaskError, UnknownName
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response

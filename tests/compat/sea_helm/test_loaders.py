@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import entry
-from evalwright.compat.sea_helm.loaders import LOADERS
-from evalwright.compat.sea_helm.rows import load_rows
-from evalwright.compat.sea_helm.task import SeaTask
+from evalwright.compat.sea_helm.config import SeaTask
+from evalwright.compat.sea_helm.rows import LOADERS, load_rows
 from evalwright.core.errors import DatasetError
 
 ENGLISH = {"question": "Why?", "options": [" one", "two "]}

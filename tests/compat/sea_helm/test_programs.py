@@ -103,7 +103,7 @@ def test_what_only_one_of_both_says() -> None:
 
 @needs_sandbox
 def test_no_program_runs_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.compat.sea_helm.programs.SECONDS", 0.5)
+    monkeypatch.setattr("evalwright.compat.sea_helm.texts.SECONDS", 0.5)
     assert judged(DOUBLE, block("while True: pass"), False).label == "timed out"
 
 

@@ -1,12 +1,13 @@
-"""From a task in a language to a Task: its samples, how the model is asked, and the scorers of `scoring.py`."""
+"""From a task in a language to a Task: its conversations, byte for byte as SEA-HELM writes them, its samples, and how the model is asked."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +15,41 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
-from evalwright.compat.sea_helm.config import SEED, Tree, read_tree, root_of
-from evalwright.compat.sea_helm.conversations import Shots, base_text, conversation, shots_of
-from evalwright.compat.sea_helm.loaders import LOADERS, plain_name
-from evalwright.compat.sea_helm.rows import OutOfReach, load_rows
-from evalwright.compat.sea_helm.sets import DIALECT, PREFIX, Chosen, chosen, expanded
-from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
+from evalwright.compat.recording import not_scored
+from evalwright.compat.sea_helm.config import (
+    DIALECT,
+    PREFIX,
+    SEED,
+    Chosen,
+    Row,
+    SeaTask,
+    Tree,
+    check_known,
+    chosen,
+    drawing,
+    expanded,
+    pieces,
+    tree_of,
+)
+from evalwright.compat.sea_helm.rows import (
+    LOADERS,
+    ROLES,
+    OutOfReach,
+    hub_file,
+    load_examples,
+    load_rows,
+    loader_of,
+)
+from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    RequestFailed,
+    TaskError,
+    UsageError,
+)
+from evalwright.core.images import Image
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
@@ -33,6 +61,101 @@ from evalwright.strategies.two_phases import ReasonThenChoose
 from evalwright.tasks.dialects import Rules
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import plain
+
+_LONGEST = 20_000_000
+
+
+def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
+    """A template with its placeholders filled. what: for errors. Raises TaskError."""
+    parts = pieces(template or "", what)
+    if lacking := [name for _, name in parts if name is not None and name not in values]:
+        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
+    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
+    if len(text) > _LONGEST:
+        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
+    return text
+
+
+class Shots:
+    """The examples of a task. count: how many a row gets at most."""
+
+    def __init__(self, task: SeaTask, count: int) -> None:
+        self._task, self._count = task, count
+        self.pool = load_examples(task, count)
+        # What examples go by: nothing, or what the row is about.
+        self._of = (
+            (lambda about: str(about.get("subject") or "").lower()) if loader_of(task).by_subject else None
+        )
+        self._found: dict[str, list[Row]] = {}
+        # One more than the count, because a row is no example of its own.
+        for row in self.pool if self._of else self.pool[: count + 1]:
+            self._found.setdefault(self._of(row.get("metadata") or {}) if self._of else "", []).append(row)
+        if self._of and task.published and min(map(len, self._found.values()), default=count) < count:
+            self._count = len(self.pool)  # SEA-HELM takes all where a subject has too few
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        """Those of a row. Corrected, a row of the data is never its own example."""
+        found = self._found.get(self._of(row["prompts"][0]) if self._of else "", [])
+        own = () if self._task.published else (row["prompts"],)
+        return [one for one in found if one["prompts"] not in own][: self._count]
+
+
+def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> int | None:
+    """How many shots a task has: those asked for, its own, or the folder's default. None where SEA-HELM's own code fails on `null`."""
+    if asked is not None:
+        return asked
+    kind = "base" if task.base else "instruct"
+    own = task.config.get("fewshot_num_examples")
+    if own is None:
+        return int(constants.get(f"{kind}_num_in_context_examples") or (5 if task.base else 0))
+    count = own.get(kind) if isinstance(own, Mapping) else own
+    return count if isinstance(count, int) else None
+
+
+def conversation(
+    task: SeaTask, row: Row, examples: Sequence[Row] = (), turn: int = 1, replies: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The messages of a turn, counted from 1. replies: to the turns before. Raises TaskError.
+
+    A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
+    """
+    if isinstance(given := row.get("conversations"), list):
+        told = [one for one in given if one["role"] in ROLES]
+        return [{"role": one["role"], "content": str(one["content"])} for one in told]
+    images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
+    files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
+    images += [Image.read(file.read_bytes(), file.name) for file in files]
+    contents: list[Any] = []
+    for place, values in enumerate(row["prompts"][:turn]):
+        *before, text = _turn(task, examples, values)
+        contents += [*replies[place - 1 : place], *before, [text, *images] if images else text]
+    return [{"role": ROLES[1 + place % 2], "content": each} for place, each in enumerate(contents)]
+
+
+def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> list[str]:
+    """The texts of one turn: each example and its answer, then the question, the preamble before all of them."""
+
+    def filled(key: str, values: Mapping[str, Any]) -> str:
+        what = f"The `{key}` of the task '{task.name}' ({task.language})"
+        return render(task.template.get(key), values, what)
+
+    tag = {"answer_tag": task.answer_tag}
+    texts: list[str] = []
+    for one in examples:
+        label = one.get("label")
+        prompt = {**one["prompts"][0], **tag}
+        first = {"label": label[0] if isinstance(label, list) and label else label}
+        texts += [filled("task_template", prompt), filled("answer_template", {**one, **first, **prompt})]
+    texts.append(filled("task_template", {**tag, **values}))
+    texts[0] = f"{filled('preamble', tag)}\n\n{texts[0]}".strip()
+    return texts
+
+
+def base_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The text that a base model goes on from: the turns without white space around them, an empty line after each."""
+    texts = (one["content"] if isinstance(one["content"], str) else one["content"][0] for one in messages)
+    return "".join(f"{text.strip()}\n\n" for text in texts)
+
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
 """Those of its eight runs."""
@@ -46,11 +169,10 @@ OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
 """Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
-_SEPARATOR = re.compile(r"\{answer_tag\}(.*)\{label\}")
 
 
 class Options(BaseModel):
-    """How tasks are run. task_root: SEA-HELM's folder. num_fewshot: shots in place of the tasks' own.
+    """How tasks are run. task_root: SEA-HELM's folder. trust: folders whose Python may run. num_fewshot: shots in place of the tasks' own.
 
     base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
     runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
@@ -61,6 +183,7 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task_root: tuple[str, ...] = ()
+    trust: tuple[str, ...] = ()
     scoring: Literal["corrected", "published"] = "corrected"
     num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
     base_model: StrictBool = False
@@ -79,17 +202,13 @@ class Options(BaseModel):
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    given = {key: value for key, value in settings.items() if key != "trust"}
-    if settings.get("trust"):
-        raise ConfigurationError(
-            "--trust has no effect on tasks of SEA-HELM, whose Python is never run: leave it out."
-        )
-    _check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
-    for key in ("task_root", "skip_tasks"):
+    given = dict(settings)
+    check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
+    for key in ("task_root", "trust", "skip_tasks"):
         if isinstance(value := given.get(key), str | Path):
             given[key] = [one for one in str(value).split("," if key == "skip_tasks" else "\0") if one]
     if isinstance(generation := given.get("generation"), Mapping):
-        _check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
+        check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
         given["generation"] = drawing(generation, "The setting `generation`")
     try:
         return Options(**given)
@@ -97,32 +216,27 @@ def options_of(settings: Mapping[str, Any]) -> Options:
         raise ConfigurationError(f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}") from None
 
 
-def _check_known(kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise UnknownName(kind, str(key), known, f"Known: {', '.join(known)}.")
-
-
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
     options, facts = options_of(settings), [task.definition for task in tasks]
-    loaders = [(one["config"].get("dataloader_file"), one["config"].get("dataloader_class")) for one in facts]
-    if options.tokenizer and not any(one in LOADERS and LOADERS[one].generated for one in loaders):
-        raise ConfigurationError(
-            "-D tokenizer has no effect: no task here is made to a length. Leave it out."
-        )
-    if options.skip_tasks is None:
-        return
+    own = [SeaTask(one["task"], one["language"], one["config"]) for one in facts]
+    loaders = {one.loaded_by for one in own if one.loaded_by}
     sets = sorted({one["set"] for one in facts} - {""})
-    if not sets:
-        raise ConfigurationError(
-            "-D skip_tasks has no effect: it is what sets leave out, and no set is named. Leave it out."
-        )
-    tree = read_tree(root_of([Path(one) for one in options.task_root]))
-    members = sorted({task for name in sets for tasks in expanded(tree, name).values() for task in tasks})
-    for name in options.skip_tasks:
-        if name not in members:
-            raise UnknownName(f"task in skip_tasks, of {', '.join(sets)},", name, members)
+    unused = {
+        "-D tokenizer": not any(LOADERS[one].generated for one in loaders & LOADERS.keys()) and bool(options.tokenizer)
+        and "no task here is made to a length",
+        "--trust": bool(options.trust) and not ({one.scored_by for one in own} - METRICS.keys() or loaders - LOADERS.keys())
+        and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
+        "-D skip_tasks": options.skip_tasks is not None and not sets and "it is what sets leave out, and no set is named",
+    }  # fmt: skip
+    for setting, why in unused.items():
+        if why:
+            raise ConfigurationError(f"{setting} has no effect: {why}. Leave it out.")
+    if options.skip_tasks:
+        tree = tree_of(options.task_root)
+        members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
+        kind = f"task in skip_tasks, of {', '.join(sets)},"
+        check_known(kind, options.skip_tasks, sorted(members), "")
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
@@ -132,7 +246,7 @@ def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
         sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
         config |= {key: sibling[key] for key in ("dataloader_file", "dataloader_class") if sibling.get(key)}
     config["languages"] = {language: tree.tasks[name]["languages"][language]}
-    return SeaTask(name, language, config, tree.root, options.base_model, options.published)
+    return SeaTask(name, language, config, tree.root, options.base_model, options.published, options.trust)
 
 
 def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
@@ -143,16 +257,8 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         return "base_dataloader.py:260 compares `fewshot_num_examples: null` with a number: TypeError"
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return f"its entry names no loader, so '{task.here.get('filepath')}' is looked for as a file: FileNotFoundError"
-    if task.loaded_by and task.loaded_by[1] == "CWEDataloader":
-        from evalwright.compat.sea_helm.oneruler import PUBLISHED_FAILURE
-
-        return PUBLISHED_FAILURE
-    return ""
-
-
-def is_twin(task: SeaTask) -> bool:
-    """Whether labels are scored by their log-likelihood."""
-    return str(task.config.get("use_logprobs") or "").lower() == "true"
+    named = task.loaded_by or ("", "")
+    return LOADERS[named].fails if named in LOADERS else ""
 
 
 def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
@@ -160,15 +266,9 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
     tokens = task.here.get("max_tokens")
     if tokens is not None and options.reasoning:
         tokens += tree.thinking
-    stop = tree.constants.get("few_shot_stop_tokens") if task.base and not is_twin(task) else ()
+    stop = tree.constants.get("few_shot_stop_tokens") if task.base and not task.is_twin else ()
     made = Sampling(max_tokens=tokens, temperature=None, stop=tuple(map(str, stop or ())))
     return replace(made, **options.generation)
-
-
-def separator_of(task: SeaTask) -> str:
-    """What stands between the answer tag and a label."""
-    found = _SEPARATOR.search(task.template.get("answer_template") or "")
-    return found[1] if found else str(task.template.get("answer_tag_separator", " "))
 
 
 class Samples:
@@ -191,14 +291,12 @@ class Samples:
     @cached_property
     def _facts(self) -> tuple[str, Sequence[str], Sequence[str]]:
         """The hash of all rows and examples, the samples' ids, and the labels that are one text."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest, labels = hashlib.blake2b(digest_size=16), set[str]()
         names: list[str] = []
-        labels: dict[str, None] = {}
         for row in self.rows:
             digest.update(_line(row))
             names.append("" if row.get("id") is None else str(row["id"]))
-            if isinstance(row.get("label"), str):
-                labels[row["label"]] = None
+            labels |= {row["label"]} if isinstance(row.get("label"), str) else set()
         for row in self.shots.pool:
             digest.update(_line(row))
         often = Counter(names)
@@ -210,11 +308,6 @@ class Samples:
         """Of all rows and all examples."""
         return self._facts[0]
 
-    @property
-    def labels(self) -> Sequence[str]:
-        """All labels of the data, sorted."""
-        return self._facts[2]
-
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -223,13 +316,12 @@ class Samples:
 
     def __getitem__(self, index: int, /) -> Sample:
         task, row = self.task, self.rows[index]
-        place = index % len(self.rows)
-        label = row.get("label")
+        place, label = index % len(self.rows), row.get("label")
         listed = label if isinstance(label, list) else [] if label is None else [label]
-        targets = tuple(_shown(one) for one in listed)
+        targets = tuple(one if isinstance(one, str) else _json(one) for one in listed)
         gold: dict[str, Any] = {}
-        if is_twin(task) and targets:
-            choices = targets[:1] if task.published else tuple(self.labels)
+        if task.is_twin and targets:
+            choices = targets[:1] if task.published else tuple(self._facts[2])
             gold = {"choices": choices, "gold": (choices.index(targets[0]),) if targets[0] in choices else ()}
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
@@ -239,20 +331,19 @@ class Samples:
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
+def _json(value: Any, **more: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str, **more)
+
+
 def _line(row: Row) -> bytes:
-    text = json.dumps(row, ensure_ascii=False, sort_keys=True, default=str)
-    return f"{text}\n".encode("utf-8", "surrogatepass")
-
-
-def _shown(label: Any) -> str:
-    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False, default=str)
+    return f"{_json(row, sort_keys=True)}\n".encode("utf-8", "surrogatepass")
 
 
 def cluster_of(task: SeaTask, row: Row) -> str:
     """What a row's item is called in every language that it is translated into; "" where it stands for itself."""
     metadata = row.get("metadata") or {}
     found = metadata.get("sample_id") or row.get("id")
-    name = plain_name(task)
+    name = task.plain_name
     if found is None or not name.startswith(TRANSLATED):
         return ""
     return f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(found))}"
@@ -271,7 +362,7 @@ class Turns:
         self._samples, self._sampling, self._seeds, self._failure = samples, sampling, seeds, failure
         self._task = task = samples.task
         needs: set[Ability] = {"generate"} if task.base else {"generate", "chat"}
-        self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if is_twin(task) else needs)
+        self.needs: frozenset[Ability] = frozenset(needs | {"log-likelihood"} if task.is_twin else needs)
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests of a sample. Raises RequestFailed where there are none to send, and for a row that cannot be used."""
@@ -283,34 +374,33 @@ class Turns:
         responses: tuple[Response, ...] = ()
         while True:
             try:
-                messages = conversation(self._task, row, examples, len(replies) + 1, replies)
+                told = conversation(self._task, row, examples, len(replies) + 1, replies)
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            found = await self._asked(_prompt(messages, self._task.base), sample, ask, draw)
+            pairs = [(one["role"], one["content"]) for one in told]
+            messages = tuple(
+                Message(role, one if isinstance(one, str) else tuple(one)) for role, one in pairs
+            )
+            prompt = base_text(told) if self._task.base else messages
+            found = await self._asked(prompt, sample, ask, draw)
             replies.append(found.text)
             responses += found.responses
             if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:
                 return replace(found, responses=responses)
 
     async def _asked(self, prompt: Prompt, sample: Sample, ask: Ask, draw: int) -> Answer:
-        task, twin, tag = self._task, is_twin(self._task), self._task.answer_tag
+        task, twin, tag = self._task, self._task.is_twin, self._task.answer_tag
         # A remote model gets the request's seed + draw: this makes it the run's own.
         sampling = replace(self._sampling, seed=self._seeds[draw] - draw) if self._seeds else self._sampling
-        setup = Setup(lambda _: prompt, sampling, delimiter=separator_of(task) if twin else "")
+        setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        how = {
-            "then": "likelihood" if twin else "generate",
-            "at_limit": "answer" if twin and not task.published else "keep",
-        }
-        return await ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, **how)(sample, ask, draw)
-
-
-def _prompt(messages: Sequence[Mapping[str, Any]], base: bool) -> Prompt:
-    if base:
-        return base_text(messages)
-    pairs = ((one["role"], one["content"]) for one in messages)
-    return tuple(Message(role, each if isinstance(each, str) else tuple(each)) for role, each in pairs)
+        then, limit = (
+            "likelihood" if twin else "generate",
+            "answer" if twin and not task.published else "keep",
+        )
+        phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
+        return await phases(sample, ask, draw)
 
 
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
@@ -318,8 +408,6 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
 
     One of several whose data cannot be fetched from the hub fails as a whole, and the others are run.
     """
-    from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
     samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
@@ -334,8 +422,10 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         if len(found.tasks) < 2:
             raise
         fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
-        samples, count = _nothing(task), 0
-        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, _never)]
+        samples, count = Samples(task, 0, ""), 0
+        told = [{"role": "user", "content": ""}]  # one sample in the place of all, which is never asked
+        samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": told}]
+        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, not_scored)]
         metrics = [MetricSpec(task.metric, "mean", DIALECT)]
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
@@ -369,17 +459,6 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     )
 
 
-def _never(*_: Any) -> Any:
-    raise RuntimeError("nothing was answered")
-
-
-def _nothing(task: SeaTask) -> Samples:
-    """One sample in the place of all, which nobody is asked."""
-    samples = Samples(task, 0, "")
-    samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": [{"role": "user", "content": ""}]}]
-    return samples
-
-
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
     siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
@@ -405,7 +484,7 @@ def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings
     root = (configuration.get("dialect") or {}).get("task_root", ())
     recorded = {key: definition[key] for key in kept if key in definition}
     options = options_of({**recorded, "task_root": root, **settings})
-    tree = read_tree(root_of([Path(one) for one in options.task_root]))
+    tree = tree_of(options.task_root)
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())
     made = compiled(tree, *pair, options, Chosen([pair]))

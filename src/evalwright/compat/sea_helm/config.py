@@ -1,33 +1,201 @@
-"""SEA-HELM's configuration: every `config.yaml` of a folder merged into one tree, and its `${a.b.c}` resolved over all of it.
+"""SEA-HELM's configuration: a task in a language, every `config.yaml` of a folder merged into one tree, and what a name stands for.
 
-The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and references can neither go in circles nor
-grow without bound. The tree is kept on disk for one state of the files.
+The files are a stranger's: nothing outside the folder is read, YAML tags are refused, and references can neither go in circles nor grow
+without bound. The tree is kept on disk for one state of the files. Whatever is not named here may be anything.
 """
 
 from __future__ import annotations
 
+import ast
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import string
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, kept
-from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.core.secrets import remember_within
+from evalwright.tasks.dialects import Listed
+from evalwright.tasks.schema import Drawing
+from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
+
+_NAME = re.compile(r"\w+")
+Row = Mapping[str, Any]
+"""A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
+Class = tuple[str, str]
+"""A file and a class in it: classes of one name differ between files."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeaTask:
+    """A task in a language. config: the task's resolved mapping, `languages` included; root: the folder that its paths start from.
+
+    base: whether it is given to a base model (`--is_base_model`); published: whether SEA-HELM's own arithmetic makes the numbers;
+    trust: folders whose Python may run.
+    """
+
+    name: str
+    language: str
+    config: Mapping[str, Any]
+    root: Path | None = None
+    base: bool = False
+    published: bool = False
+    trust: tuple[str, ...] = ()
+
+    @property
+    def here(self) -> Mapping[str, Any]:
+        """What the task says of this language."""
+        return self.config["languages"][self.language]  # type: ignore[no-any-return]
+
+    @property
+    def template(self) -> Mapping[str, Any]:
+        """preamble, task_template, answer_template, answer_tag; each may be empty or null."""
+        return self.here["prompt_template"]  # type: ignore[no-any-return]
+
+    @property
+    def answer_tag(self) -> str:
+        return self.template.get("answer_tag") or ""
+
+    @property
+    def metric(self) -> str:
+        """The number that the task stands for, as `normalized_accuracy`."""
+        return str(self.config["metric"])
+
+    @property
+    def plain_name(self) -> str:
+        """The name without what marks a twin."""
+        return self.name.removesuffix("-logprobs")
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether labels are scored by their log-likelihood."""
+        return str(self.config.get("use_logprobs") or "").lower() == "true"
+
+    @property
+    def separator(self) -> str:
+        """What stands between the answer tag and a label."""
+        found = re.search(r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or "")
+        return found[1] if found else str(self.template.get("answer_tag_separator", " "))
+
+    @property
+    def scored_by(self) -> Class:
+        """The class of its metric."""
+        return str(self.config["metric_file"]), str(self.config["metric_class"])
+
+    @property
+    def loaded_by(self) -> Class | None:
+        """The class of its loader; None where it has none, which is a local file of rows."""
+        name = self.config.get("dataloader_class")
+        return (str(self.config.get("dataloader_file")), str(name)) if name else None
+
+
+@lru_cache(maxsize=4096)
+def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
+    """Texts and placeholders. what: for errors. Raises TaskError where more than names stands in braces: attributes, formats."""
+    found: list[tuple[str, str | None]] = []
+    try:
+        for text, name, spec, conversion in string.Formatter().parse(template):
+            if name is not None and (spec or conversion or not _NAME.fullmatch(name)):
+                raise ValueError(f"'{{{name}...}}' is more than a name in braces")
+            found.append((text, name))
+    except ValueError as error:
+        raise TaskError(f"{what} cannot be read: {error}.") from None
+    return tuple(found)
+
+
+def placeholders(task: SeaTask, key: str) -> set[str]:
+    """The names in braces of one of a task's templates. Raises TaskError."""
+    what = f"The `{key}` of the task '{task.name}' ({task.language})"
+    return {name for _, name in pieces(task.template.get(key) or "", what) if name is not None}
+
+
+def check_known(kind: str, given: Iterable[str], known: Collection[str], hint: str = "Known: ") -> None:
+    """Raise UnknownName for a name that is not known."""
+    for name in given:
+        if name not in known:
+            raise UnknownName(kind, str(name), known, f"{hint}{', '.join(known)}." if hint else "")
+
+
+def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
+    """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
+    try:
+        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
+
+
+def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """How text is generated, as task files of ours are checked. where: for errors. Raises ConfigurationError."""
+    try:
+        return Drawing.model_validate(dict(given)).model_dump(include=set(given))
+    except ValidationError as error:
+        raise ConfigurationError(f"{where}: {first_mistake(error, given)}") from None
+
+
+# -- what the files must hold ---------------------------------------------------------------------------------------------
+
+_MOST = 10_000_000
+_COUNT: Any = Annotated[int, Field(ge=0, le=_MOST)]
+_TOKENS: Any = Annotated[int, Field(ge=1, le=_MOST)]
+_TEXTS: Any = Annotated[list[str], Field(min_length=1)]
+
+
+def _settings(**kinds: Any) -> Any:
+    """A mapping with these keys among others; one that may be null may be left out."""
+    fields = {name: (kind, None if type(None) in get_args(kind) else ...) for name, kind in kinds.items()}
+    return create_model("Settings", __config__=ConfigDict(strict=True), **fields)  # type: ignore[call-overload]
+
+
+_TEMPLATE = ("preamble", "task_template", "answer_template", "answer_tag")
+_LANGUAGE: Any = _settings(
+    prompt_template=_settings(**dict.fromkeys(_TEMPLATE, str | None)), max_tokens=_TOKENS | None, labels=_TEXTS | None
+)  # fmt: skip
+_TASK: Any = _settings(
+    competency=str, metric=str, metric_file=str, metric_class=str, languages=Annotated[dict[str, _LANGUAGE], Field(min_length=1)],
+    metadata=dict[str, Any] | None, labels=_TEXTS | None, dataloader_file=str | None, dataloader_class=str | None,
+    max_n_runs=_COUNT | None, fewshot_num_examples=dict[str, _COUNT | None] | _COUNT | None,
+)  # fmt: skip
+TASKS: TypeAdapter[Any] = TypeAdapter(dict[str, _TASK])
+_SETS, _CONSTANTS, _REASONING = "task_config.yaml", "constants.yaml", "reasoning_generation_config.yaml"
+_BESIDE: Mapping[str, TypeAdapter[Any]] = {
+    _SETS: TypeAdapter(dict[str, dict[str, list[str] | Literal["all"]]]),
+    _CONSTANTS: TypeAdapter(_settings(
+        base_models_skip_tasks=list[str] | None, instruct_models_skip_tasks=list[str] | None, few_shot_stop_tokens=list[str] | None,
+        base_num_in_context_examples=_COUNT | None, instruct_num_in_context_examples=_COUNT | None,
+    )),
+    _REASONING: TypeAdapter(_settings(reasoning_generation_kwargs=dict[str, Any] | None)),
+}  # fmt: skip
+"""The files that stand beside the folders of tasks."""
+
+
+def check(kind: TypeAdapter[Any], value: Any, files: Mapping[str, str] | str) -> None:
+    """Raise TaskError for the first thing that is wrong. files: where `value`, or what each of its keys has, was read."""
+    try:
+        kind.validate_python(value)
+    except ValidationError as error:
+        name = str(next(iter(error.errors(include_url=False)[0]["loc"]), ""))
+        file = files if isinstance(files, str) else files[name]
+        raise TaskError(f"{file}: {first_mistake(error, value)}") from None
+
+
+# -- the tree -------------------------------------------------------------------------------------------------------------
 
 FOLDER = "seahelm_tasks"
 SEED = 1234
 """`--seed` of its command line where nothing is said."""
 
 _CONFIG = "config.yaml"
-_SETS, _CONSTANTS, _REASONING = BESIDE = (
-    "task_config.yaml", "constants.yaml", "reasoning_generation_config.yaml",
-)  # fmt: skip
-"""The files that stand beside the folders of tasks."""
 _MOST_BYTES, _MOST_TEXT = 8 << 20, 4_000_000
 _REFERENCE = re.compile(r"\$\{([^${}]*)\}")
 
@@ -66,6 +234,11 @@ def root_of(folders: Sequence[Path]) -> Path:
     return root.parent if inside else root
 
 
+def tree_of(folders: Sequence[str | Path]) -> Tree:
+    """The tree of the one folder that is named."""
+    return read_tree(root_of([Path(one) for one in folders]))
+
+
 def _place(root: Path) -> Path:
     return root / FOLDER if (root / FOLDER).is_dir() else root
 
@@ -84,20 +257,18 @@ def _files(place: Path) -> Iterator[State]:
     """All configuration files. Links are not followed, hidden folders are left out, as its own search does."""
     for folder, folders, names in os.walk(place):
         folders[:] = [one for one in folders if not one.startswith(".")]
-        wanted = {_CONFIG, *BESIDE} if Path(folder) == place else {_CONFIG}
+        wanted = {_CONFIG, *_BESIDE} if Path(folder) == place else {_CONFIG}
         for path in (Path(folder, name) for name in wanted.intersection(names)):
+            wrong = ""
             try:
-                outside = path.is_symlink() and not path.resolve().is_relative_to(place)
-                status = path.stat()
+                if path.is_symlink() and not path.resolve().is_relative_to(place):
+                    wrong = "is a link out of its folder, so it is not read"
+                elif (status := path.stat()).st_size > _MOST_BYTES:
+                    wrong = f"has {status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read"
             except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-                raise TaskError(f"The task file '{shown(path)}' cannot be read: {error}.") from None
-            if outside:
-                raise TaskError(
-                    f"The task file '{shown(path)}' is a link out of its folder, so it is not read."
-                )
-            if status.st_size > _MOST_BYTES:
-                size = f"{status.st_size:,} bytes, more than the {_MOST_BYTES:,} that are read"
-                raise TaskError(f"The task file '{shown(path)}' has {size}.")
+                wrong = f"cannot be read: {error}"
+            if wrong:
+                raise TaskError(f"The task file '{shown(path)}' {wrong}.")
             yield str(path), status.st_size, status.st_mtime_ns
 
 
@@ -108,24 +279,23 @@ def _read(root: Path, files: tuple[State, ...]) -> Tree:
 
 def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     """What a Tree has beside its root, as plain values."""
-    from evalwright.compat.sea_helm import entries
     from evalwright.tasks.definitions import merged
 
     whole: dict[str, Any] = {}
     files: dict[str, str] = {}
-    beside: dict[str, Any] = {name: {} for name in BESIDE}
+    beside: dict[str, Any] = {name: {} for name in _BESIDE}
     for path in map(Path, paths):
         given = read_document(path).value
         if path.name == _CONFIG:
             whole = merged(whole, given)
             files |= dict.fromkeys(given, str(path))
         else:
-            entries.check(entries.BESIDE[path.name], given, shown(path))
+            check(_BESIDE[path.name], given, shown(path))
             beside[path.name] = given
     if not whole:
         raise TaskError(f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of SEA-HELM.")
     tasks = plain(_resolved(whole, files))
-    entries.check(entries.TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
     remember_within(tasks)  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():
@@ -224,3 +394,100 @@ class _Resolver:
             else:
                 raise ValueError(f"refers to ${{{name[:200]}}}, which is not in the folder's files")
         return node
+
+
+DIALECT = "sea-helm"
+PREFIX = f"{DIALECT}:"
+
+log = logging.getLogger("evalwright.sea_helm")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is run. tasks: (task, language) in order. missing: names of a set that the folder does not have, skipped: those that its
+    lists leave out for such a model, each with its languages."""
+
+    tasks: list[tuple[str, str]]
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    set_name: str = ""
+
+
+def skipped_by(tree: Tree, base: bool) -> Collection[str]:
+    """The tasks that its lists leave out for base models, or for the others."""
+    found = tree.constants.get("base_models_skip_tasks" if base else "instruct_models_skip_tasks")
+    return frozenset(map(str, found or ()))
+
+
+def expanded(tree: Tree, name: str) -> Mapping[str, Sequence[str]]:
+    """The tasks of a set by language: a group's name stands for its tasks, which come after those that are named."""
+    out: dict[str, list[str]] = {}
+    for language, named in tree.sets[name].items():
+        if isinstance(named, str):  # "all"
+            out[language] = [task for task in tree.tasks if language in tree.languages(task)]
+            continue
+        own = list(dict.fromkeys(named))
+        groups = [one for one in tree.groups if one in own]
+        members = [task for group in groups for task in tree.groups[group]]
+        out[language] = list(dict.fromkeys([*(one for one in own if one not in tree.groups), *members]))
+    return out
+
+
+def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
+    """What a name stands for. skip: tasks of sets that are left out. Raises UnknownName with the closest ones."""
+    what, _, language = name.partition("/")
+    own = tree.sets.get(what)
+    if own is not None:
+        members = [(task, one) for one, tasks in expanded(tree, what).items() for task in tasks]
+    else:
+        tasks = [what] if what in tree.tasks else tree.groups.get(what)
+        if tasks is None:
+            known = [*tree.tasks, *tree.groups, *tree.sets]
+            hint = f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of them; "
+            hint += "one language is named as in TASK/id."
+            raise UnknownName("SEA-HELM task or set", what, known, hint)
+        members = [(task, one) for task in tasks for one in tree.languages(task)]
+    languages = sorted({one for _, one in members})
+    if language and language not in languages:
+        raise UnknownName(f"language of '{what}'", language, languages, f"It has: {', '.join(languages)}.")
+    found = Chosen([], {}, {}, what if own is not None else "")
+    for task, one in members:
+        if language not in ("", one):
+            continue
+        if own is not None and task in skip:
+            found.skipped.setdefault(task, []).append(one)
+        elif task in tree.tasks and one in tree.languages(task):
+            found.tasks.append((task, one))
+        elif task not in tree.tasks or (own is not None and task in own[one]):
+            # A group's task that is not there in this language is no fault of the set.
+            found.missing.setdefault(task, []).append(one)
+    _say(tree, found)
+    return found
+
+
+def _say(tree: Tree, found: Chosen) -> None:
+    for task, languages in found.missing.items():
+        twin = [one for one in (task.removesuffix("-logprobs"),) if one in tree.tasks]
+        near = [*twin, *get_close_matches(task, list(tree.tasks), 2 - len(twin))]
+        named = f"'{task}' ({', '.join(languages)}), which the folder does not have"
+        closest = f"; the closest: {', '.join(near)}" if near else ""
+        rest = "The rest is run, and totals are without it."
+        log.warning("%s%s names %s%s. %s", PREFIX, found.set_name, named, closest, rest)
+    if found.skipped:
+        named = "; ".join(f"{task} ({', '.join(languages)})" for task, languages in found.skipped.items())
+        log.warning("%s%s: left out for this kind of model: %s.", PREFIX, found.set_name, named)
+
+
+def listed(tree: Tree) -> Sequence[Listed]:
+    """Every name: tasks, and each in its languages; groups and sets with their members."""
+    found: list[Listed] = []
+    for name, file in tree.files.items():
+        pairs = tuple(f"{name}/{one}" for one in tree.languages(name))
+        found.append(Listed(name, "task", file, pairs))
+        found += [Listed(pair, "task in a language", file) for pair in pairs]
+    taken = {*tree.tasks, *tree.sets}
+    found += [Listed(name, "group", "", tuple(own)) for name, own in tree.groups.items() if name not in taken]
+    for name in tree.sets:
+        own = (f"{task}/{one}" for one, tasks in expanded(tree, name).items() for task in tasks)
+        found.append(Listed(name, "set", "", tuple(own)))
+    return found

@@ -18,8 +18,7 @@ class SeaHelm:
 
     def names(self, roots: Sequence[Path]) -> Sequence[Listed]:
         """Tasks, tasks in one language, groups and sets of the folder."""
-        from evalwright.compat.sea_helm.config import has_tasks, read_tree, root_of
-        from evalwright.compat.sea_helm.sets import listed
+        from evalwright.compat.sea_helm.config import has_tasks, listed, read_tree, root_of
 
         root = root_of(roots)
         # Where the tasks of every framework are listed, a folder of another's has none of these.
@@ -28,12 +27,11 @@ class SeaHelm:
     def load(self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
         """The tasks of a name. settings: see `compiling.Options`; `--format text` is the form of base models."""
         from evalwright.compat.sea_helm.compiling import compiled, options_of
-        from evalwright.compat.sea_helm.config import read_tree, root_of
-        from evalwright.compat.sea_helm.sets import chosen, skipped_by
+        from evalwright.compat.sea_helm.config import chosen, skipped_by, tree_of
 
         options = options_of(settings)
         options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
-        tree = read_tree(root_of([Path(one) for one in options.task_root]))
+        tree = tree_of(options.task_root)
         skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
         found = chosen(tree, name, skip)
         if not found.tasks:
@@ -55,12 +53,8 @@ class SeaHelm:
         return dialect_groups(tasks)
 
     def rules(
-        self,
-        task: Mapping[str, Any],
-        configuration: Mapping[str, Any],
-        first: Mapping[str, Any],
-        settings: Mapping[str, Any],
-    ) -> Rules:
+        self, task: Mapping[str, Any], configuration: Mapping[str, Any], first: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Rules:  # fmt: skip
         """Scorers and metrics again, by the record and the rows of the folder."""
         from evalwright.compat.sea_helm.compiling import rules_of
 

@@ -16,13 +16,11 @@ import yaml
 
 from evalwright._version import __version__
 from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
-from evalwright.compat.sea_helm.files import REPLY, USAGE, check_names
+from evalwright.compat.sea_helm.config import DIALECT, SeaTask
+from evalwright.compat.sea_helm.results import REPLY, USAGE, check_names
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of
-from evalwright.compat.sea_helm.sets import DIALECT
-from evalwright.compat.sea_helm.task import SeaTask
 from evalwright.core.errors import RunError
-from evalwright.core.requests import Prompt
-from evalwright.core.responses import Usage
+from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
@@ -205,9 +203,11 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     if "logprob" in record.task:  # of 0 to 1, or of 0 to 100, as the second
         probability = score.parts.get("probabilities_accuracy", 100 * score.value) if score else None
         scores["probabilities_accuracy"] = probability
+    prompt = answer.prompt if answer else ()
+    told = [Message("user", prompt)] if isinstance(prompt, str) else prompt
     out = {
         **row,
-        "conversations": _messages(answer.prompt) if answer else [],
+        "conversations": [{"role": one.role, "content": one.text} for one in told],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
         "cleaned_responses": (score.explanation or score.label) if score else None,
         "individual_scores": scores,
@@ -215,24 +215,16 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     if responses:
         out |= {key: [getattr(one, ours) or None for one in responses] for key, ours in REPLY.items()}
         out["responses"] = [one.text for one in responses]
-        out["token_usages"] = [_counts(one.usage) for one in responses]
+        used = [
+            {theirs: int(getattr(one.usage, ours)) for theirs, ours in USAGE.items()} for one in responses
+        ]
+        out["token_usages"] = [{**counts, "total_tokens": sum(counts.values())} for counts in used]
     elif failure:
         out["errors"] = [f"{failure.kind}: {failure.message}"]
     if answer is not None and answer.log_likelihoods:
         gold = sample.gold[0] if sample.gold and sample.gold[0] < len(answer.log_likelihoods) else 0
         out["cumulative_logprobs"] = [answer.log_likelihoods[gold]]
     return out
-
-
-def _counts(usage: Usage) -> dict[str, int]:
-    counts = {theirs: int(getattr(usage, ours)) for theirs, ours in USAGE.items()}
-    return {**counts, "total_tokens": sum(counts.values())}
-
-
-def _messages(prompt: Prompt) -> list[dict[str, str]]:
-    if isinstance(prompt, str):
-        return [{"role": "user", "content": prompt}]
-    return [{"role": message.role, "content": message.text} for message in prompt]
 
 
 def _lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -15,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat import recording
-from evalwright.compat.recording import number
-from evalwright.compat.sea_helm.compiling import OF_TREE, Samples
-from evalwright.compat.sea_helm.config import Tree, read_tree, root_of
-from evalwright.compat.sea_helm.conversations import shots_of
-from evalwright.compat.sea_helm.files import REPLY, USAGE, NumberedRun, data_of, find_runs, mapping
+from evalwright.compat.recording import mapping, not_scored, number
+from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
+from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
+from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of, slices_of
-from evalwright.compat.sea_helm.sets import DIALECT, PREFIX
-from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
@@ -51,7 +48,7 @@ def import_sea_helm(
     again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
     """
     recording.check_scoring(scoring)
-    tree = read_tree(root_of([task_root])) if task_root else None
+    tree = tree_of([task_root]) if task_root else None
     taken: set[Path] = set()
     models, runs, left_out = find_runs(path), [], []
     alone = len(models) == 1
@@ -109,10 +106,8 @@ def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tr
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
         }  # fmt: skip
         base = bool(first.arguments.get("is_base_model"))
-        code, began = (
-            {"imported": DIALECT, "name": model, "base": base},
-            recording.started([first.stamp], files),
-        )
+        code = {"imported": DIALECT, "name": model, "base": base}
+        began = recording.started([first.stamp], files)
         record = recording.run_record(
             folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )
@@ -179,7 +174,7 @@ class _Task:
             if self.sea.language not in self.tree.languages(self.sea.name):
                 raise KeyError(self.sea.language)
             today = Samples(self.sea, self.shots, "")
-            if all(not row or _same(row, today.rows[place]) for place, row in enumerate(rows)):
+            if all(not row or _content(row) == _content(today.rows[place]) for place, row in enumerate(rows)):
                 return today
             why = "the rows of --task-root are others, so those of the files are kept"
         except _BROKEN as error:
@@ -189,7 +184,7 @@ class _Task:
 
     def _rules(self) -> tuple[Scorer, list[MetricSpec]]:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
-        kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, _kept)
+        kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
         if self.scoring == "published":
             labels = dict.fromkeys(
                 [self.sea.metric, *(label for one in self.numbers for label in _flat(one))]
@@ -235,7 +230,9 @@ class _Task:
 
     def _record(self, empty: SampleRecord, row: Mapping[str, Any] | None) -> SampleRecord:
         """A record with what became of its sample. row: None where nothing was written."""
-        raised = _raised(self.raised[empty.draw]) if empty.draw in self.raised else None
+        raised = None
+        if why := self.raised.get(empty.draw):
+            raised = Failure("SEA-HELM's own code raised", "task", f"{why}. The published number is 0.")
         if row is None:
             return replace(empty, failure=raised)
         answer = _answer(row)
@@ -244,7 +241,7 @@ class _Task:
             return replace(empty, failure=answer)
         score: Any
         try:
-            if self.scorer.function is not _kept:
+            if self.scorer.function is not not_scored:
                 score = self.scorer.function(empty.sample, answer)
             else:
                 score = raised or _recorded(row, self.sea.metric)
@@ -294,13 +291,11 @@ def _id(row: Row) -> str:
     return "" if row.get("id") is None else str(row["id"])
 
 
-def _same(row: Row, other: Row) -> bool:
-    return _id(row) == _id(other) and row.get("label") == other.get("label") and _texts(row) == _texts(other)
-
-
-def _texts(row: Row) -> list[Any]:
+def _content(row: Row) -> tuple[Any, ...]:
+    """What makes two rows the same: their id, label and texts."""
     turns = row.get("prompts") or ()
-    return [{key: str(value) for key, value in turn.items() if value is not None} for turn in turns]
+    texts = [{key: str(value) for key, value in turn.items() if value is not None} for turn in turns]
+    return _id(row), row.get("label"), texts
 
 
 def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, Any]]]) -> Sample:
@@ -345,34 +340,36 @@ def _answer(row: Mapping[str, Any]) -> Answer | Failure:
         here = {key: column[place] if place < len(column) else None for key, column in columns.items()}
         counts = mapping(here["token_usages"])
         usage = Usage(**{ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()})
-        said: dict[str, Any] = {ours: _text(here[theirs]) for theirs, ours in REPLY.items()}
+        said: dict[str, Any] = {
+            ours: one
+            if isinstance(one := here[theirs], str)
+            else ""
+            if one is None
+            else json.dumps(one, ensure_ascii=False)
+            for theirs, ours in REPLY.items()
+        }
         responses.append(Response(**said, usage=usage))
     likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
     last = separate_reasoning(responses[-1])
     return Answer(last.answer, last.reasoning, None, likelihoods, _prompt(row), tuple(responses))
 
 
-def _text(found: Any) -> str:
-    return found if isinstance(found, str) else "" if found is None else json.dumps(found, ensure_ascii=False)
-
-
 def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
     """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has several."""
     found = row.get("individual_scores")
     named = found if isinstance(found, Mapping) else {metric: found}
-    parts = {str(key): value for key, one in named.items() if (value := _value(one)) is not None}
+    parts: dict[str, float] = {}
+    for key, one in named.items():
+        turns = [
+            float(each) if isinstance(each, bool) else number(each)
+            for each in (one if isinstance(one, list) else [one])
+        ]
+        if known := [each for each in turns if each is not None]:
+            parts[str(key)] = sum(known) / len(known)
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")
-    value = parts.get(metric, next(iter(parts.values())))
-    said = row.get("cleaned_responses")
+    value, said = parts.get(metric, next(iter(parts.values()))), row.get("cleaned_responses")
     return Score(value, "", said if isinstance(said, str) else "", {metric: value, **parts})
-
-
-def _value(found: Any) -> float | None:
-    if isinstance(found, list):
-        known = [one for one in map(_value, found) if one is not None]
-        return sum(known) / len(known) if known else None
-    return float(found) if isinstance(found, bool) else number(found)
 
 
 def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:
@@ -388,11 +385,3 @@ def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:
         elif (one := number(value)) is not None:
             out[f"{ahead}{key}"] = one
     return out
-
-
-def _raised(error: str) -> Failure:
-    return Failure("SEA-HELM's own code raised", "task", f"{error}. The published number is 0.")
-
-
-def _kept(*_: Any) -> Any:
-    raise RuntimeError("recorded scores are kept")

@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.sea_helm.config import Row, SeaTask, check_known, drawing
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
-from evalwright.compat.sea_helm.task import Row, SeaTask, drawing
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UnknownName
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
@@ -73,17 +75,13 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
         raise TaskError(f"{where} has {len(names)} judges, and a list of another length beside them.")
     found = []
     for number, (name, kind, generation) in enumerate(zip(names, kinds, generations, strict=True), 1):
-        if not isinstance(generation or {}, Mapping):
+        if not isinstance(generation := generation or {}, Mapping):
             raise TaskError(f"{where} has no mapping for the arguments of its judge.")
         if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
             raise TaskError(f"{where} has a judge whose name is none of a model: {str(name)[:80]!r}.")
-        for key in generation or {}:
-            if key not in _GENERATION:
-                known = f"Known: {', '.join(_GENERATION)}."
-                raise UnknownName(f"argument of the judge in '{task.name}'", str(key), _GENERATION, known)
-        kind = str(kind or "").lower()
-        full = f"{_PROVIDERS.get(kind, kind)}/{name}"
-        how = drawing(generation or {}, f"The judge of the task '{task.name}'")
+        check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
+        full = f"{_PROVIDERS.get(kind := str(kind or '').lower(), kind)}/{name}"
+        how = drawing(generation, f"The judge of the task '{task.name}'")
         found.append(Judge("judge" if number == 1 else f"judge-{number}", full, how))
     return tuple(found)
 
@@ -120,8 +118,8 @@ class Judged(Scoring):
 
     def prepare(self) -> None:
         task = self.task
-        judges = judges_of(task)
-        self.judges = {one.role: one for one in (judges[:1] if task.published else judges)}
+        judges = judges_of(task)[: 1 if task.published else None]
+        self.judges = {one.role: one for one in judges}
         self.roles = tuple(self.judges)
         self.prompts = task.config["judge"].get("judge_prompts")
         if not isinstance(self.prompts, Mapping):
@@ -255,29 +253,35 @@ class TwoTurns(Criteria):
 
     def worth(self, row: Row, said: Said) -> Opinion:
         self.in_order(row, said)
-        turns: dict[str, list[float]] = {"turn 1": [], "turn 2": []}
-        for name, one in said.items():
-            turns["turn 1" if name.startswith("turn0_") else "turn 2"].append(one or 0.0)
-        if self.task.published:  # a turn without criteria counts 0 there
-            turns = {turn: own or [0.0] for turn, own in turns.items()}
-        means = {turn: mean(own) for turn, own in turns.items() if own}
-        return _graded(mean(list(means.values())), said, **means)
+        turns = {
+            f"turn {turn + 1}": [said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")]
+            for turn in (0, 1)
+        }
+        # A turn without criteria counts 0 there.
+        means = {turn: mean(own or [0.0]) for turn, own in turns.items() if own or self.task.published}
+        return _graded(mean(means.values()), said, **means)
 
 
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        sums = {True: [0.0, 0.0], False: [0.0, 0.0]}
-        for criterion, value in zip(row["criteria"], self.in_order(row, said), strict=True):
-            severity = str(criterion["severity"]).lower()
-            weight = SEVERITY.get(severity, 1.0)
-            own = sums[severity == "generic"]
-            own[0], own[1] = own[0] + weight * (value or 0.0), own[1] + weight
-        # What a row has no criteria for is 0 there, and not asked of it here.
-        none = 0.0 if self.task.published else 1.0
-        generic, specific = (one / weight if weight else none for one, weight in sums.values())
-        return _graded(specific * generic, said, generic_score=generic, criteria_score=specific)
+        found = []
+        for generic in (True, False):
+            pairs = zip(row["criteria"], self.in_order(row, said), strict=True)
+            weighed = [(str(one["severity"]).lower(), value or 0.0) for one, value in pairs]
+            own = [(SEVERITY.get(one, 1.0), value) for one, value in weighed if (one == "generic") == generic]
+            # What a row has no criteria for is 0 there, and not asked of it here.
+            none = 0.0 if self.task.published else 1.0
+            found.append(
+                sum(weight * value for weight, value in own) / sum(weight for weight, _ in own)
+                if own
+                else none
+            )
+        generic_score, criteria_score = found
+        return _graded(
+            criteria_score * generic_score, said, generic_score=generic_score, criteria_score=criteria_score
+        )
 
 
 class Points(Judged):
@@ -299,10 +303,8 @@ class Points(Judged):
         # The last pair of braces without others in it, also one within the explanation.
         for written in _FLAT.findall(text)[-1:]:
             for one in (written, written.replace('\\"criteria_met\\"', '"criteria_met"')):
-                try:
+                with suppress(ValueError):
                     return json.loads(one).get("criteria_met")
-                except ValueError:
-                    continue
         return None
 
     def worth(self, row: Row, said: Said) -> Opinion:
@@ -391,18 +393,22 @@ class Pairs(Judged):
         return found[0] if len(found) == 1 else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        won: dict[str, float | None] = {}
-        pairs: dict[str, list[float | None]] = {}
-        for name, one in said.items():
-            turn, order = name.split(" ")
-            won[name] = None if one is None else 0.5 if one == "Tie" else float(one == _ORDERS[order])
-            pairs.setdefault(f"turn {turn}", []).append(won[name])
-        turns = {turn: self._final(*pair) for turn, pair in pairs.items()}
-        parts = {SAME: mean([float(one == other) for one, other in pairs.values()]), **turns}
-        for name, own in zip((FIRST, SECOND), zip(*pairs.values(), strict=True), strict=True):
+        won = {
+            name: None
+            if one is None
+            else 0.5
+            if one == "Tie"
+            else float(one == _ORDERS[name.partition(" ")[2]])
+            for name, one in said.items()
+        }
+        # Of each turn both orders, which stand one after the other.
+        both = list(zip(*[iter(won.values())] * 2, strict=True))
+        turns = {f"turn {turn}": self._final(*pair) for turn, pair in enumerate(both, 1)}
+        parts = {SAME: mean([float(one == other) for one, other in both]), **turns}
+        for name, own in zip((FIRST, SECOND), zip(*both, strict=True), strict=True):
             known = [one for one in own if one is not None]
             parts |= {name: mean(known)} if known else {}
-        value = mean(list(turns.values()))
+        value = mean(turns.values())
         return replace(_graded(value, won, **parts), label=self.scale.label_of(value))  # type: ignore[misc]
 
     def _final(self, first: float | None, second: float | None) -> float:
@@ -421,5 +427,5 @@ class Pairs(Judged):
         return [[float(one) for one in values if one == one] for values in zip(*turns, strict=True)]
 
     def more(self, column: Column) -> Numbers:
-        rates, every = super().more(column), [one for values in self.pooled(column) for one in values]
-        return {self.task.metric: 100 * mean(list(rates.values())), "win_rate": mean(every), **rates}
+        rates, every = super().more(column), chain.from_iterable(self.pooled(column))
+        return {self.task.metric: 100 * mean(rates.values()), "win_rate": mean(every), **rates}

@@ -10,12 +10,13 @@ import ast
 import csv
 import random
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.sea_helm.config import Row, SeaTask, assigned
 from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.compat.sea_helm.task import Row, SeaTask
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
@@ -31,9 +32,6 @@ from evalwright.tasks.long_texts import (
     word_lists,
 )
 from evalwright.tasks.yaml_files import shown
-
-PUBLISHED_FAILURE = "cwe_dataloader.py calls the tokenizer's `batch_encode_plus`, which transformers 5.12.0, the version that SEA-HELM pins, does not have"
-"""Why SEA-HELM itself scores every task of common words 0."""
 
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
 _MOST = 400_000_000
@@ -139,14 +137,11 @@ def _nouns(task: SeaTask) -> list[str]:
 
 def _sentence(task: SeaTask, name: str) -> str:
     """A text for the task's language out of the table that the tree's own loader assigns to `self.NAME`; its code is read, not run."""
-    file = "niah/niah_dataloader.py"
-    try:
-        for node in ast.walk(ast.parse(_text_of(task, file))):
-            match node:
-                case ast.Assign([ast.Attribute(attr=to)], ast.Subscript(ast.Dict() as table)) if to == name:
-                    return str(ast.literal_eval(table)[task.language])
-    except (SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
-        pass
+    file = _FOLDER / "niah/niah_dataloader.py"
+    for table in assigned(task, str(file), name):
+        with suppress(SyntaxError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
+            if isinstance(table, ast.Subscript):
+                return str(ast.literal_eval(table.value)[task.language])
     raise DatasetError(f"'{file}' of SEA-HELM's tree has no '{name}' for the language '{task.language}'.")
 
 

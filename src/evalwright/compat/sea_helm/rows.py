@@ -1,26 +1,247 @@
-"""The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the hub.
+"""The rows of a task in SEA-HELM's form, and its examples: files of its folder, or data sets of the hub, by the table `loaders.toml`.
 
 Files are read inside the folder only. A data set of the hub comes without a revision in the files: the one that is found at the first
-fetch is used from then on. Rows stay on disk, and are made and checked one by one.
+fetch is used from then on. Rows stay on disk, and are made and checked one by one. Options are shuffled with the published seeds, by
+Python's own generator and numpy's, so that every letter is the published one.
 """
 
 from __future__ import annotations
 
+import ast
+import base64
+import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+import unicodedata
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from evalwright.compat.sea_helm.loaders import LOADERS, LOCAL, Loader, Raw
-from evalwright.compat.sea_helm.task import Row, SeaTask, placeholders
+from evalwright.bounded import from_json
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, placeholders
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
+from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
 from evalwright.tasks.files import is_within
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of, shown
 
+Raw = Mapping[str, Any]
+Fetch = Callable[[str], Path]
+"""A single file of the task's data set, here."""
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+SHUFFLED, CUISINE = 976843, 3722236
+"""The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
+_LONGEST_LITERAL = 200_000
+
+
+class Loader(SimpleNamespace):
+    """An entry of the table, as its first lines explain, with what they say where it says nothing."""
+
+    def facts(self, task: SeaTask) -> dict[str, Any]:
+        """What templates know of a task; part: what its name says of the part of the data."""
+        name = task.plain_name
+        part = name.removeprefix(self.prefix)
+        return {"part": part, "language": task.language, "name": name, "named": self.named}
+
+    def filled(self, text: str, task: SeaTask) -> str:
+        """A configuration or a split of a task."""
+        return str(templates.text(text)(self.facts(task)))
+
+    def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
+        """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
+        if not self.id:
+            names = {self.renamed: "label"}
+            return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
+        facts = self.facts(task)
+        changes = [_options(self, len(raws))] if self.shuffled else []
+        changes += [_OF_ALL[self.change](task, raws, fetch)] if self.change in _OF_ALL else []
+
+        def make(raw: Raw, index: int) -> Row:
+            row = self._row(raw, {**facts, "index": index})
+            for change in changes:
+                change(row, raw, index)
+            _change(self.change, row, raw, task)
+            return row
+
+        return make
+
+    def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
+        known = {**raw, **{name: _literal(raw[name]) for name in self.literals}, **facts}
+
+        def filled(cells: Mapping[str, str], *, nulls: bool = False) -> dict[str, Any]:
+            """nulls: a column that is not there is null."""
+            found: dict[str, Any] = {}
+            for name, cell in cells.items():
+                column = cell.removeprefix("?")
+                if templates.is_template(cell):
+                    if (value := templates.native(cell)(known)) is not None:
+                        found[name] = value
+                elif nulls:
+                    found[name] = raw.get(column)
+                elif column in raw or column == cell:
+                    found[name] = raw[column]
+            return found
+
+        about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
+        language: str = facts["language"]
+        row: dict[str, Any] = {
+            **filled({"id": self.id}),
+            "prompts": [filled(self.prompt)],
+            "metadata": {"language": language, **filled(about, nulls=True)},
+            **filled(self.also),
+            **filled({"label": self.label} if self.label else {}),
+        }
+        if self.labels:
+            row["label"] = self.labels[language][bool(raw["label"])]
+        if self.images:
+            row["images"] = [one for name in self.images for one in _images(raw.get(name))]
+        if self.image_file:
+            row["image_files"] = [raw[self.image_file]]
+        return row
+
+
+def _literal(text: Any) -> Any:
+    """A list that is written as Python."""
+    if not isinstance(text, str) or len(text) > _LONGEST_LITERAL:
+        raise ValueError("a column is not the text of a list, or too long")
+    try:
+        return ast.literal_eval(text)
+    except (MemoryError, RecursionError):
+        raise ValueError("a column is nested too deeply") from None
+
+
+def _images(value: Any) -> list[str]:
+    """The images of a column, as base64."""
+    if isinstance(value, list):
+        return [one for each in value for one in _images(each)]
+    data = value.get("bytes") if isinstance(value, Mapping) else None
+    return [] if data is None else [base64.b64encode(data).decode() if isinstance(data, bytes) else str(data)]
+
+
+# What changes a row that the table made, by `change`
+
+Change = Callable[[dict[str, Any], Raw, int], None]
+
+
+def _options(loader: Loader, count: int) -> Change:
+    """The right options go to the letters of a list that is shuffled, and the wrong ones around them by a seed for each row."""
+    letters = list("ABCD" * (count // 4 + 1 if loader.one_more else -(-count // 4)))
+    seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
+    random.Random(SHUFFLED).shuffle(letters)
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        wrong = [str(raw[column]).strip() for column in loader.shuffled.values()]
+        right = wrong.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
+        random.Random(seeds[index]).shuffle(wrong)
+        wrong.insert(LETTERS.index(letters[index]), right)
+        row["label"] = letters[index]
+        row["prompts"][0] |= dict(zip(loader.shuffled, wrong, strict=True))
+
+    return change
+
+
+def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+    """The right option goes to a place of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed=CUISINE)
+    kinds = [raw["prompt_type"] for raw in raws]
+    places: list[int] = []
+    for kind in dict.fromkeys(kinds):
+        own = [0, 1, 2, 3, 4] * (kinds.count(kind) // 5)
+        generator.shuffle(own)
+        places += own
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        options = list(raw["options"])
+        options.insert(places[index], options.pop(raw["mcq_answer_index"]))
+        row["prompts"][0] |= {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
+        row["label"] = LETTERS[places[index]]
+
+    return change
+
+
+def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+    """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code)."""
+    forms = []
+    for value in assigned(task, str(task.config["dataloader_file"]), "format_prompt"):
+        parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+        forms.append("".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in parts))
+    if len(forms) != 2:
+        raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        code, tests = raw.get("starter_code", ""), from_json(raw["public_test_cases"])
+        row["prompts"][0]["format_prompt"] = forms[1].replace("\0", code) if code else forms[0]
+        row["metadata"]["func_name"] = from_json(raw["metadata"]).get("func_name")
+        row["test_cases"] = {"public": tests, "private": raw["private_test_cases"]}
+
+    return change
+
+
+def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+    """Documents are read out of the archive; nothing is unpacked."""
+    archive = zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8")
+    parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
+
+    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+        texts: list[str] = []
+        for number, name in enumerate(raw["data_source_filenames"].split(";"), 1):
+            inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
+            part = parts.get(unicodedata.normalize("NFC", inside))
+            if part is None or part.file_size > 1 << 24:
+                raise DatasetError(
+                    f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
+                )
+            texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
+        row["prompts"][0]["documents_text"] = "\n\n".join(texts)
+
+    return change
+
+
+def _change(kind: str, row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
+    """What else becomes of a row by itself."""
+    match kind:
+        case "ifeval":
+            row["kwargs"] = [dict(one) for one in raw["kwargs"]]
+            if raw["key"] == 1174:  # the data lack this setting of the instruction
+                row["kwargs"][0]["let_relation"] = "at least"
+        case "hallusionbench" if not task.name.endswith("_image"):
+            row["images"] = []
+        case "erqa":
+            asked = " Please answer directly with only the letter of the correct option and nothing else."
+            text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+            row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
+        case "marvl" if task.language == "zh":
+            try:
+                from opencc import OpenCC  # type: ignore[import-not-found]
+            except ImportError:
+                raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
+            row["prompts"][0]["hypothesis"] = OpenCC("t2s.json").convert(raw["hypothesis"])
+        case "mathvista":
+            row["metadata"] |= raw["metadata"]
+
+
+_OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
+    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr,
+}  # fmt: skip
+"""Changes that need more than the row."""
+
+_TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
+_DEFAULTS = _TABLE.pop("defaults")
+LOADERS: Mapping[Class, Loader] = {
+    (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**{**_DEFAULTS, **entry})
+    for name, entry in _TABLE.items()
+}
+LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"foreign": True})
+"""A file of rows in SEA-HELM's own form, and a class of the folder."""
 ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KINDS = {"world_cuisine_task1": (1, 3, 4), "world_cuisine_task2": (2,)}
@@ -34,21 +255,18 @@ class OutOfReach(DatasetError):
 class Table(Sequence[Any]):
     """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
 
-    order: which of the kept rows these are. null_is_missing: a placeholder that is null is as one that is not there.
+    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which order. null_is_missing: a placeholder
+    that is null is as one that is not there.
     """
 
+    make: Callable[[Raw, int], Row] | None = None
+    null_is_missing = False
+
     def __init__(
-        self,
-        task: SeaTask,
-        sources: Sequence[FileSource],
-        keep: Callable[[Raw], bool] | None = None,
-        first: int | None = None,
-    ) -> None:
-        """keep: which rows these are; first: look at so many alone."""
-        self._rows, self._places = Rows(sources), list[int]()
-        for place, (row, _, where, use) in enumerate(self._rows.scan()):
-            if place == first:
-                break
+        self, task: SeaTask, sources: Sequence[FileSource], keep: Callable[[Raw], bool] | None = None, first: int | None = None
+    ) -> None:  # fmt: skip
+        self._task, self._rows, self._places = task, Rows(sources), list[int]()
+        for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
             try:
                 wanted = keep is None or keep(row)
             except TemplateError as error:
@@ -56,16 +274,10 @@ class Table(Sequence[Any]):
             if wanted:
                 use()
                 self._places.append(place)
-        self._task = task
         self.order: Sequence[int] = range(len(self._rows))
-        self.make: Callable[[Raw, int], Row] | None = None
-        self.null_is_missing = False
 
     def __len__(self) -> int:
         return len(self.order)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -77,16 +289,16 @@ class Table(Sequence[Any]):
             return raw
         try:
             row = self.make(raw, place)
-            if wrong := _wrong(self._task, row, self.null_is_missing):
-                raise ValueError(wrong)
+            wrong = wrong_with(self._task, row, self.null_is_missing)
         except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        if wrong:
             what = f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
-            raise DatasetError(f"{self._rows.where(kept)}: {what}: {reason}.") from None
+            raise DatasetError(f"{self._rows.where(kept)}: {what}: {wrong}.")
         return row
 
 
-def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
+def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
     """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
     told = row.get("conversations")
     if not (turns := _turns(row)):
@@ -107,16 +319,8 @@ def _wrong(task: SeaTask, row: Row, null_is_missing: bool) -> str:
 
 
 def loader_of(task: SeaTask) -> Loader:
-    """What reads a task's rows. Raises TaskError for a class that is not known."""
-    named = task.loaded_by
-    if named is None:
-        return LOCAL
-    if named not in LOADERS:
-        raise TaskError(
-            f"The task '{task.name}' reads its data with the class {named[1]} of '{named[0]}', which is not known here, and its Python is "
-            "not run. Keep the rows as a JSON Lines file in SEA-HELM's form, and leave out `dataloader_class`."
-        )
-    return LOADERS[named]
+    """What reads a task's rows: an entry of the table, the form of local files, or a class of the folder."""
+    return LOADERS.get(task.loaded_by, FOREIGN) if task.loaded_by else LOCAL
 
 
 def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
@@ -126,7 +330,7 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
         return oneruler_rows(task, tokenizer)
-    rows = _table(task, loader, "filepath")
+    rows = _foreign(task) if loader.foreign else _table(task, loader, "filepath")
     if not len(rows):
         raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
     return rows
@@ -138,8 +342,22 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     has_some = loader.examples and not loader.generated and not loader.files
     if not (count and has_some and task.here.get("example_filepath")):
         return ()
+    if loader.foreign:
+        return _foreign(task, count)
     first = count if loader.limited_early and task.published else None
     return _table(task, loader, "example_filepath", first)
+
+
+def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
+    from evalwright.compat.sea_helm.foreign import foreign_rows
+
+    rows = foreign_rows(task, examples, LOADERS)
+    for place, row in enumerate(rows):
+        if wrong := wrong_with(task, row, not task.published):
+            raise DatasetError(
+                f"Row {place} of '{task.name}' ({task.language}), as its own class loads it, cannot be used: {wrong}."
+            )
+    return rows
 
 
 def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) -> Table:
@@ -153,10 +371,11 @@ def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) ->
         table.make = _whole(table, make) if task.published else make
         table.null_is_missing = not task.published
         return table
-    table = Table(task, _fetched(task, loader, named, examples), loader.kept(task), first)
+    facts, wanted = loader.facts(task), templates.condition(loader.keep or "true")
+    keep = (lambda row: wanted({**row, **facts})) if loader.keep else None
+    table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
-        chosen = loader.chosen.get(loader.facts(task)["part"], ())
-        table.order = [one for one in chosen if one < len(table)]
+        table.order = [one for one in loader.chosen.get(facts["part"], ()) if one < len(table)]
     elif loader.change == "world_cuisine":
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]

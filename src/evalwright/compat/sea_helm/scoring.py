@@ -5,13 +5,20 @@ row's individual score, its label or explanation the answer as SEA-HELM reads it
 the task counts as 0, as there. What a class nests is named with dots ("difficulty.hard.accuracy"). Of several draws each is a run of
 SEA-HELM's, and the numbers are means over them. Corrected: the last claim of a response counts, labels and the chance of guessing them come
 from the definition, all references and whole answers are compared, nothing raises, and every number has its interval.
+
+What is read out of a response: the answer tag and the labels stand in a pattern as they are, the first tag counts, and of labels run together
+the last. A pattern that the files can make slow is searched in the process of `bounded.py`.
 """
 
 from __future__ import annotations
 
+import logging
 import math
+import re
+import string
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +27,9 @@ from statistics import fmean as mean
 from statistics import variance
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.extraction import response_text
-from evalwright.compat.sea_helm.task import Row, SeaTask
-from evalwright.core.errors import ScoringError, TaskError, UnknownName, UsageError
+from evalwright import bounded
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask
+from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
@@ -32,6 +39,68 @@ if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
+LINE = r"[\s\r\n`*]*(.*)"
+"""Behind the answer tag of free text: what stands on its line, or on the next that is not empty."""
+SAME_LINE = r"[\s\*]*(.*)"
+"""The same of a short answer."""
+_GAP = r"[\s\*]*("
+_PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+_STRIPPED = string.punctuation + " \n"
+_SECONDS = 2.0
+
+
+def response_text(answer: Answer, tag: str = "", base: bool = False) -> str:
+    """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
+    texts = [response.text for response in answer.responses] or [answer.text]
+    if not base or len(texts) == 1:
+        return texts[0]
+    first = texts[0] if texts[0].endswith(tag) else texts[0] + tag
+    return first + "".join(texts[1:])
+
+
+def search(pattern: str, text: str, ignore_case: bool = False) -> str:
+    """The first group of the first place where a pattern of SEA-HELM's files matches, stripped; the whole text where there is none, or it is no
+    pattern."""
+    tag, _, labels = pattern.removesuffix(LINE).removesuffix(SAME_LINE).partition(_GAP)
+    if not tag:  # without a tag the gap before a label finds nothing else, in the square of the time
+        pattern = pattern.removeprefix(_GAP[:-1]) if pattern.endswith(")+") else pattern
+    plain = _PLAIN.fullmatch(tag + labels.rstrip("()*+").replace("|", "")) is not None
+    if plain and not tag[-1:].isspace() and tag[-1:] not in ("*", "`"):
+        found = _found(pattern, text, ignore_case)
+    else:
+        try:
+            found = bounded.call(_found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern)
+        except bounded.LimitExceeded as error:
+            raise ScoringError(f"The pattern of the answer tag was given up: {error}.") from None
+    return (text if found is None else found).strip()
+
+
+def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
+    with suppress(re.error, IndexError, RecursionError, OverflowError):
+        if match := re.search(pattern, text, re.IGNORECASE if ignore_case else 0):
+            return match[1]
+    return None
+
+
+def plain(text: str) -> str:
+    """Lower case, without ASCII punctuation and spaces at both ends, white space as single spaces."""
+    return " ".join(text.lower().strip(_STRIPPED).split())
+
+
+def math_verified(label: str, text: str) -> int:
+    """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
+    from math_verify import parse, verify
+
+    logging.disable(logging.CRITICAL)
+
+    def read(one: str) -> list[Any]:
+        with suppress(Exception):
+            return list(parse(one))
+        return []
+
+    return int(verify(read(label), read(text.strip())))
+
+
 DIALECT = SCORER = "sea-helm"
 """The dialect, and the name of the one scorer that its tasks have."""
 
@@ -39,19 +108,21 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
-_TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-)
+METRICS: Mapping[Class, Mapping[str, Any]] = {
+    (name.rpartition(":")[0], name.rpartition(":")[2]): entry
+    for name, entry in tomllib.loads(
+        Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+    ).items()
+}
+"""The table, by file and class."""
 
 
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
     """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
 
-    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known, or cannot be had.
+    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known and not trusted, or cannot be had.
     """
-    entry = _TABLE.get(name := ":".join(task.scored_by))
-    if entry is None:
-        raise UnknownName("metric class", name, sorted(_TABLE), f"The task '{task.name}' needs it.")
+    entry = METRICS.get(task.scored_by, {"family": "texts:Foreign"})
     if "refused" in entry:
         raise UsageError(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
@@ -66,7 +137,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:
     """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
-    return tuple(_TABLE.get(":".join(task.scored_by), {}).get("slices", ()))
+    return tuple(METRICS.get(task.scored_by, {}).get("slices", ()))
 
 
 class SeaHelmRaised(ScoringError):

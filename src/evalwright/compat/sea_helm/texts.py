@@ -1,21 +1,39 @@
-"""Tasks whose answers are texts: short answers, summaries, translations, mathematics, long procedures."""
+"""Tasks whose answers are texts: short answers, summaries, translations, mathematics, long procedures, programs, and a folder's own metrics."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
-from evalwright.compat.sea_helm.extraction import LINE, SAME_LINE, math_verified, search
-from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised, normalised
-from evalwright.compat.sea_helm.task import Row
+from evalwright.compat.sea_helm import foreign
+from evalwright.compat.sea_helm.config import Row
+from evalwright.compat.sea_helm.scoring import (
+    LINE,
+    METRICS,
+    SAME_LINE,
+    Made,
+    Numbers,
+    Scoring,
+    SeaHelmRaised,
+    math_verified,
+    normalised,
+    search,
+)
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ScoringError, UsageError
+from evalwright.core.errors import ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
 from evalwright.metrics.corpus import SCORES
 from evalwright.scorers import procedure
+from evalwright.scorers.code.livecodebench import cases_of, passes
+from evalwright.scorers.code.sandbox import Outcome, run_script
+from evalwright.scorers.code.unit_tests import turns
 from evalwright.scorers.corpus import PARTS, require, statistics
 from evalwright.scorers.label import NULL
 from evalwright.scorers.registry import bind
@@ -223,3 +241,108 @@ class Tables(Procedures):
         precision, recall, f1, error = procedure.table(str(row["label"]), said, True)
         parts = {self.part: f1, "precision": precision, "recall": recall, "error": float(bool(error))}
         return Score(f1, error, said or "", parts)
+
+
+class Foreign(Scoring):
+    """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
+
+    def prepare(self) -> None:
+        self._class, self._kept = foreign.class_of(self.task, *self.task.scored_by, METRICS), list[Row]()
+        self.task = replace(self.task, published=True)  # there is no other arithmetic
+
+    def made(self) -> Made:
+        scorers, metrics = super().made()
+        return scorers, [*metrics, self.metric("mean_individual_score", "mean")]
+
+    def score(self, sample: Sample, answer: Answer) -> Score:
+        replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
+        self._kept.append({**self.row_of(sample), "responses": replies})
+        numbers, each = self._run(self._kept[-1:])
+        own = each[0] if each else numbers
+        value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
+        return Score(float(value), "", "", {"response": len(self._kept) - 1.0})
+
+    def more(self, column: Column) -> dict[str, float]:
+        numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
+        return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
+
+    def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
+        """Its numbers, and what it gives to each row. Raises SeaHelmRaised."""
+        config = foreign.TaskConfig(self.task)
+        loader = foreign.Loader(config)
+        try:
+            with foreign.running(
+                self.task, f"The metric of '{self.task.name}' is its own class {self._class.__name__}"
+            ):
+                loader.dataframe = import_module("pandas").DataFrame([dict(row) for row in rows])
+                found = self._class(loader, config).evaluate_responses()[self.task.name]
+            return found, list(loader.dataframe.get("individual_scores", ()))
+        except TaskError as error:
+            self._raised = str(error)
+            raise SeaHelmRaised(self._raised) from None
+
+
+SECONDS = 6.0
+_BLOCK = re.compile(r"```(?:python)?\n((?:[^`]|`(?!``))*?)\n```", re.IGNORECASE)
+_TYPES = (
+    "import ast, json, sys\nfrom typing import TYPE_CHECKING, Dict, List, Tuple, Set, Sequence, Mapping\n"
+)
+_CALL = """
+def _as(read, text):
+    try:
+        return read(text)
+    except Exception:
+        return text
+try:
+    _given, _wanted = '''<input>''', <output>
+    _method = getattr(Solution(), '<name>') if 'class Solution' in '''<code>''' else <name>
+    _lines = [_as(ast.literal_eval, one.strip()) for one in _given.split(chr(10)) if one.strip()]
+    _found = _method(*(_lines if chr(10) in _given else [_as(json.loads, _given)]))
+    _found = list(_found) if isinstance(_found, tuple) else _found
+    print("TEST_PASSED" if _found == _as(json.loads, _wanted) else "TEST_FAILED:")
+except Exception as _error:
+    print("EXECUTION_ERROR:", _error)
+"""
+
+
+def _published(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
+    blocks = _BLOCK.findall(text)
+    code, given, wanted = blocks[-1].strip() if blocks else text, test["input"], test["output"].strip()
+    program = f"import sys\nfrom io import StringIO\nsys.stdin = StringIO('''{given}''')\n{code}\n"
+    if name:
+        values = {"input": given, "output": wanted, "name": name, "code": code}
+        call = re.sub("<(input|output|name|code)>", lambda found: values[found[1]], _CALL)
+        program = f"{_TYPES}{code}\n{call}"
+    written, outcome = run_script(program, "", seconds=seconds)
+    right = "TEST_PASSED" in written if name else written.strip() == wanted
+    return outcome if outcome.label != "passed" or right else Outcome("failed", "another result")
+
+
+class Programs(Scoring):
+    """The share of programs that pass all of their tests."""
+
+    asks = True
+
+    def prepare(self) -> None:
+        self.options["seconds"] = SECONDS
+
+    async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
+        """The scorer. Raises ScoringError where the tests cannot be read, and where this system cannot shut a program in."""
+        row = self.rows[int(sample.metadata["index"])]
+        tests, name = cases_of(row, sample.id), str((row.get("metadata") or {}).get("func_name") or "")
+        if name and not name.isidentifier():
+            raise ScoringError(f"The sample '{sample.id}' asks for a function that is no name.")
+        published = self.task.published
+        once, text = (_published, self.text(answer)) if published else (passes, answer.text)
+
+        def judged() -> Outcome:
+            for number, test in enumerate(tests, 1):
+                found = once(text, name, test, SECONDS)
+                if found.label != "passed":
+                    return Outcome(found.label, f"test {number} of {len(tests)}: {found.why}")
+            return Outcome("passed", f"all of {len(tests)} tests")
+
+        async with turns():
+            outcome = await asyncio.to_thread(judged)
+        right = float(outcome.label == "passed")
+        return Score(right, outcome.label, outcome.why, {self.part: right})

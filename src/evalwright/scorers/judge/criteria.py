@@ -11,9 +11,9 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 
 MET: Mapping[str, float] = {"not met": 0.0, "met": 1.0}
 """The classes of a criterion that names none, and the share of its points that each gets."""
-SEVERITY: Mapping[str, float] = {"low": 1.0, "medium": 5.0, "high": 10.0}
+SEVERITY: Mapping[str, float] = {"generic": 1.0, "low": 1.0, "medium": 5.0, "high": 10.0}
 """Points, in words."""
-_KEYS = ("name", "text", "points", "severity", "classes")
+_KEYS = ("name", "text", "criterion", "points", "severity", "classes")
 _MOST_NAME = 60
 _MOST_POINTS = 10**6
 """So that a sum of points is always a number."""
@@ -29,11 +29,12 @@ class Criterion:
     classes: Mapping[str, float]
 
 
-def read_criteria(given: Any, where: str) -> tuple[Criterion, ...]:
-    """Criteria as a task writes them: texts, or mappings. where: what errors call the list. Raises ConfigurationError, UnknownName."""
+def read_criteria(given: Any, where: str, classes: Any = None) -> tuple[Criterion, ...]:
+    """Criteria as a task writes them. where: what errors call the list; classes: of those that name none. Raises ConfigurationError, UnknownName."""
     if not isinstance(given, list | tuple) or not given:
         raise ConfigurationError(f"{where} is a list of texts, or of mappings with `text`, not {given!r}.")
-    found = _numbered([_criterion(one, f"{where}, number {number}") for number, one in enumerate(given, 1)])
+    places = ((one, f"{where}, number {number}") for number, one in enumerate(given, 1))
+    found = _numbered([_criterion(*one, classes) for one in places])
     for name, times in Counter(one.name for one in found).items():
         if times > 1:
             raise ConfigurationError(f"{where} has '{name}' twice: leave one out, or give it another `name`.")
@@ -55,7 +56,7 @@ def _numbered(given: Sequence[Criterion]) -> tuple[Criterion, ...]:
     return tuple(found)
 
 
-def _criterion(given: Any, where: str) -> Criterion:
+def _criterion(given: Any, where: str, classes: Any) -> Criterion:
     if isinstance(given, str):
         given = {"text": given}
     if not isinstance(given, Mapping):
@@ -63,11 +64,11 @@ def _criterion(given: Any, where: str) -> Criterion:
     for key in given:
         if key not in _KEYS:
             raise UnknownName("key of a criterion", str(key), _KEYS, f"Known: {', '.join(_KEYS)}.")
-    text = " ".join(str(given.get("text") or "").split())
+    text = " ".join(str(given.get("text") or given.get("criterion") or "").split())
     if not text:
         raise ConfigurationError(f"{where}, has no `text`.")
     name = str(given.get("name") or short_name(text))
-    return Criterion(name, text, _points(given, where), _classes(given.get("classes"), where))
+    return Criterion(name, text, _points(given, where), _classes(given.get("classes") or classes, where))
 
 
 def short_name(text: str) -> str:
@@ -79,7 +80,7 @@ def _points(given: Mapping[str, Any], where: str) -> float:
     if "severity" in given:
         if "points" in given:
             raise ConfigurationError(f"{where}, has both `points` and `severity`: give one.")
-        severity = str(given["severity"])
+        severity = str(given["severity"]).lower()
         if severity not in SEVERITY:
             raise UnknownName("severity", severity, SEVERITY, f"Known: {', '.join(SEVERITY)}.")
         return SEVERITY[severity]

@@ -24,8 +24,9 @@ criterion asks for that. A criterion of several demands is met only where all of
 def _check(options: Mapping[str, Any]) -> None:
     check_common(options)
     one_of(options["calls"], "calls", ("one", "each"))
+    read_criteria(["any"], "The option 'classes'", options["classes"])
     if options["criteria"]:
-        known = read_criteria(options["criteria"], "The option 'criteria'")
+        known = read_criteria(options["criteria"], "The option 'criteria'", options["classes"])
         check_parts([one.name for one in known], roles_of(options["judges"]), options["turns"])
     elif not isinstance(options["criteria"], list | tuple):
         raise ConfigurationError(f"The option 'criteria' is a list of texts, not {options['criteria']!r}.")
@@ -38,6 +39,7 @@ async def judge_rubric(
     ask: Ask,
     *,
     criteria: Sequence[Any] = (),
+    classes: Mapping[str, float] | None = None,
     calls: Literal["one", "each"] = "one",
     threshold: float = 0.5,
     turns: Literal["last", "each"] = "last",
@@ -50,12 +52,12 @@ async def judge_rubric(
     """The share of the rubric's points that the answer reaches; "pass" from `threshold` on, else "fail".
 
     criteria: texts, or mappings with text, name, points (below 0 for what is bad) or severity (low 1, medium 5, high 10 points), and
-    classes with the share of the points that each gets; the sample's own, in its metadata `criteria`, are added. calls: one request
-    for all criteria, or one for each. turns: judge the last reply of a conversation, or each (the mean counts). show: of the sample.
+    classes with the share of the points that each gets; the sample's own, in its metadata `criteria`, are added. classes: of criteria
+    that name none, else "not met" and "met". calls: one request for all criteria, or one for each. turns: judge the last reply of a conversation, or each (the mean counts). show: of the sample.
 
     Parts: each criterion's credit from 0 to 1, by its name. Raises RequestFailed where a judge failed or its verdict cannot be read.
     """
-    known = criteria_of(sample, criteria)
+    known = criteria_of(sample, criteria, classes)
     roles = roles_of(judges)
     try:
         check_parts([one.name for one in known], roles, turns)
@@ -74,7 +76,7 @@ async def judge_rubric(
     return await judged(roles, exchanges(sample, answer, turns), opinion, pass_or_fail(threshold))
 
 
-def criteria_of(sample: Sample, given: Sequence[Any]) -> tuple[Criterion, ...]:
+def criteria_of(sample: Sample, given: Sequence[Any], classes: Any = None) -> tuple[Criterion, ...]:
     """The rubric of a sample: the task's criteria, then its own. Raises ScoringError where there are none, or they cannot be used."""
     own = sample.metadata.get("criteria") or ()
     if isinstance(own, str):
@@ -82,7 +84,7 @@ def criteria_of(sample: Sample, given: Sequence[Any]) -> tuple[Criterion, ...]:
     if not own and not given:
         raise ScoringError(f"The sample '{sample.id}' has no criteria, in the option or metadata 'criteria'.")
     try:
-        return read_criteria([*given, *own], "The list of criteria")
+        return read_criteria([*given, *own], "The list of criteria", classes)
     except (ConfigurationError, TypeError) as error:
         raise ScoringError(str(error)) from None
 

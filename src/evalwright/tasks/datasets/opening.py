@@ -58,9 +58,11 @@ def file_rows(path: Path) -> Iterator[Row]:
 
 def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
     found: list[Path] = []
+    obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
     for index, name in enumerate(dataset.path or []):
         place = (*at, "path", index)
-        pattern = document.folder(place) / name
+        own = document.folder(place) / name  # what a person must get may lie in the working folder
+        pattern = own if own.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
         document.allowed(place, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
@@ -68,7 +70,7 @@ def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Pat
         if not glob.has_magic(name):
             if not pattern.is_file():
                 kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
-                raise document.error(place, f"the data file '{shown(pattern)}' {kind}.")
+                raise document.error(place, f"the data file '{shown(pattern)}' {kind}. {obtain}".rstrip())
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207

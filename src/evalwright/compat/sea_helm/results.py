@@ -1,4 +1,4 @@
-"""SEA-HELM's result folders: `{organisation}/{model}/run_{n}/{configs,results,inferences}`, found and read.
+"""SEA-HELM's result folders: `{organisation}/{model}/run_{n}/{configs,results,inferences}`, found, read, and checked for `runs check`.
 
 Files are named by the last part of a model's name, so the models of two organisations are told apart by their folders and by the name
 in the configurations. Nothing in a folder is trusted: names in it lead to no other folder.
@@ -14,8 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import nothing_at, number, parsed, read_rows
-from evalwright.compat.sea_helm.entries import TASKS, check
+from evalwright.analysis.run_checks import Checked
+from evalwright.analysis.run_checks import listed as some_of
+from evalwright.compat.recording import mapping, nothing_at, number, parsed, read_rows
+from evalwright.compat.sea_helm.config import TASKS, Tree, check, tree_of
 from evalwright.core.errors import RunError, TaskError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -50,7 +52,7 @@ class NumberedRun:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The latest configuration, with tasks of earlier ones that it does not have. Raises RunError."""
-        found = [self._config(path) for path in self.configs]
+        found = [_config(path) for path in self.configs]
         if not found:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
         names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
@@ -61,19 +63,6 @@ class NumberedRun:
                 "cannot be told whose answers they are."
             )
         return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
-
-    def _config(self, path: Path) -> Mapping[str, Any]:
-        try:
-            found: Mapping[str, Any] = plain(read_document(path).value)
-            tasks = found.get("tasks")
-            if not isinstance(tasks, Mapping):
-                raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
-            check(TASKS, tasks, str(path))
-        except TaskError as error:
-            raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
-        for name, task in tasks.items():
-            check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
-        return found
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -93,19 +82,18 @@ class NumberedRun:
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Each task and language that this run should have."""
         skipped = self.arguments.get("skip_task")
-        skipped = skipped if isinstance(skipped, list) else ()
         for name, task in self.config["tasks"].items():
-            most = task.get("max_n_runs")
-            if name not in skipped and not (isinstance(most, int) and self.number >= most):
+            most, left_out = task.get("max_n_runs"), isinstance(skipped, list) and name in skipped
+            if not left_out and not (isinstance(most, int) and self.number >= most):
                 yield from ((name, language) for language in task["languages"])
 
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
-        found = [(path, parsed(_bytes(path), str(path))) for path in self.results]
-        for path, data in found:
+        found = [parsed(_bytes(path), str(path)) for path in self.results]
+        for path, data in zip(self.results, found, strict=True):
             if not isinstance(data, dict):
                 raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
-        return [data for _, data in found]
+        return found
 
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
@@ -120,32 +108,31 @@ class NumberedRun:
         """The number over everything of its last results."""
         return number(self._results[-1].get("total")) if self._results else None
 
-    def file(self, name: str, language: str, ending: str = "") -> Path:
-        """A task's file of samples; ending: "turn1_batch_response" for the replies alone."""
-        task = self.config["tasks"][name]
-        parts = [self.model.rpartition("/")[2], name, language, *([ending] if ending else ())]
-        group = task.get("aggregation_group") or name
+    def file(self, name: str, language: str, turn: int = 0) -> Path:
+        """A task's file of samples, or of the replies in a turn alone."""
+        parts = [
+            self.model.rpartition("/")[2],
+            name,
+            language,
+            *([f"turn{turn}_batch_response"] if turn else ()),
+        ]
+        group = self.config["tasks"][name].get("aggregation_group") or name
         return self.folder / "inferences" / language / group / f"{'_'.join(parts)}.jsonl"
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        paths = [self.file(name, language), self.file(name, language, "turn1_batch_response")]
+        paths = [self.file(name, language), self.file(name, language, 1)]
         return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
-        path = self.file(name, language)
-        if there(path):
-            return [
-                {key: value for key, value in row.items() if key not in _UNUSED}
-                for _, _, row in read_rows(path)
-            ]
+        if there(path := self.file(name, language)):
+            return [{key: row[key] for key in row if key not in _UNUSED} for _, _, row in read_rows(path)]
         found: list[dict[str, Any]] = []
         turn = 1
-        while there(path := self.file(name, language, f"turn{turn}_batch_response")):
+        while there(path := self.file(name, language, turn)):
             for place, (_, _, row) in enumerate(read_rows(path)):
-                if place == len(found):
-                    found.append({})
+                found += [{}] if place == len(found) else []
                 for key in (*REPLY, "errors", "token_usages"):
                     found[place].setdefault(key, []).append(row.get(key))
             turn += 1
@@ -154,8 +141,20 @@ class NumberedRun:
     @property
     def files(self) -> list[Path]:
         """All that was read of it."""
-        own = [self.file(*pair) for pair in self.pairs()]
-        return [*self.configs, *self.results, *filter(there, own)]
+        return [*self.configs, *self.results, *filter(there, (self.file(*pair) for pair in self.pairs()))]
+
+
+def _config(path: Path) -> Mapping[str, Any]:
+    try:
+        found: Mapping[str, Any] = plain(read_document(path).value)
+        if not isinstance(tasks := found.get("tasks"), Mapping):
+            raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
+        check(TASKS, tasks, str(path))
+    except TaskError as error:
+        raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
+    for name, task in tasks.items():
+        check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
+    return found
 
 
 def check_names(where: Path, *names: Any) -> None:
@@ -163,11 +162,6 @@ def check_names(where: Path, *names: Any) -> None:
     for name in names:
         if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name or Path(name).name != name:
             raise RunError(f"{where} names '{printable(str(name))}', which is no name of a file.")
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """What should be a mapping; an empty one where it is none."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def there(path: Path) -> bool:
@@ -186,7 +180,7 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
 def is_results(folder: Path) -> bool:
     """Whether a folder has, or is, a numbered run."""
     return any(
-        _RUN.fullmatch(Path(place).name) and set(inner) & {*PARTS} for place, inner, _ in os.walk(folder)
+        _RUN.fullmatch(Path(place).name) and {*inner} & {*PARTS} for place, inner, _ in os.walk(folder)
     )
 
 
@@ -198,29 +192,24 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     for folder, inner, _ in os.walk(path):
         place = Path(folder)
         named = _RUN.fullmatch(place.resolve().name if place == path else place.name)
-        if named and any(one in inner for one in PARTS):
+        if named and {*inner} & {*PARTS}:
             inner.clear()
-            run = NumberedRun(
-                place, int(named[1]), _sorted(place, "configs", "yaml"), _sorted(place, "results", "json")
+            files = (
+                tuple(sorted(place.glob(pattern), key=lambda path: (_stamp(path), path.name)))
+                for pattern in ("configs/*.yaml", "results/*.json")
             )
-            found.setdefault((place.parent, _model(run)), []).append(run)
+            run = NumberedRun(place, int(named[1]), *files)
+            try:
+                model = run.model
+            except RunError:  # said when the run is read
+                model = str(place)
+            found.setdefault((place.parent, model), []).append(run)
         inner.sort()
     if not found:
         raise RunError(
             f"'{path}' has no results of SEA-HELM: no folder run_0 with configs, results and inferences."
         )
     return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
-
-
-def _model(run: NumberedRun) -> str:
-    try:
-        return run.model
-    except RunError:  # said when the run is read
-        return str(run.folder)
-
-
-def _sorted(folder: Path, part: str, ending: str) -> tuple[Path, ...]:
-    return tuple(sorted(folder.glob(f"{part}/*.{ending}"), key=lambda path: (_stamp(path), path.name)))
 
 
 def _stamp(path: Path) -> str:
@@ -233,3 +222,57 @@ def _bytes(path: Path) -> bytes:
         return ordinary(path).read_bytes()
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+# -- what its integrity notebook looks for, in every line instead of the first -------------------------------------------
+
+
+def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
+    """Each numbered run in a folder. settings: `task_root`, SEA-HELM's folder of today, for what is stale. Raises UsageError."""
+    tree = tree_of(settings["task_root"]) if settings.get("task_root") else None
+    return [_checked(run, several, tree, path) for several in find_runs(path) for run in several]
+
+
+def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
+    name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
+    problems: dict[str, list[str]] = {}
+    try:
+        pairs = list(run.pairs())
+        for pair in pairs:
+            what, why = _problem(run, several, tree, pair)
+            if what:
+                problems.setdefault(what, []).append(f"{'/'.join(pair)}{why}")
+    except RunError as error:
+        return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
+    said = [f"{what}: {some_of(found)}" for what, found in problems.items()]
+    said += [] if run.results else ["no results/*.json"]
+    whole = len(pairs) - sum(map(len, problems.values()))
+    notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
+    return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
+
+
+def _problem(
+    run: NumberedRun, several: list[NumberedRun], tree: Tree | None, pair: tuple[str, str]
+) -> tuple[str, str]:
+    """What is wrong with a task of a run, and how far; "" for nothing."""
+    task, language = pair
+    if "error" in run.numbers(*pair):
+        return "its code raised, scored 0", ""
+    if not there(run.file(*pair)):
+        return "tasks missing", ""
+    rows = run.rows(*pair)
+    most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
+    if len(rows) < most:
+        return "samples missing", f" ({most - len(rows):,} of {most:,})"
+    without = sum("individual_scores" not in row for row in rows)
+    if without or not rows:
+        return "not scored", f" ({without:,} of {len(rows):,})"
+    if errors := sum(any(one) for row in rows if isinstance(one := row.get("errors"), list)):
+        return "failures", f" ({errors:,} of {len(rows):,})"
+    if tree is None:
+        return "", ""
+    if task not in tree.tasks or language not in tree.languages(task):
+        return "not of today", " (no such task)"
+    told = (run.config["tasks"][task], tree.tasks[task])
+    then, today = (str(mapping(one.get("metadata")).get("version")) for one in told)
+    return ("not of today", f" (version {then}, now {today})") if then != today else ("", "")

@@ -1,0 +1,176 @@
+"""Classes of a folder's own, which no table knows: refused by file, class and flag, and run where a person trusts them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat.sea_helm.small_tree import entry, rows, spoken, write
+from evalwright.cli import main
+
+METRIC = """
+from pathlib import Path
+
+from seahelm_tasks.mine.helping import wanted
+from src.base_logger import get_logger
+from src.dataloaders.base_dataloader import AbstractDataloader
+from src.metrics.seahelm_metric import SeaHelmMetric
+from src.task_config import TaskConfig
+
+Path("{mark}").write_text("ran")
+logger = get_logger(__name__)
+
+
+class MyMetric(SeaHelmMetric):
+    def __init__(self, dataloader: AbstractDataloader, task_config: TaskConfig) -> None:
+        super().__init__(dataloader=dataloader, task_config=task_config)
+        tag = task_config.config["languages"][self.lang]["prompt_template"]["answer_tag"]
+        self.regex_string = tag + r"\\s*(.*)"
+
+    def calculate_metrics(self) -> dict:
+        frame = self.dataloader.dataframe
+        hits = [wanted(self, said, label) for said, label in zip(frame[self.postprocessed_response_column], frame["label"])]
+        self.dataloader.update_individual_scores([{{"mine": 100.0 * hit}} for hit in hits])
+        return {{"mine": 100 * self.normalize_score(sum(hits) / len(hits), 0.5, 1), "n": len(hits)}}
+"""
+HELPING = """
+def wanted(metric, said, label):
+    return metric.normalize_answer(said) == label.lower()
+"""
+LOADER = """
+import json
+
+from src.dataloaders.huggingface_dataloader import HuggingFaceDataloader
+
+
+class MyLoader(HuggingFaceDataloader):
+    def load_dataset(self, limit=None):
+        with open(self.specific_task_config["filepath"]) as file:
+            self.dataset = [{**json.loads(line), "label": "B"} for line in file]
+
+    def load_example_dataset(self, limit=None):
+        self.example_dataset = self.dataset
+"""
+
+
+@pytest.fixture
+def root(own_folder: Path) -> Path:
+    folder = own_folder / "tree"
+    mine = folder / "seahelm_tasks" / "mine"
+    write(mine / "metric.py", METRIC.format(mark=own_folder / "mark"))
+    write(mine / "helping.py", HELPING)
+    write(mine / "loader.py", LOADER)
+    write(mine / "id.jsonl", rows(4))
+    more = {
+        "metric_file": "seahelm_tasks/mine/metric.py", "metric_class": "MyMetric", "metric": "mine",
+        "dataloader_file": "seahelm_tasks/mine/loader.py", "dataloader_class": "MyLoader",
+    }  # fmt: skip
+    write(mine / "config.yaml", {"mine": entry("mine", {"id": spoken("mine", "id")}, **more)})
+    known = {"known": entry("known", {"id": spoken("mine", "id")})}
+    write(folder / "seahelm_tasks" / "known" / "config.yaml", known)
+    write(folder / "seahelm_tasks" / "task_config.yaml", {"all": {"id": "all"}})
+    return folder
+
+
+def run(root: Path, *more: str) -> int:
+    return main(["run", "sea-helm:mine", "--task-root", str(root), "--model", "scripted/constant", *more])
+
+
+def test_they_run_once_trusted_and_their_numbers_stand(root: Path, own_folder: Path) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    before = set(sys.modules)
+    assert run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    assert (own_folder / "mark").read_text() == "ran"
+    data = json.loads((own_folder / "runs" / "one" / "run.json").read_text())
+    (task,) = data["tasks"]
+    assert {one["label"]: one["value"] for one in task["metrics"]} == {
+        "mine": 100,
+        "mean_individual_score": 100,
+    }
+    assert not {
+        name for name in set(sys.modules) - before if name.partition(".")[0] in ("src", "seahelm_tasks")
+    }
+    assert run(root, "-M", "text=Jawaban: A", "--trust", str(root), "--name", "two") == 0
+    data = json.loads((own_folder / "runs" / "two" / "run.json").read_text())
+    assert [one["value"] for one in data["tasks"][0]["metrics"]] == [0, 0]
+    # What a run trusted counts for nothing when its answers are scored again.
+    assert main(["score", "one", "--name", "again"]) == 2
+    assert main(["score", "one", "--name", "again", "--trust", str(root)]) == 0
+
+
+def test_without_trust_nothing_runs_and_file_class_and_flag_are_named(
+    root: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in ((), ("--trust", str(own_folder / "tree" / "seahelm_tasks" / "known"))):
+        assert run(root, *more) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "class MyLoader of 'seahelm_tasks/mine/loader.py', which is not known here" in said
+        assert f"--trust '{root}'" in said
+    only = str(root / "seahelm_tasks" / "mine" / "loader.py")
+    assert run(root, "--trust", only) == 2
+    assert "class MyMetric of 'seahelm_tasks/mine/metric.py'" in " ".join(capsys.readouterr().err.split())
+    assert not (own_folder / "mark").exists()
+    assert (
+        main(
+            [
+                "run",
+                "sea-helm:known",
+                "--task-root",
+                str(root),
+                "--model",
+                "scripted/hash",
+                "--trust",
+                str(root),
+            ]
+        )
+        == 2
+    )
+    assert "--trust has no effect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("seahelm_tasks/mine/loader.py", "raise SystemExit(0)", "SystemExit: 0"),
+        ("seahelm_tasks/mine/loader.py", "1 / 0", "ZeroDivisionError"),
+        ("seahelm_tasks/mine/loader.py", "class Other: pass", "has no attribute 'MyLoader'"),
+        ("../outside.py", "", "no Python file in src or seahelm_tasks"),
+        ("seahelm_tasks/../../outside.py", "", "no Python file in src or seahelm_tasks"),
+        ("json.py", "", "no Python file in src or seahelm_tasks"),
+        ("seahelm_tasks/mine/link.py", "", "no Python file in src or seahelm_tasks"),
+        (
+            "seahelm_tasks/mine/loader.py",
+            LOADER + "\n    @staticmethod\n    def prompt_formatter(row): return row\n",
+            "whose own `prompt_formatter` makes prompts",
+        ),
+        (
+            "seahelm_tasks/mine/loader.py",
+            LOADER.replace('"label": "B"', '"prompts": 3'),
+            "no list of mappings",
+        ),
+    ],
+)
+def test_broken_and_hostile_classes_end_in_a_sentence(
+    root: Path, own_folder: Path, capsys: pytest.CaptureFixture[str], file: str, text: str, said: str
+) -> None:
+    (own_folder / "outside.py").write_text("open('pwned', 'w')\n" + LOADER)
+    (root / "seahelm_tasks" / "mine" / "link.py").symlink_to(own_folder / "outside.py")
+    if text:
+        write(root / file, text)
+    whole = json.loads((root / "seahelm_tasks" / "mine" / "config.yaml").read_text())
+    whole["mine"]["dataloader_file"] = file
+    write(root / "seahelm_tasks" / "mine" / "config.yaml", whole)
+    assert run(root, "--trust", str(root)) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (own_folder / "pwned").exists()
+
+
+def test_a_metric_that_raises_fails_the_sample_and_not_the_run(root: Path, own_folder: Path) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    write(root / "seahelm_tasks" / "mine" / "helping.py", "def wanted(*given): raise ValueError('no')\n")
+    assert run(root, "--trust", str(root), "--name", "one") == 1
+    (task,) = json.loads((own_folder / "runs" / "one" / "run.json").read_text())["tasks"]
+    assert task["metrics"][0]["value"] == 0 and "ValueError: no" in task["metrics"][0]["method"]
