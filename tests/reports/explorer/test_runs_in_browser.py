@@ -122,6 +122,9 @@ def test_a_narrow_board_begins_with_the_overall_score(tmp_path: Path) -> None:
     )
 
     async def steps(tab: Tab) -> None:
+        await until(tab, "document.querySelector('.grid thead')?.innerText.includes('Items')")
+        cells = "[...document.querySelectorAll('.grid tbody tr')].map(e => [...e.cells].slice(-2).map(e => e.innerText))"
+        assert await tab.evaluate(cells) == [["36", "0"]] * 2
         await tab.send(
             "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=False
         )
@@ -176,7 +179,68 @@ def test_every_plot_of_two_runs_is_drawn_or_says_why_not(tmp_path: Path) -> None
         ):  # fmt: skip
             await tab.evaluate(f"location.hash = '#/plots?plot={plot}'")
             await until(tab, f"{TEXT}.includes({words!r})")
+        times = "[...document.querySelectorAll('.chart text')].filter(e => /\\d\\d:\\d\\d/.test(e.textContent)).length"
+        await tab.evaluate("location.hash = '#/plots?plot=date'")
+        assert await until(tab, times) >= 2  # the runs began at the same moment
         await tab.evaluate("location.hash = '#/plots?plot=length'")
         assert await until(tab, "document.querySelectorAll('.chart circle').length") >= 6
 
     in_browser(tmp_path, runs, "#/plots", steps)
+
+
+def test_many_tasks_are_shown_in_steps_and_the_skip_link_is_no_address(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores={f"task-{place}": [1.0, 0.0] for place in range(150)}, name="a")
+    rows = "document.querySelectorAll('.scores tbody tr').length"
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{rows} === 100 && {TEXT}.includes('100 of 150 rows')")
+        assert not await tab.evaluate("document.querySelectorAll('details.task .metric').length")
+        await tab.evaluate(
+            "[...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Show all')).click()"
+        )
+        await until(tab, f"{rows} === 150")
+        await tab.evaluate("location.hash = '#main'")
+        await asyncio.sleep(0.3)
+        assert await tab.evaluate(rows) == 150
+
+    in_browser(tmp_path, (run,), "#/run/a", steps)
+
+
+def test_the_range_of_dates_is_given_in_days(tmp_path: Path) -> None:
+    def dated(row: dict[str, Any], place: int) -> None:
+        row["metadata"] = {"created_at": f"2026-01-0{place + 1}T12:00:00+00:00"}
+
+    run = rewrite(make_run(tmp_path, scores=[1.0, 0.0] * 3, name="a"), dated)
+    ends = "[...document.querySelectorAll('input[type=date]')]"
+
+    async def steps(tab: Tab) -> None:
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=1280, height=1200, deviceScaleFactor=1, mobile=False
+        )
+        await until(tab, f"{TEXT}.includes('2 of 6 samples') && {ends}.length === 2")  # the last day belongs to it
+        assert await tab.evaluate(f"{ends}.map(e => e.value)") == ["2026-01-02", "2026-01-03"]
+        await tab.evaluate(
+            f"{ends}[1].value = '2026-01-05', {ends}[1].dispatchEvent(new Event('change', {{bubbles: true}}))"
+        )
+        await until(tab, f"{TEXT}.includes('4 of 6 samples')")
+        assert "range.date=2026-01-02..2026-01-05" in await tab.evaluate("location.hash")
+
+    in_browser(tmp_path, (run,), "#/run/a/samples?range.date=2026-01-02..2026-01-03", steps)
+
+
+def test_a_sample_with_a_very_long_id_is_opened_by_its_link(tmp_path: Path) -> None:
+    run = rewrite(
+        make_run(tmp_path, scores=[1.0, 0.0], name="a"),
+        lambda row, place: row.update(id="x" * 1_000_000 + str(place)),
+    )
+
+    async def steps(tab: Tab) -> None:
+        links = "[...document.querySelectorAll('[role=grid] a')].map(e => e.getAttribute('href'))"
+        await until(tab, f"{links}.length === 2")
+        first, second = await tab.evaluate(links)
+        assert first != second
+        assert len(first) < 600
+        await tab.evaluate(f"location.hash = {second!r}")
+        await until(tab, f"{TEXT}.includes('2 of 2') && {TEXT}.includes('Scores')")
+
+    in_browser(tmp_path, (run,), "#/run/a/samples", steps)

@@ -132,6 +132,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
           </label>
         )}
         <p class="status" role="status">{status}</p>
+        {searching && <progress value={search.done} max={search.of} aria-label="Samples searched" />}
         {active_conditions > 0 && <button type="button" onClick={() => change(withoutConditions(query))}>Clear filters</button>}
       </div>
       {unknown.length > 0 && <p class="note warn">This run has no column {unknown.join(", ")}; those filters are left out.</p>}

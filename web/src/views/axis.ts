@@ -81,8 +81,8 @@ export function timeAxis(times: number[]): Axis {
   const begin = found.length ? Math.min(...found) : 0;
   const end = found.length ? Math.max(...found) : 1;
   const span = Math.max(end - begin, 10_000);
-  const low = begin - span * 0.05;
-  const high = end + span * 0.05;
+  const middle = (begin + end) / 2;
+  const [low, high] = [middle - span * 0.55, middle + span * 0.55];
   const [minute, day] = [60_000, 86_400_000];
   // No size is more than three times the one before, so there are always two ticks.
   const seconds = [1, 2, 5, 15, 30, 60, 120, 300, 900, 1800, 3600, 10_800, 21_600, 43_200].map((n) => n * 1000);
