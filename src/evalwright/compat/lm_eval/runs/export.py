@@ -35,6 +35,7 @@ from evalwright.compat.lm_eval.runs.settings import (
     renderer,
     run_config,
     task_config,
+    tokenizer_facts,
     tracked,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
@@ -109,7 +110,7 @@ class _Exported:
                     continue
                 answered = next(record for record in several if record.answer and record.failure is None)
                 if not self.count and answered.answer:
-                    self.type = output_type(answered, answered.answer)
+                    self.type = output_type(answered, answered.answer, rows.rolling)
                 self.count += 1
                 for i, line in enumerate(lines):
                     outs[i].write(_line(line))
@@ -267,6 +268,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "transformers_version": libraries.get("transformers", NOT_AVAILABLE),
         "lm_eval_version": libraries.get("lm_eval", own),
         "upper_git_hash": None,
+        **tokenizer_facts(data["model"]),
         "task_hashes": {task.name: task.hashes for task in tasks if task.count},
         "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
         "model_name": run.model,

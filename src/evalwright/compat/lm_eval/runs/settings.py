@@ -178,3 +178,19 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
     out = {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
     # A folder has neither; this is what they write then.
     return {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""} if out else out
+
+
+def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Special tokens and context length of a model whose tokenizer is known. Where there is no padding token, they pad with another."""
+    tokens: Mapping[str, Sequence[Any]] = model.get("special_tokens") or {}
+    if not tokens:
+        return {}
+    known = {role: tokens.get(f"{role}_token", (None, None)) for role in ("bos", "eos", "pad", "unk")}
+    known["pad"] = next((known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"])
+    return {
+        **{
+            f"tokenizer_{role}_token": [known[role][0], str(known[role][1])] for role in ("pad", "eos", "bos")
+        },
+        "eot_token_id": known["eos"][1],
+        "max_length": model.get("context_length"),
+    }
