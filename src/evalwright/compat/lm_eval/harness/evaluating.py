@@ -62,7 +62,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "scoring": scoring,
         "task_root": [str(root) for root in _roots(given)],
         "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
-        "multiturn": given.get("fewshot_as_multiturn", True),
+        "multiturn": not chat or given.get("fewshot_as_multiturn", True),
         "system": given.get("system_instruction", ""),
         "generation": given.get("gen_kwargs", {}),
         "metadata": {**masked_arguments(given.get("model_args", {})), **given.get("metadata", {})},
@@ -72,15 +72,21 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     }
     if seeds[3] is not None:
         dialect["seed"] = seeds[3]
-    defaults = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3]}
+    # What is as it is without being said is not said; 0 and false are.
+    plain = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False}
+    limit = given.get("limit")
     configuration = Configuration(
         tasks=tuple(_tasks(tasks)),
         models=(spec,),
-        limit=given.get("limit"),
+        limit=limit if limit is None or limit < 1 else int(limit),
         seed=seeds[0] or 0,
         home=given.get("home"),
         format="chat" if chat else "text",
-        dialect={key: value for key, value in dialect.items() if value and value != defaults.get(key)},
+        dialect={
+            key: value
+            for key, value in dialect.items()
+            if (value != plain[key] if key in plain else value)
+        },
         num_fewshot=given.get("num_fewshot"),
     )
     return Evaluation(
@@ -162,6 +168,9 @@ def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> di
             "model_source": given.get("model", "hf"),
             "model_name": model,
             "model_name_sanitized": file_safe(model),
+            "fewshot_as_multiturn": given.get(
+                "fewshot_as_multiturn", True if given.get("apply_chat_template") else None
+            ),
         },
         "model": given.get("model", "hf"),
         "model_args": masked_arguments(given.get("model_args", {})),

@@ -137,7 +137,7 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in NAMES:
             raise UnknownName("setting of lm_eval", str(name), NAMES)
-        if value is None or value is False or name == "config":
+        if value is None or name == "config" or (value is False and name != "fewshot_as_multiturn"):
             continue
         if name in _MAPPINGS:
             value = mapping_of(name, value)
@@ -234,8 +234,9 @@ def _value(text: str) -> Any:
 
 def _limit(value: Any) -> float:
     try:
-        found = float(value)
-        return found if found < 1 else int(found)
+        found = value if isinstance(value, int) else float(value)
+        int(found)
+        return found
     except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(f"--limit takes a number, not {value!r}.") from None
 
