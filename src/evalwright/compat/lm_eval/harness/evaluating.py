@@ -83,9 +83,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         home=given.get("home"),
         format="chat" if chat else "text",
         dialect={
-            key: value
-            for key, value in dialect.items()
-            if (value != plain[key] if key in plain else value)
+            key: value for key, value in dialect.items() if (value != plain[key] if key in plain else value)
         },
         num_fewshot=given.get("num_fewshot"),
     )
@@ -160,7 +158,10 @@ def _track(given: Settings) -> Iterator[str]:
 
 def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
     names = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    arguments = given.get("model_args", {})
+    arguments = {
+        **given.get("model_args", {}),
+        **({"trust_remote_code": True} if given.get("trust_remote_code") else {}),
+    }
     model = next((str(arguments[key]) for key in _NAMING if arguments.get(key)), spec.model)
     return {
         "name": model,
@@ -173,14 +174,14 @@ def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> di
             ),
         },
         "model": given.get("model", "hf"),
-        "model_args": masked_arguments(given.get("model_args", {})),
-        "batch_size": given.get("batch_size", 1),
+        "model_args": masked_arguments(arguments) or None,
+        "batch_size": given.get("batch_size"),
         "batch_sizes": [],
         "device": given.get("device"),
         "use_cache": given.get("use_cache"),
         "limit": given.get("limit"),
         "bootstrap_iters": given.get("bootstrap_iters", 100_000),
-        "gen_kwargs": given.get("gen_kwargs", {}),
+        "gen_kwargs": given.get("gen_kwargs"),
         **dict(zip(names, seeds, strict=True)),
     }
 
@@ -268,7 +269,12 @@ def simple_evaluate(
     if iterations is not None:
         wished["bootstrap_iters"] = iterations
     evaluation = evaluation_of(wished, made)
-    return results_of(run_evaluation(evaluation, made), evaluation.config, made, samples=log_samples)
+    config = dict(evaluation.config)
+    if made is not None:
+        config["model"] = getattr(getattr(model, "config", None), "_name_or_path", type(model).__name__)
+    if isinstance(model_args, str) and config["model_args"] == mapping_of("model_args", model_args):
+        config["model_args"] = model_args  # as it was given, where nothing in it is masked
+    return results_of(run_evaluation(evaluation, made), config, made, samples=log_samples)
 
 
 def evaluate(lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from evalwright.tasks.yaml_files import read_document
 SEEDS = (0, 1234, 1234, 1234)
 """Of random, numpy, torch and shots."""
 
+DEFAULTS = {"model_args": {}, "batch_size": 1, "device": "cuda:0", "gen_kwargs": {}}
+"""What its command writes of settings that were not given; in Python they are None."""
+
 # Name, short form, how it is read, what it says.
 FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("config", "-C", "text", "A YAML file with these settings; flags go before it."),

@@ -32,6 +32,8 @@ from evalwright.compat.lm_eval.runs.rows import (
 from evalwright.compat.lm_eval.runs.settings import (
     better,
     group_settings,
+    inner_first,
+    outer_first,
     renderer,
     run_config,
     task_config,
@@ -65,7 +67,8 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
     folder = out / file_safe(model or run.model)
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        tasks = {task["name"]: _Exported(task, folder, time, render) for task in run.data["tasks"]}
+        asked = _files_asked(run)
+        tasks = {task["name"]: _Exported(task, folder, time, render, asked) for task in run.data["tasks"]}
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
@@ -78,11 +81,15 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
 class _Exported:
     """One task: its metrics in their names, and its lines as they are written."""
 
-    def __init__(self, task: Mapping[str, Any], folder: Path, time: str, render: Render) -> None:
+    def __init__(
+        self, task: Mapping[str, Any], folder: Path, time: str, render: Render, files_asked: frozenset[str]
+    ) -> None:
         self.task = task
         self.render = render
+        self.files_asked = files_asked
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
+        self.run_here = "generation" in self.definition and self.definition.get("dialect") == DIALECT
         self.metrics = _metrics(task)
         self.type = GENERATE
         self.count = 0
@@ -148,7 +155,9 @@ class _Exported:
 
     @property
     def effective(self) -> int:
-        """How many samples the numbers rest on: the lines, else what the record says."""
+        """How many samples the numbers rest on: the lines, else what the record says. Where nothing is scored they say none."""
+        if self.run_here and not self.metrics:
+            return 0
         return self.count or max((metric["n"] for metric in self.task["metrics"]), default=0)
 
     def original(self) -> int:
@@ -164,10 +173,9 @@ class _Exported:
     def config(self) -> dict[str, Any]:
         """The task's entry in `configs`: as imported, else our definition in their words."""
         if self.definition.get("dialect") == DIALECT:
-            run_here = "generation" in self.definition
-            return (
-                task_config(self.task, self.shots()) if run_here else dict(self.definition.get("config", {}))
-            )
+            if not self.run_here:
+                return dict(self.definition.get("config", {}))
+            return task_config(self.task, self.shots(), self.files_asked)
         prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
         out = {
@@ -211,7 +219,7 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
-        if "generation" in self.definition and self.definition.get("dialect") == DIALECT:
+        if self.run_here:
             return better(self.definition)
         said = self.task.get("metadata", {}).get("higher_is_better")
         known = said or self.definition.get("higher_is_better") or {}
@@ -220,6 +228,12 @@ class _Exported:
             found = known.get(metric.name)
             out[metric.name] = higher_is_better(metric.kind) if found is None else found
         return out
+
+
+def _files_asked(run: Run) -> frozenset[str]:
+    """Task files that were named by their path."""
+    names = [str(name).removeprefix(PREFIX) for name in run.data["configuration"].get("tasks") or ()]
+    return frozenset(str(Path(name).resolve()) for name in names if name.endswith((".yaml", ".yml")))
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
@@ -254,10 +268,10 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
         "groups": groups.get("groups", {}),
         "group_subtasks": groups.get("group_subtasks", {}),
-        "configs": {task.name: task.config() for task in tasks},
-        "versions": {**groups.get("versions", {}), **{task.name: task.version() for task in tasks}},
-        "n-shot": {**groups.get("n-shot", {}), **shots},
-        "higher_is_better": {**groups.get("higher_is_better", {}), **up},
+        "configs": _sorted({task.name: task.config() for task in tasks}),
+        "versions": _sorted({**groups.get("versions", {}), **{task.name: task.version() for task in tasks}}),
+        "n-shot": _sorted({**groups.get("n-shot", {}), **shots}),
+        "higher_is_better": _sorted({**groups.get("higher_is_better", {}), **up}),
         "n-samples": {
             task.name: {"original": task.original(), "effective": task.effective} for task in tasks
         },
@@ -289,11 +303,12 @@ def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, An
     groups = groups_of(run.data["tasks"])
     if not groups:
         return {}
-    results = {name: entry for name, entry in all_results(run).items() if name in groups}
+    found = all_results(run)
+    results = {name: found[name] for name in inner_first(groups)}
     return {
         "results": results,
-        "groups": {name: results[name] for name, group in groups.items() if group.averages},
-        "group_subtasks": {name: list(group.children) for name, group in groups.items()},
+        "groups": {name: entry for name, entry in results.items() if groups[name].averages},
+        "group_subtasks": {name: list(group.children) for name, group in outer_first(groups)},
         "versions": {name: group.version for name, group in groups.items()},
         **group_settings(groups, shots, up),
     }
@@ -304,6 +319,10 @@ def _started(run: Run) -> datetime:
         return datetime.fromisoformat(str(run.data["started"]))
     except ValueError as error:
         raise RunError(f"The run '{run.id}' does not say when it started: {error}.") from error
+
+
+def _sorted(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(parts.items()))
 
 
 def _available(value: Any) -> Any:

@@ -68,7 +68,8 @@ class Rows:
         definition = task["definition"]
         self.render = render
         self.metrics = metrics
-        self.filters = tuple(dict.fromkeys(metric.filter for metric in metrics))
+        pipelines = [one["name"] for one in task["scorers"] if one.get("kind") == DIALECT]
+        self.filters = tuple(dict.fromkeys([*(metric.filter for metric in metrics), *pipelines]))
         self.answer = definition.get("answer") or {}
         self.theirs = definition.get("dialect") == DIALECT
         self.rolling = is_rolling(definition)

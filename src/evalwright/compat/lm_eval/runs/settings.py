@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -24,8 +24,11 @@ _KNOWN = frozenset((
 """Metrics of which they know which way is better."""
 
 
-def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
-    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default."""
+def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()) -> dict[str, Any]:
+    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default.
+
+    files_asked: files that were named by their path, of which they do not say where a task is from.
+    """
     definition = task["definition"]
     config = dict(definition["config"])
     generates = config.get("output_type", "generate_until") == "generate_until"
@@ -42,7 +45,8 @@ def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
     known = task.get("metadata", {})
-    source = {"config_source": known["config_source"]} if "config_source" in known else {}
+    place = known.get("config_source")
+    source = {"config_source": "inline" if place in files_asked else place} if place else {}
     return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
 
 
@@ -71,7 +75,7 @@ def group_settings(
     """
     all_shots: dict[str, int] = dict(shots)
     all_up: dict[str, Mapping[str, Any]] = dict(up)
-    for name, group in _outer_first(groups):
+    for name, group in outer_first(groups):
         counts = {all_shots[child] for child in group.children if child in all_shots}
         if len(counts) == 1:
             all_shots[name] = counts.pop()
@@ -82,10 +86,10 @@ def group_settings(
                 found[metric] = way if same else None
         if found:
             all_up[name] = found
-    return {"n-shot": dict(sorted(all_shots.items())), "higher_is_better": dict(sorted(all_up.items()))}
+    return {"n-shot": all_shots, "higher_is_better": all_up}
 
 
-def _outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
+def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
     """Groups before the groups in them, which is the order in which theirs go: an outer one has nothing of an inner one."""
     inside = {child for group in groups.values() for child in group.children}
     waiting = [name for name in groups if name not in inside][::-1]
@@ -96,6 +100,19 @@ def _outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
             seen.add(name)
             yield name, groups[name]
             waiting += reversed(groups[name].children)
+
+
+def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
+    """Names of groups after those of the groups in them, which is the order in which theirs are averaged."""
+    waiting = [(name, False) for name, _ in outer_first(groups)][::-1]
+    seen: set[str] = set()
+    while waiting:
+        name, complete = waiting.pop()
+        if complete:
+            yield name
+        elif name in groups and name not in seen:
+            seen.add(name)
+            waiting += [(name, True), *((child, False) for child in reversed(groups[name].children))]
 
 
 def tracked(run: Run) -> dict[str, Any]:
