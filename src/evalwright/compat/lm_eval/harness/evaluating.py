@@ -269,8 +269,10 @@ def simple_evaluate(
     if iterations is not None:
         wished["bootstrap_iters"] = iterations
     evaluation = evaluation_of(wished, made)
-    config = dict(evaluation.config)
+    multiturn = settings.get("fewshot_as_multiturn", True)
+    config = {**evaluation.config, "shown": {**evaluation.config["shown"], "fewshot_as_multiturn": multiturn}}
     if made is not None:
+        config["shown"]["model_source"] = "CUSTOM"
         config["model"] = getattr(getattr(model, "config", None), "_name_or_path", type(model).__name__)
     if isinstance(model_args, str) and config["model_args"] == mapping_of("model_args", model_args):
         config["model_args"] = model_args  # as it was given, where nothing in it is masked
