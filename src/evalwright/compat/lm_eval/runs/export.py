@@ -94,6 +94,7 @@ class _Exported:
         self.type = GENERATE
         self.count = 0
         self.hashes = ""
+        self.named: dict[str, dict[str, None]] = {}
         self.files: list[Path] = []
         safe = file_safe(self.name)
         self.samples_file = folder / f"samples_{safe}_{time}.jsonl"
@@ -121,6 +122,7 @@ class _Exported:
                 self.count += 1
                 for i, line in enumerate(lines):
                     outs[i].write(_line(line))
+                    self.named.setdefault(line["filter"], {}).update(dict.fromkeys(line["metrics"]))
                     hashes[i].append(line["doc_hash"] + line["prompt_hash"] + line["target_hash"])
         finally:
             for part_out in outs:
@@ -147,11 +149,19 @@ class _Exported:
         found = {metric["label"]: metric for metric in self.task["metrics"]}
         alias = self.definition.get("alias", self.name)
         out: dict[str, Any] = {"name": self.name, "alias": alias, "sample_len": self.effective}
-        for metric in self.metrics:
+        for metric in self._as_they_came():
             entry = found[metric.label]
             out[metric.key] = _available(entry["value"])
             out[metric.error_key] = _available(entry["standard_error"])
         return out
+
+    def _as_they_came(self) -> list[ExportedMetric]:
+        """The metrics in the order of their results: filter by filter, as the lines name them."""
+        if not self.run_here:
+            return self.metrics
+        places = [(name, pipeline) for pipeline, names in self.named.items() for name in names]
+        rank = {place: number for number, place in enumerate(places)}
+        return sorted(self.metrics, key=lambda one: rank.get((one.name, one.filter), len(rank)))
 
     @property
     def effective(self) -> int:

@@ -170,7 +170,12 @@ def run_config(run: Run) -> dict[str, Any]:
     named = "pretrained" if provider == "hf" else "model"
     return {
         "model": provider,
-        "model_args": masked_arguments({named: rest or provider, **given}),
+        "model_args": masked_arguments(
+            {
+                named: rest or provider,
+                **{key: value for key, value in given.items() if key not in ("device", "batch_size")},
+            }
+        ),
         **_model_facts(run.data["model"]),
         "batch_size": given.get("batch_size"),
         "batch_sizes": [],
