@@ -158,3 +158,19 @@ def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(text, str):
             found[role] = text
     return found
+
+
+def special_token_ids(folder: Path | None, tokenizer_config: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Special tokens by role ("bos_token"), each as [text, id], as far as a tokenizer's folder says."""
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return {}
+    added = read_json(folder / "tokenizer.json").get("added_tokens") or []
+    ids = {token["content"]: token["id"] for token in added if isinstance(token, Mapping)}
+    return {role: [text, ids[text]] for role, text in special_tokens(tokenizer_config).items() if text in ids}
+
+
+def special_tokens_of(tokenizer: Any) -> dict[str, list[Any]]:
+    """Those of a tokenizer of transformers, in the same form."""
+    roles = ("bos_token", "eos_token", "pad_token", "unk_token")
+    found = {role: (getattr(tokenizer, role, None), getattr(tokenizer, f"{role}_id", None)) for role in roles}
+    return {role: [str(text), int(place)] for role, (text, place) in found.items() if place is not None}

@@ -326,6 +326,19 @@ def test_a_script_registers_a_class_and_calls_the_command(tasks: Path) -> None:
     assert "after" not in wrong.stdout
 
 
+def test_what_is_zero_or_false_is_said() -> None:
+    def dialect(*line: str) -> Mapping[str, Any]:
+        given = flags.read_arguments(["--tasks", "sky", "--model", "scripted", *line])
+        return evaluation_of(given).configuration.dialect
+
+    chat = ("--apply_chat_template", "--fewshot_as_multiturn")
+    assert dialect(*chat, "false")["multiturn"] is False
+    assert "multiturn" not in dialect(*chat, "true")
+    assert dialect("--seed", "0")["seed"] == 0
+    assert "seed" not in dialect()
+    assert "revision" not in backend_of("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
+
+
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
     found = evaluation_of({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
     assert str(Path("tasks")) in found.dialect["task_root"]

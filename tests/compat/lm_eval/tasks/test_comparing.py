@@ -87,3 +87,18 @@ def test_corpus_chrf_against_sacrebleu(write: Write, load: Load) -> None:
     assert [other.metric for other in found.tasks[0].others] == ["likelihood"]
     (ter,) = found.tasks[0].others
     assert ter.lower_is_better and ter.result.difference < 0 and ter.result.high < 0
+
+
+def test_corpus_metrics_by_name(write: Write, load: Load) -> None:
+    write("say.jsonl", [{"n": n, "text": text(n)} for n in range(COUNT)])
+    names = ("bleu", "chrf", "ter")
+    write(
+        "say.yaml",
+        f"{TASK.rpartition('metric_list')[0]}metric_list: [{', '.join(f'{{metric: {one}}}' for one in names)}]\n",
+    )
+    (run,) = evaluate(load("say"), model("one", 0.9), name="named")
+    assert run.n_failed == 0
+    pairs = [says(0.9, n) for n in range(COUNT)], [[text(n) for n in range(COUNT)]]
+    for metric, name in zip(run.tasks[0].metrics, names, strict=True):
+        wanted = getattr(sacrebleu, f"corpus_{name}")(*pairs).score
+        assert metric.estimate.value == pytest.approx(wanted, rel=1e-9)

@@ -116,6 +116,8 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     bits = [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]
     if bits:
         out["quantization"] = f"bitsandbytes-{bits[0]}bit"
+    if given.get("revision") == "main":
+        given.pop("revision")  # the default; a folder has none
     for key in list(given):
         if key in _SAME:
             value = given.pop(key)

@@ -79,7 +79,8 @@ def run(ctx: click.Context) -> int:
         _write_out(ctx, evaluation)
     with TerminalProgress() as progress:
         made = run_evaluation(evaluation, progress=progress)
-    results = results_of(made, evaluation.config, samples=False)
+    unsaid = {name: value for name, value in flags.DEFAULTS.items() if evaluation.config[name] is None}
+    results = results_of(made, {**evaluation.config, **unsaid}, samples=False)
     if given.get("output_path"):
         for file in _written(made, results, given):
             _say(f"Written: {file}")

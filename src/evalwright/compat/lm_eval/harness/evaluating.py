@@ -63,7 +63,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "scoring": scoring,
         "task_root": [str(root) for root in _roots(given)],
         "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
-        "multiturn": given.get("fewshot_as_multiturn", True),
+        "multiturn": not chat or given.get("fewshot_as_multiturn", True),
         "system": given.get("system_instruction", ""),
         "generation": given.get("gen_kwargs", {}),
         "metadata": {**masked_arguments(given.get("model_args", {})), **given.get("metadata", {})},
@@ -73,15 +73,19 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     }
     if seeds[3] is not None:
         dialect["seed"] = seeds[3]
-    defaults = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3]}
+    # What is as it is without being said is not said; 0 and false are.
+    plain = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False}
+    limit = given.get("limit")
     configuration = Configuration(
         tasks=tuple(_tasks(tasks)),
         models=(spec,),
-        limit=given.get("limit"),
+        limit=limit if limit is None or limit < 1 else int(limit),
         seed=seeds[0] or 0,
         home=given.get("home"),
         format="chat" if chat else "text",
-        dialect={key: value for key, value in dialect.items() if value and value != defaults.get(key)},
+        dialect={
+            key: value for key, value in dialect.items() if (value != plain[key] if key in plain else value)
+        },
         num_fewshot=given.get("num_fewshot"),
     )
     return Evaluation(
@@ -155,7 +159,10 @@ def _track(given: Settings) -> Iterator[str]:
 
 def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
     names = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    arguments = given.get("model_args", {})
+    arguments = {
+        **given.get("model_args", {}),
+        **({"trust_remote_code": True} if given.get("trust_remote_code") else {}),
+    }
     model = next((str(arguments[key]) for key in _NAMING if arguments.get(key)), spec.model)
     return {
         "name": model,
@@ -163,16 +170,19 @@ def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> di
             "model_source": given.get("model", "hf"),
             "model_name": model,
             "model_name_sanitized": file_safe(model),
+            "fewshot_as_multiturn": given.get(
+                "fewshot_as_multiturn", True if given.get("apply_chat_template") else None
+            ),
         },
         "model": given.get("model", "hf"),
-        "model_args": masked_arguments(given.get("model_args", {})),
-        "batch_size": given.get("batch_size", 1),
+        "model_args": masked_arguments(arguments) or None,
+        "batch_size": given.get("batch_size"),
         "batch_sizes": [],
         "device": given.get("device"),
         "use_cache": given.get("use_cache"),
         "limit": given.get("limit"),
         "bootstrap_iters": given.get("bootstrap_iters", 100_000),
-        "gen_kwargs": given.get("gen_kwargs", {}),
+        "gen_kwargs": given.get("gen_kwargs"),
         **dict(zip(names, seeds, strict=True)),
     }
 
@@ -261,7 +271,14 @@ def simple_evaluate(
     if iterations is not None:
         wished["bootstrap_iters"] = iterations
     evaluation = evaluation_of(wished, made)
-    return results_of(run_evaluation(evaluation, made), evaluation.config, made, samples=log_samples)
+    multiturn = settings.get("fewshot_as_multiturn", True)
+    config = {**evaluation.config, "shown": {**evaluation.config["shown"], "fewshot_as_multiturn": multiturn}}
+    if made is not None:
+        config["shown"]["model_source"] = "CUSTOM"
+        config["model"] = getattr(getattr(model, "config", None), "_name_or_path", type(model).__name__)
+    if isinstance(model_args, str) and config["model_args"] == mapping_of("model_args", model_args):
+        config["model_args"] = model_args  # as it was given, where nothing in it is masked
+    return results_of(run_evaluation(evaluation, made), config, made, samples=log_samples)
 
 
 def evaluate(lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any) -> dict[str, Any]:

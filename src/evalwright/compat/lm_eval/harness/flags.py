@@ -15,6 +15,9 @@ from evalwright.tasks.yaml_files import read_document
 SEEDS = (0, 1234, 1234, 1234)
 """Of random, numpy, torch and shots."""
 
+DEFAULTS = {"model_args": {}, "batch_size": 1, "device": "cuda:0", "gen_kwargs": {}}
+"""What its command writes of settings that were not given; in Python they are None."""
+
 # Name, short form, how it is read, what it says.
 FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("config", "-C", "text", "A YAML file with these settings; flags go before it."),
@@ -137,7 +140,7 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in NAMES:
             raise UnknownName("setting of lm_eval", str(name), NAMES)
-        if value is None or value is False or name == "config":
+        if value is None or name == "config" or (value is False and name != "fewshot_as_multiturn"):
             continue
         if name in _MAPPINGS:
             value = mapping_of(name, value)
@@ -234,8 +237,9 @@ def _value(text: str) -> Any:
 
 def _limit(value: Any) -> float:
     try:
-        found = float(value)
-        return found if found < 1 else int(found)
+        found = value if isinstance(value, int) else float(value)
+        int(found)
+        return found
     except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(f"--limit takes a number, not {value!r}.") from None
 

@@ -39,6 +39,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, R
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
 from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
+from evalwright.models.local.files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
 _END = object()
@@ -72,6 +73,7 @@ class LMAdapter(LocalModel):
         self._arguments = dict(arguments)
         self._lm: Any = None
         self._template: dict[str, Any] = {}
+        self._facts: dict[str, Any] = {}
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
@@ -109,6 +111,7 @@ class LMAdapter(LocalModel):
             "arguments": masked_arguments(self._arguments),
             **self._own,
             **({"template": self._template} if self._template else {}),
+            **self._facts,
         }
 
     def load(self) -> None:
@@ -129,6 +132,7 @@ class LMAdapter(LocalModel):
 
         if "chat" in self.abilities:
             self._template = _template_of(self._lm)
+        self._facts = _facts_of(self._lm)
 
     def rendered(self, messages: Sequence[Message]) -> str:
         """Messages as the text that the class's own template makes of them."""
@@ -309,6 +313,20 @@ def _template_of(lm: Any) -> dict[str, Any]:
         "source": source,
         "variables": {str(role): text for role, text in dict(tokens).items() if isinstance(text, str)},
     }
+
+
+def _facts_of(lm: Any) -> dict[str, Any]:
+    """What a class says of its weights and its tokenizer, where it has them."""
+    out: dict[str, Any] = {}
+    try:
+        if tokenizer := getattr(lm, "tokenizer", None):
+            out |= {"special_tokens": special_tokens_of(tokenizer), "context_length": int(lm.max_length)}
+        if weights := getattr(lm, "_model", None):
+            dtype = str(weights.dtype).removeprefix("torch.")
+            out |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
+    except Exception:  # the class's own code
+        pass
+    return out
 
 
 def lm_model(

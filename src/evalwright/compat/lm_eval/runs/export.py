@@ -32,9 +32,12 @@ from evalwright.compat.lm_eval.runs.rows import (
 from evalwright.compat.lm_eval.runs.settings import (
     better,
     group_settings,
+    inner_first,
+    outer_first,
     renderer,
     run_config,
     task_config,
+    tokenizer_facts,
     tracked,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
@@ -64,7 +67,8 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
     folder = out / file_safe(model or run.model)
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        tasks = {task["name"]: _Exported(task, folder, time, render) for task in run.data["tasks"]}
+        asked = _files_asked(run)
+        tasks = {task["name"]: _Exported(task, folder, time, render, asked) for task in run.data["tasks"]}
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
@@ -77,15 +81,20 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
 class _Exported:
     """One task: its metrics in their names, and its lines as they are written."""
 
-    def __init__(self, task: Mapping[str, Any], folder: Path, time: str, render: Render) -> None:
+    def __init__(
+        self, task: Mapping[str, Any], folder: Path, time: str, render: Render, files_asked: frozenset[str]
+    ) -> None:
         self.task = task
         self.render = render
+        self.files_asked = files_asked
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
+        self.run_here = "generation" in self.definition and self.definition.get("dialect") == DIALECT
         self.metrics = _metrics(task)
         self.type = GENERATE
         self.count = 0
         self.hashes = ""
+        self.named: dict[str, dict[str, None]] = {}
         self.files: list[Path] = []
         safe = file_safe(self.name)
         self.samples_file = folder / f"samples_{safe}_{time}.jsonl"
@@ -109,10 +118,11 @@ class _Exported:
                     continue
                 answered = next(record for record in several if record.answer and record.failure is None)
                 if not self.count and answered.answer:
-                    self.type = output_type(answered, answered.answer)
+                    self.type = output_type(answered, answered.answer, rows.rolling)
                 self.count += 1
                 for i, line in enumerate(lines):
                     outs[i].write(_line(line))
+                    self.named.setdefault(line["filter"], {}).update(dict.fromkeys(line["metrics"]))
                     hashes[i].append(line["doc_hash"] + line["prompt_hash"] + line["target_hash"])
         finally:
             for part_out in outs:
@@ -139,15 +149,25 @@ class _Exported:
         found = {metric["label"]: metric for metric in self.task["metrics"]}
         alias = self.definition.get("alias", self.name)
         out: dict[str, Any] = {"name": self.name, "alias": alias, "sample_len": self.effective}
-        for metric in self.metrics:
+        for metric in self._as_they_came():
             entry = found[metric.label]
             out[metric.key] = _available(entry["value"])
             out[metric.error_key] = _available(entry["standard_error"])
         return out
 
+    def _as_they_came(self) -> list[ExportedMetric]:
+        """The metrics in the order of their results: filter by filter, as the lines name them."""
+        if not self.run_here:
+            return self.metrics
+        places = [(name, pipeline) for pipeline, names in self.named.items() for name in names]
+        rank = {place: number for number, place in enumerate(places)}
+        return sorted(self.metrics, key=lambda one: rank.get((one.name, one.filter), len(rank)))
+
     @property
     def effective(self) -> int:
-        """How many samples the numbers rest on: the lines, else what the record says."""
+        """How many samples the numbers rest on: the lines, else what the record says. Where nothing is scored they say none."""
+        if self.run_here and not self.metrics:
+            return 0
         return self.count or max((metric["n"] for metric in self.task["metrics"]), default=0)
 
     def original(self) -> int:
@@ -163,10 +183,9 @@ class _Exported:
     def config(self) -> dict[str, Any]:
         """The task's entry in `configs`: as imported, else our definition in their words."""
         if self.definition.get("dialect") == DIALECT:
-            run_here = "generation" in self.definition
-            return (
-                task_config(self.task, self.shots()) if run_here else dict(self.definition.get("config", {}))
-            )
+            if not self.run_here:
+                return dict(self.definition.get("config", {}))
+            return task_config(self.task, self.shots(), self.files_asked)
         prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
         out = {
@@ -210,7 +229,7 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
-        if "generation" in self.definition and self.definition.get("dialect") == DIALECT:
+        if self.run_here:
             return better(self.definition)
         said = self.task.get("metadata", {}).get("higher_is_better")
         known = said or self.definition.get("higher_is_better") or {}
@@ -219,6 +238,12 @@ class _Exported:
             found = known.get(metric.name)
             out[metric.name] = higher_is_better(metric.kind) if found is None else found
         return out
+
+
+def _files_asked(run: Run) -> frozenset[str]:
+    """Task files that were named by their path."""
+    names = [str(name).removeprefix(PREFIX) for name in run.data["configuration"].get("tasks") or ()]
+    return frozenset(str(Path(name).resolve()) for name in names if name.endswith((".yaml", ".yml")))
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
@@ -253,10 +278,10 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
         "groups": groups.get("groups", {}),
         "group_subtasks": groups.get("group_subtasks", {}),
-        "configs": {task.name: task.config() for task in tasks},
-        "versions": {**groups.get("versions", {}), **{task.name: task.version() for task in tasks}},
-        "n-shot": {**groups.get("n-shot", {}), **shots},
-        "higher_is_better": {**groups.get("higher_is_better", {}), **up},
+        "configs": _sorted({task.name: task.config() for task in tasks}),
+        "versions": _sorted({**groups.get("versions", {}), **{task.name: task.version() for task in tasks}}),
+        "n-shot": _sorted({**groups.get("n-shot", {}), **shots}),
+        "higher_is_better": _sorted({**groups.get("higher_is_better", {}), **up}),
         "n-samples": {
             task.name: {"original": task.original(), "effective": task.effective} for task in tasks
         },
@@ -267,6 +292,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "transformers_version": libraries.get("transformers", NOT_AVAILABLE),
         "lm_eval_version": libraries.get("lm_eval", own),
         "upper_git_hash": None,
+        **tokenizer_facts(data["model"]),
         "task_hashes": {task.name: task.hashes for task in tasks if task.count},
         "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
         "model_name": run.model,
@@ -287,11 +313,12 @@ def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, An
     groups = groups_of(run.data["tasks"])
     if not groups:
         return {}
-    results = {name: entry for name, entry in all_results(run).items() if name in groups}
+    found = all_results(run)
+    results = {name: found[name] for name in inner_first(groups)}
     return {
         "results": results,
-        "groups": {name: results[name] for name, group in groups.items() if group.averages},
-        "group_subtasks": {name: list(group.children) for name, group in groups.items()},
+        "groups": {name: entry for name, entry in results.items() if groups[name].averages},
+        "group_subtasks": {name: list(group.children) for name, group in outer_first(groups)},
         "versions": {name: group.version for name, group in groups.items()},
         **group_settings(groups, shots, up),
     }
@@ -302,6 +329,10 @@ def _started(run: Run) -> datetime:
         return datetime.fromisoformat(str(run.data["started"]))
     except ValueError as error:
         raise RunError(f"The run '{run.id}' does not say when it started: {error}.") from error
+
+
+def _sorted(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(parts.items()))
 
 
 def _available(value: Any) -> Any:

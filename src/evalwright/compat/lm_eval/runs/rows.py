@@ -68,9 +68,11 @@ class Rows:
         definition = task["definition"]
         self.render = render
         self.metrics = metrics
-        self.filters = tuple(dict.fromkeys(metric.filter for metric in metrics))
+        pipelines = [one["name"] for one in task["scorers"] if one.get("kind") == DIALECT]
+        self.filters = tuple(dict.fromkeys([*(metric.filter for metric in metrics), *pipelines]))
         self.answer = definition.get("answer") or {}
         self.theirs = definition.get("dialect") == DIALECT
+        self.rolling = is_rolling(definition)
         self.generation = definition.get("generation") or generation(self.answer)
         config, prompt = definition.get("config") or {}, definition.get("prompt") or {}
         self.repeats = int(config.get("repeats") or 1) if "generation" in definition else 1
@@ -111,7 +113,7 @@ class Rows:
         doc, target = self._doc(first), _target(first)
         asked = kept.get("arguments") or (first.answer.strategy.get("arguments") if self.theirs else None)
         arguments = self._restored(asked, first.answer) if asked else self._arguments(first, first.answer)
-        made = [responses_of(record, self.repeats) for record in draws]
+        made = [responses_of(record, self.repeats, self.rolling) for record in draws]
         requests = range(max(map(len, made)))
         resps = [[value for one in made if i < len(one) for value in one[i]] for i in requests]
         return {
@@ -146,7 +148,7 @@ class Rows:
         }
 
     def _arguments(self, record: SampleRecord, answer: Answer) -> list[list[Any]]:
-        kind, prompt = output_type(record, answer), self._text(answer.prompt)
+        kind, prompt = output_type(record, answer, self.rolling), self._text(answer.prompt)
         if kind == CHOOSE:
             letters = self.answer.get("mode") == "letter"
             options = ascii_uppercase if letters else record.sample.choices
@@ -226,8 +228,17 @@ def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def output_type(record: SampleRecord, answer: Answer) -> str:
-    """Their word for how an answer was made, as its responses show it."""
+def is_rolling(definition: Mapping[str, Any]) -> bool:
+    """Whether a task's definition says that whole texts are scored."""
+    if definition.get("dialect") == DIALECT:
+        return bool((definition.get("config") or {}).get("output_type") == ROLLING)
+    return bool((definition.get("answer") or {}).get("mode") == "perplexity")
+
+
+def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> str:
+    """Their word for how an answer was made, as its responses show it. rolling: see `is_rolling`."""
+    if rolling:
+        return ROLLING
     if not any(response.log_likelihood is not None for response in answer.responses):
         return GENERATE
     if record.sample.choices and len(answer.log_likelihoods) == len(record.sample.choices):
@@ -235,15 +246,17 @@ def output_type(record: SampleRecord, answer: Answer) -> str:
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(record: SampleRecord, repeats: int = 1) -> list[list[Any]]:
-    """A record's responses by request, each asked `repeats` times where the record does not say: texts, or pairs of log-likelihood and whether it is greedy, all as text."""
+def responses_of(record: SampleRecord, repeats: int = 1, rolling: bool = False) -> list[list[Any]]:
+    """A record's responses by request, each asked `repeats` times where the record does not say: texts, numbers (rolling), or pairs
+    of log-likelihood and whether it is greedy, all as text.
+    """
     assert record.answer is not None
     responses = record.answer.responses
     values: list[Any] = []
     for response in responses:
         if response.log_likelihood is None:
             values.append(response.text)
-        elif response.is_greedy is None:
+        elif rolling or response.is_greedy is None:
             values.append(spelled(response.log_likelihood))
         else:
             values.append(spelled([response.log_likelihood, response.is_greedy]))

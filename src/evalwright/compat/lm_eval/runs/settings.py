@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -24,8 +24,11 @@ _KNOWN = frozenset((
 """Metrics of which they know which way is better."""
 
 
-def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
-    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default."""
+def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()) -> dict[str, Any]:
+    """The entry in `configs` of a task of theirs that was run here: its file's settings with every default.
+
+    files_asked: files that were named by their path, of which they do not say where a task is from.
+    """
     definition = task["definition"]
     config = dict(definition["config"])
     generates = config.get("output_type", "generate_until") == "generate_until"
@@ -42,7 +45,8 @@ def task_config(task: Mapping[str, Any], shots: int) -> dict[str, Any]:
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
     known = task.get("metadata", {})
-    source = {"config_source": known["config_source"]} if "config_source" in known else {}
+    place = known.get("config_source")
+    source = {"config_source": "inline" if place in files_asked else place} if place else {}
     return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
 
 
@@ -71,7 +75,7 @@ def group_settings(
     """
     all_shots: dict[str, int] = dict(shots)
     all_up: dict[str, Mapping[str, Any]] = dict(up)
-    for name, group in _outer_first(groups):
+    for name, group in outer_first(groups):
         counts = {all_shots[child] for child in group.children if child in all_shots}
         if len(counts) == 1:
             all_shots[name] = counts.pop()
@@ -82,10 +86,10 @@ def group_settings(
                 found[metric] = way if same else None
         if found:
             all_up[name] = found
-    return {"n-shot": dict(sorted(all_shots.items())), "higher_is_better": dict(sorted(all_up.items()))}
+    return {"n-shot": all_shots, "higher_is_better": all_up}
 
 
-def _outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
+def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
     """Groups before the groups in them, which is the order in which theirs go: an outer one has nothing of an inner one."""
     inside = {child for group in groups.values() for child in group.children}
     waiting = [name for name in groups if name not in inside][::-1]
@@ -96,6 +100,19 @@ def _outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
             seen.add(name)
             yield name, groups[name]
             waiting += reversed(groups[name].children)
+
+
+def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
+    """Names of groups after those of the groups in them, which is the order in which theirs are averaged."""
+    waiting = [(name, False) for name, _ in outer_first(groups)][::-1]
+    seen: set[str] = set()
+    while waiting:
+        name, complete = waiting.pop()
+        if complete:
+            yield name
+        elif name in groups and name not in seen:
+            seen.add(name)
+            waiting += [(name, True), *((child, False) for child in reversed(groups[name].children))]
 
 
 def tracked(run: Run) -> dict[str, Any]:
@@ -153,7 +170,12 @@ def run_config(run: Run) -> dict[str, Any]:
     named = "pretrained" if provider == "hf" else "model"
     return {
         "model": provider,
-        "model_args": masked_arguments({named: rest or provider, **given}),
+        "model_args": masked_arguments(
+            {
+                named: rest or provider,
+                **{key: value for key, value in given.items() if key not in ("device", "batch_size")},
+            }
+        ),
         **_model_facts(run.data["model"]),
         "batch_size": given.get("batch_size"),
         "batch_sizes": [],
@@ -178,3 +200,19 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
     out = {name: made(model[key]) for name, (key, made) in facts.items() if model.get(key) is not None}
     # A folder has neither; this is what they write then.
     return {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""} if out else out
+
+
+def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Special tokens and context length of a model whose tokenizer is known. Where there is no padding token, they pad with another."""
+    tokens: Mapping[str, Sequence[Any]] = model.get("special_tokens") or {}
+    if not tokens:
+        return {}
+    known = {role: tokens.get(f"{role}_token", (None, None)) for role in ("bos", "eos", "pad", "unk")}
+    known["pad"] = next((known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"])
+    return {
+        **{
+            f"tokenizer_{role}_token": [known[role][0], str(known[role][1])] for role in ("pad", "eos", "bos")
+        },
+        "eot_token_id": known["eos"][1],
+        "max_length": model.get("context_length"),
+    }

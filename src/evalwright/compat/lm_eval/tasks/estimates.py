@@ -127,11 +127,12 @@ class Metrics:
             item[FILTERED] = kept
         if list(found) != list(self._ways):
             item[NAMED] = list(found)
-        for name, value in found.items():
+        for name, raw in found.items():
+            value = _plain(raw)
             number = _number(value)
             if number is not None:
-                parts[name] = number
-            if number is None or name in self._brought:
+                parts[name] = value if type(value) is int else number
+            if number is None or name in self._brought or isinstance(value, bool):
                 item[name] = value
         first = next(iter(found), None)
         if first is None:
@@ -191,6 +192,13 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _plain(value: Any) -> Any:
+    """With numpy's numbers as Python's, which JSON has."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    return value.item() if hasattr(value, "dtype") and getattr(value, "shape", None) == () else value
 
 
 def _worth(value: Any) -> float:

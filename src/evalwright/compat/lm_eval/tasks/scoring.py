@@ -26,6 +26,7 @@ NOWHERE = -100
 
 PAIRED = frozenset({
     "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "brier_score", "perplexity", "likelihood", "word_perplexity",
+    "byte_perplexity", "bits_per_byte", "mcc", "f1", "bleu", "chrf", "chrf++", "ter",
 })  # fmt: skip
 """Metrics that hand on what they get, for an aggregation to read."""
 

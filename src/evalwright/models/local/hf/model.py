@@ -10,7 +10,14 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
-from evalwright.models.local.files import context_length, parameter_count, special_tokens, weight_files
+from evalwright.models.local.files import (
+    context_length,
+    parameter_count,
+    special_token_ids,
+    special_tokens,
+    special_tokens_of,
+    weight_files,
+)
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.adapters import check_embedded, find_adapter
@@ -215,6 +222,7 @@ class TransformersModel(LocalModel):
             "architecture": next(iter(source.config.get("architectures") or []), None),
             "revision": source.revision,
             "parameters": parameter_count(source.folder) if source.folder else None,
+            **({} if self._known else {"special_tokens": self._special_tokens()}),
             "dtype": self.options.dtype,
             "device": self.options.device,
             "quantisation": self.options.quantisation or source.quantisation,
@@ -233,6 +241,10 @@ class TransformersModel(LocalModel):
         text = options.chat_template or source.templates.get("default")
         variables = {**special_tokens(source.tokenizer_config), **options.template_arguments}
         return {"template": {"source": text, "variables": variables}} if text else {}
+
+    def _special_tokens(self) -> dict[str, list[Any]]:
+        source = self._tokenizer_source
+        return special_token_ids(source.folder, source.tokenizer_config)
 
     def _extras(self) -> dict[str, Any]:
         """What is said of a model only where it has it."""
@@ -289,6 +301,7 @@ class TransformersModel(LocalModel):
             self._known = {
                 "parameters": loaded.model.num_parameters(),
                 "context_length": loaded.reader.rules.max_length,
+                "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
             }
 
     def unload(self) -> None:
