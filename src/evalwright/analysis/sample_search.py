@@ -161,6 +161,14 @@ class Search:
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
 
 
+def check_sample(run: Run, name: str) -> None:
+    """Raise UnknownName with the closest ids where the run has no sample of that id."""
+    ids = dict.fromkeys(str(row["id"]) for row in run.rows())
+    if name not in ids:
+        hint = f"`evalwright runs samples {run.name}` lists them."
+        raise UnknownName(f"sample of run '{run.name}'", name, ids, hint)
+
+
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     """What a record has under a key: of a field, of a scorer (its value and its label), of its metadata."""
     scores = row["scores"]

@@ -77,6 +77,7 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 
 @runs.command()
 @click.argument("run")
+@click.argument("sample", required=False)
 @RUNS_FOLDER
 @several(
     "--where",
@@ -92,11 +93,14 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 )
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
 @click.option(
-    "--details", is_flag=True, help="All that is recorded of each: prompt, replies, scores and why."
+    "--details",
+    is_flag=True,
+    help="All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
 def samples(
     run: str,
+    sample: str | None,
     runs_folder: str,
     conditions: tuple[str, ...],
     failed: bool,
@@ -105,19 +109,25 @@ def samples(
     details: bool,
     as_json: bool,
 ) -> None:
-    """Show samples of one RUN: questions, answers, scores and the reasons for them."""
-    from evalwright.analysis.sample_search import Search, condition
+    """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
+    from evalwright.analysis.sample_search import Condition, Search, check_sample, condition
     from evalwright.api import open_run
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
+    if details and sample is not None:
+        raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
     against = open_run(flipped_against, runs_folder) if flipped_against else None
     opened = open_run(run, runs_folder)
-    search = Search(tuple(map(condition, conditions)), failed, against)
-    found = search.samples(opened, limit)
+    wanted = tuple(map(condition, conditions))
+    if sample is not None:
+        wanted = (*wanted, Condition("id", "=", sample))
+    found = Search(wanted, failed, against).samples(opened, limit)
+    if sample is not None and not found:
+        check_sample(opened, sample)
     data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
-    print_result(as_json, data, samples_document(opened, found, against, whole=details, most=limit))
+    print_result(as_json, data, samples_document(opened, found, against, whole=details or sample is not None, most=limit))
 
 
 @runs.command()
