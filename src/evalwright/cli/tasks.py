@@ -110,7 +110,7 @@ def show(task: str, as_json: bool, **given: Any) -> None:
         return
     if len(found) > 1:
         total = sum(len(one.samples) for one in found)
-        echo(f"{task}: {len(found)} tasks, {total:,} samples. Each of them: evalwright tasks show NAME")
+        echo(f"{task}: {len(found)} tasks, {total:,} samples. One of them: evalwright tasks show NAME")
         width = max(len(one.name) for one in found)
         for one in found:
             echo(f"  {one.name:<{width}}  {len(one.samples):>6,}  {one.description}".rstrip())

@@ -39,7 +39,7 @@ def samples_document(
     else:
         blocks = list(_lines(found, against))
     if most is not None and len(found) == most:
-        blocks.append(doc.Note(f"The first {most:,}; --limit shows more.", "quiet"))
+        blocks.append(doc.Note(f"The first {most:,} are shown; --limit N shows more.", "quiet"))
     if not whole and (one := str(found[0].row["id"])).isprintable():
         command = f"evalwright runs samples {quote(run.name)} {'-- ' * one.startswith('-')}{quote(one)}"
         blocks.append(doc.Note(f"One sample in full: {command}", "quiet"))
@@ -163,7 +163,7 @@ def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
     for name, score in row["scores"].items():
         verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
         rests = [row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())]
-        words = [score.get("explanation", ""), *(f"It rests on: {one}" for one in rests)]
+        words = [score.get("explanation", ""), *(f"Evidence: {one}" for one in rests)]
         yield doc.Text(verdict, "\n".join(filter(None, words)))
     for name, one in row.get("undecided", {}).items():
         yield doc.Text(f"{whose}{name}: undecided", one.get("explanation", ""))
