@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from evalwright.cli import say
 from evalwright.cli.foreign import CHECKERS, loaded
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
 from evalwright.cli.output import echo, print_json, print_result
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
 
 
 @click.group()
@@ -50,7 +54,7 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
+@click.option("--verify", is_flag=True, help="Also check the samples: their hash, their scores, and that they give the numbers.")
 @click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
 @click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
@@ -65,6 +69,7 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
+        _check_records(found)
     if analysis:
         from evalwright.analysis.answers import analyse_run
         from evalwright.reports.documents.analysis import analysis_document
@@ -184,6 +189,18 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
             found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
     return 1 if any(one.problems for one in found) else 0
+
+
+def _check_records(run: Run) -> None:
+    """Raise RunError where the records are not what they should be."""
+    from evalwright.analysis.run_checks import RecordFaults
+    from evalwright.core.errors import RunError
+
+    faults = RecordFaults(run)
+    for _, row in run.lines():
+        faults.add(row)
+    if found := faults.sentences:
+        raise RunError(f"{run.folder}: {' '.join(found)}")
 
 
 def _is(path: Path, text: str) -> bool:
