@@ -62,7 +62,9 @@ def test_an_impossible_score_is_an_error_of_its_run(kind: str) -> None:
     ):
         done = typed(*words)
         assert done.code == 2, words
-        assert re.search(r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\.", done.err), (
+        assert re.search(
+            r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\.", done.err
+        ), (
             words,
             done.err,
         )

@@ -140,7 +140,10 @@ def test_nothing_is_replaced_unless_agreed() -> None:
         (("--task", "gsm8k", "--rubric", "Good.", *DEMO), "--rubric needs a judge"),
         (("--task", "../q.csv", *DEMO), "outside this folder"),
         (("--task", "none.jsonl", *DEMO), "It does not exist. `--task questions.csv` begins"),
-        (("--task", "ods.csv", *DEMO), "Unknown data file 'ods.csv'. Did you mean 'odd.csv' or 'suite.csv'? It does not exist."),
+        (
+            ("--task", "ods.csv", *DEMO),
+            "Unknown data file 'ods.csv'. Did you mean 'odd.csv' or 'suite.csv'? It does not exist.",
+        ),
         (("--task", "suite.csv", *DEMO), "rename the data file"),
         (("--task", "odd.csv", *DEMO), "Name it: --column input=NAME"),
     ],

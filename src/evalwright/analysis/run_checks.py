@@ -48,6 +48,10 @@ def runs_in(folder: Path) -> list[Path]:
     )
 
 
+_UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
+"""What of a record is in no number, and takes longest to read."""
+
+
 class RecordFaults:
     """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, metrics that its records
     do not give. counts: records by task."""
@@ -81,14 +85,16 @@ class RecordFaults:
             self._unread.add(task)
         elif task in self._tallies:
             try:
-                self._tallies[task].add(record_from(row))
+                self._tallies[task].add(record_from({key: row[key] for key in row if key not in _UNCOUNTED}))
             except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
                 self._bad.append(
                     f"record {self._number:,} is not that of a sample ({type(error).__name__}: {printable(str(error))[:100]})"
                 )
                 self._unread.add(task)
         else:
-            self._bad.append(f"record {self._number:,} is of '{printable(task)[:60]}', which is no task of the run")
+            self._bad.append(
+                f"record {self._number:,} is of '{printable(task)[:60]}', which is no task of the run"
+            )
 
     @property
     def broken(self) -> list[str]:
@@ -121,7 +127,10 @@ class RecordFaults:
             for metric in run.task(task["name"]).metrics:
                 value, made = metric.estimate.value, again.get(metric.label, math.nan)
                 if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
-                    yield task["name"], f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples"
+                    yield (
+                        task["name"],
+                        f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples",
+                    )
                     break
 
 

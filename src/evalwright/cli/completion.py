@@ -80,7 +80,9 @@ def sample_keys(context: click.Context) -> Iterator[str]:
     """What conditions on the samples of the run that was typed may begin with."""
     from evalwright.analysis.sample_search import keys_of
 
-    return (f"{key}=" for key in dict.fromkeys(key for row in _rows(context, _LOOKED) for key in keys_of(row)))
+    return (
+        f"{key}=" for key in dict.fromkeys(key for row in _rows(context, _LOOKED) for key in keys_of(row))
+    )
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
@@ -145,7 +147,11 @@ class _Named(click.types.StringParamType):
 def _name_parameters(command: click.Command) -> None:
     """Give the parameters of a command, and of those below it, the names that they take."""
     for param in command.params:
-        own = None if param.metavar and param.name not in ("config", "where") else _BY_NAME.get(param.name or "")
+        own = (
+            None
+            if param.metavar and param.name not in ("config", "where")
+            else _BY_NAME.get(param.name or "")
+        )
         names = own or _BY_METAVAR.get(param.metavar or "")
         if names and isinstance(param.type, click.types.StringParamType):
             param.type = _Named(names)

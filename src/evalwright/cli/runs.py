@@ -54,7 +54,11 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option("--verify", is_flag=True, help="Also check the samples: their hash, their scores, and that they give the numbers.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Also check the samples: their hash, their scores, and that they give the numbers.",
+)
 @click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
 @click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
@@ -132,7 +136,11 @@ def samples(
     if sample is not None and not found:
         check_sample(opened, sample)
     data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
-    print_result(as_json, data, samples_document(opened, found, against, whole=details or sample is not None, most=limit))
+    print_result(
+        as_json,
+        data,
+        samples_document(opened, found, against, whole=details or sample is not None, most=limit),
+    )
 
 
 @runs.command()

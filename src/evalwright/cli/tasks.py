@@ -117,7 +117,9 @@ def show(task: str, as_json: bool, **given: Any) -> None:
             (doc.Cell(one.name, name=True), f"{len(one.samples):,}", doc.Cell(one.description))
             for one in found
         ]
-        title = f"{task}: {len(found)} tasks, {total:,} samples. To see one of them: evalwright tasks show NAME"
+        title = (
+            f"{task}: {len(found)} tasks, {total:,} samples. To see one of them: evalwright tasks show NAME"
+        )
         terminal.show(doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)]))
         return
     for one in found:

@@ -175,7 +175,9 @@ def _check_own(document: Document, name: str) -> None:
     keys = document.value if isinstance(document.value, Mapping) else {}
     if keys.keys() & _OURS or (found := dialects.dialect_of_file([str(key) for key in keys])) is None:
         return
-    raise document.error((found[1],), f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}")
+    raise document.error(
+        (found[1],), f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}"
+    )
 
 
 _OURS = frozenset({"dataset", "sample", "prompt", "scorers", "for_each"})

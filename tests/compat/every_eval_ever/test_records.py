@@ -140,7 +140,11 @@ def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         return done.code, " ".join(done.text.split())
 
     code, told = imported(lines[0])
-    assert code == 2 and f"line {len(lines) + 1} is the same row as" in told and "line 1: it would count twice" in told
+    assert (
+        code == 2
+        and f"line {len(lines) + 1} is the same row as" in told
+        and "line 1: it would count twice" in told
+    )
     code, told = imported(other)
     assert code == 2 and "has two rows for repeat 1, scored by" in told
 

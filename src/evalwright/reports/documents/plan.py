@@ -158,7 +158,11 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     smallest = f"smallest detectable difference with all {items(task.n_total)}, same items"
     yield smallest, amount(task.visible_paired, size), "the first row's variance"
     yield "the same, on different items", amount(task.visible_unpaired, size), "the second row's variance"
-    yield "half-width of the interval on all items", amount(task.half_width, size), "the second row's variance"
+    yield (
+        "half-width of the interval on all items",
+        amount(task.half_width, size),
+        "the second row's variance",
+    )
     yield "score", amount(task.score, size), task.score.basis
     best, needed = task.draws.best, task.draws.needed
     yield "repeats per item that are worth their cost", amount(best, items), best.basis
@@ -246,4 +250,6 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
 
 def _model(name: str, usage: ModelForecast) -> str:
     requests, into, out, cost, time = _cells(usage)
-    return f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost: {cost}, time: {time}."
+    return (
+        f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost: {cost}, time: {time}."
+    )

@@ -93,7 +93,11 @@ def _typed(run: Run) -> str:
 
 
 def _sent(run: Run) -> str:
-    return next(value for name, value in usage_facts(run.data["usage"]) if name == "Requests")
+    return next(
+        value.replace(" sent", " requests sent", 1)
+        for name, value in usage_facts(run.data["usage"])
+        if name == "Requests"
+    )
 
 
 def _model(run: Run) -> str:
@@ -180,7 +184,11 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
         yield doc.Note(f"Of {numbers.counted(n, 'sample')}: {words}.", "warn")
     if undecided := sum(task.n_undecided for task in run.tasks):
         said = f"{numbers.counted(undecided, 'answer')} undecided: the rules cannot tell whether {numbers.plural(undecided, 'it is', 'they are')} right."
-        asked = "" if run.data.get("roles") else f" Ask a judge: evalwright score {_typed(run)} --judge provider/name"
+        asked = (
+            ""
+            if run.data.get("roles")
+            else f" Ask a judge: evalwright score {_typed(run)} --judge provider/name"
+        )
         yield doc.Note(f"{said}{asked}", "warn")
     notes = failure_notes(run)
     for note in notes[:_MOST_KINDS]:

@@ -391,7 +391,11 @@ class Follower:
     def _tell(self, one: Followed) -> None:
         """Say what is wrong with a run, once."""
         for told in (*one.warnings, one.trouble):
-            if told and self._say and (said := f"Warning: {one.folder.resolve().name}: {told}") not in self._said:
+            if (
+                told
+                and self._say
+                and (said := f"Warning: {one.folder.resolve().name}: {told}") not in self._said
+            ):
                 self._said.add(said)
                 self._say(said)
 

@@ -108,7 +108,9 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
             said += [f"{run.name}: {one}" for one in warnings]
             facts = [*((WARNING, one) for one in warnings), *info["facts"]]
             infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
-            with contextlib.suppress(*([RunError] if warnings else [])):  # the warnings say why there are none
+            with contextlib.suppress(
+                *([RunError] if warnings else [])
+            ):  # the warnings say why there are none
                 put(f"plots/{number}", json_part(plots_of(run)))
         except MALFORMED as error:
             raise RunError(

@@ -65,7 +65,9 @@ class Server(ThreadingHTTPServer):
                 raise
             return
         with suppress(OSError):
-            request.sendall(b"HTTP/1.0 503 Too many connections\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+            request.sendall(
+                b"HTTP/1.0 503 Too many connections\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+            )
         self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:

@@ -18,7 +18,9 @@ _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
 
 
-def write_site(runs: Sequence[Run], folder: Path, *, title: str, progress: Progress) -> tuple[Path, list[str]]:
+def write_site(
+    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress
+) -> tuple[Path, list[str]]:
     """Write the files; return the page, and what is wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page names it last.
 
     So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing else in the folder is touched. Raises

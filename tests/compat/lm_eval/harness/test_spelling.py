@@ -94,9 +94,15 @@ def test_every_flag_is_known_and_never_the_paid_batch(name: str) -> None:
 
 
 def test_other_commands_and_other_options() -> None:
-    assert meant("plan", "gsm8k", "--num_fewshot", "3").endswith("Write: evalwright plan gsm8k --num-fewshot 3")
-    assert meant("tasks", "list", "--include_path", "x").endswith("Write: evalwright tasks list --task-root x")
-    assert "`evalwright runs list` has nothing like --batch_size" in meant("runs", "list", "--batch_size", "3")
+    assert meant("plan", "gsm8k", "--num_fewshot", "3").endswith(
+        "Write: evalwright plan gsm8k --num-fewshot 3"
+    )
+    assert meant("tasks", "list", "--include_path", "x").endswith(
+        "Write: evalwright tasks list --task-root x"
+    )
+    assert "`evalwright runs list` has nothing like --batch_size" in meant(
+        "runs", "list", "--batch_size", "3"
+    )
     assert "No such option '--limt'" in meant("run", "gsm8k", "--limt", "3")
 
 
@@ -111,7 +117,9 @@ def test_other_commands_and_other_options() -> None:
 def test_a_task_file_of_lm_eval_is_recognised(text: str) -> None:
     Path("mine.yaml").write_text(text, encoding="utf-8")
     said = meant("run", "mine.yaml", "--model", "demo/small")
-    assert said.startswith("Error: mine.yaml:") and said.endswith("is of a task file of lm-eval. Run it as lm-eval:mine.yaml"), said
+    assert said.startswith("Error: mine.yaml:") and said.endswith(
+        "is of a task file of lm-eval. Run it as lm-eval:mine.yaml"
+    ), said
 
 
 def test_a_data_set_that_cannot_be_loaded_says_the_cause() -> None:

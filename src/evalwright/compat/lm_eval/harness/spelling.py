@@ -82,14 +82,22 @@ def meant(
         return f"{said} Write: {join(['evalwright', 'lm-eval', 'run', *before, *words])}"
     tasks = [value for text in typed.get("tasks", ()) for value in names_of(text)]
     foreign = bool(tasks) or any(one.startswith("lm-eval:") for one in named)
-    words, left, lost = [one if ":" in one or one.endswith("yaml") else f"lm-eval:{one}" for one in tasks], [], []
+    words, left, lost = (
+        [one if ":" in one or one.endswith("yaml") else f"lm-eval:{one}" for one in tasks],
+        [],
+        [],
+    )
     for one, values in parts:
         key = _name(one)
         if not one or one in native:
             words += [one, *values] if one else values
         elif key in _NOT_NEEDED:
             left.append(f"{one} ({_NOT_NEEDED[key]})")
-        elif key in _OURS and (made := _OURS[key](values, foreign)) is not None and {*made[:1]} <= native.keys():
+        elif (
+            key in _OURS
+            and (made := _OURS[key](values, foreign)) is not None
+            and {*made[:1]} <= native.keys()
+        ):
             words += made
         elif key != "tasks":
             lost.append(one)
