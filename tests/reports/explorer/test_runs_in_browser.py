@@ -180,3 +180,20 @@ def test_every_plot_of_two_runs_is_drawn_or_says_why_not(tmp_path: Path) -> None
         assert await until(tab, "document.querySelectorAll('.chart circle').length") >= 6
 
     in_browser(tmp_path, runs, "#/plots", steps)
+
+
+@pytest.mark.parametrize("value", ["1", [1], True, {"x": "<img src=x onerror=alert(1)>"}])
+def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Path, value: Any) -> None:
+    a, b = two_runs(tmp_path)
+    b = rewrite(b, lambda row, place: row["scores"]["score"].update(value=value) if place == 3 else None)
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('Impossible records: record 4: the score')")
+        await tab.evaluate("location.hash = '#/run/b/samples'")
+        await until(tab, f"{TEXT}.includes('6 samples') && {TEXT}.includes('Question 3 of factual?')")
+        await tab.evaluate("location.hash = '#/run/b/sample/factual/item-3/0'")
+        await until(tab, f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')")
+        await tab.evaluate("location.hash = '#/'")
+        await until(tab, f"{TEXT}.includes('There is no board of these runs')")
+
+    in_browser(tmp_path, (a, b), "#/run/b", steps)
