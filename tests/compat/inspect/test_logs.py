@@ -349,7 +349,7 @@ def test_hostile_values_stay_values(tmp_path: Path) -> None:
 
 def test_an_unknown_version_of_the_format_is_said(tmp_path: Path) -> None:
     data = json.loads((LOGS / "letters.json").read_text(encoding="utf-8"))
-    assert "version" not in notes(imported("letters", tmp_path / "known"))
+    assert "version" not in notes(imported("letters.json", tmp_path / "known"))
     for version in (99, "two\x1b[31m"):
         (tmp_path / "new.json").write_text(json.dumps({**data, "version": version}), encoding="utf-8")
         done = typed("import", "inspect", "new.json", "--name", f"new-{len(str(version))}", folder=tmp_path)
