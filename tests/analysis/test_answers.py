@@ -82,7 +82,7 @@ def test_options_by_their_place() -> None:
 def test_scores_without_a_range_are_split_at_their_median() -> None:
     found = analyse([item(i, 10.0 * i, "x" * i) for i in range(10)])
     assert found.threshold == 50.0 and (found.n_right, found.n_wrong) == (5, 5)
-    assert "from the median, 50, on" in to_markdown(analysis_document([found]))
+    assert "at or above the median, 50" in to_markdown(analysis_document([found]))
 
 
 @pytest.mark.parametrize("items", [[], [item(1, None, "")], [item(1, 1.0, "")], [item(1, 0.0, "")]])
@@ -110,7 +110,7 @@ def test_a_run_and_its_command(
     assert (second.n_right, second.n_wrong) == (1, 1)
     assert main(["runs", "show", "r", "--analysis"]) == 0
     shown = capsys.readouterr().out
-    assert "Answers to one" in shown and "Subsets, the worst first" in shown
+    assert "Answers to one" in shown and "Subsets, worst first" in shown
     assert main(["runs", "show", "r", "--analysis", "--json"]) == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["one", "two"]
     assert "Answers to one" in str(run.report()) and "Usage" in str(run.report())

@@ -19,7 +19,7 @@ from support.typed import typed
 @pytest.fixture(autouse=True)
 def place(folder: Path) -> Path:
     """A folder with two runs, one of which has a name that acts on a terminal, and some files."""
-    make_run(folder / "runs", name="board-demo-small", scores=[1.0, 0.0])
+    make_run(folder / "runs", name="board-demo-small", scores=[1.0, 0.0], domains=["art", "law"])
     make_run(folder / "runs", name="evil", scores=[1.0])
     (folder / "runs" / "evil").rename(folder / "runs" / "board\x1b[2J\nplain,rm")
     make_run(folder / "elsewhere", name="far-run", scores=[1.0])
@@ -56,6 +56,14 @@ LINES: list[tuple[str, list[str], list[str]]] = [
     ("evalwright compare board-demo-small b", ["board-demo-small"], []),
     ("evalwright runs samples x --flipped-against b", ["board-demo-small"], []),
     ("evalwright runs show --out elsewhere f", ["far-run"], ["board-demo-small"]),
+    ("evalwright plot ", ["scores", "differences", "agreement"], ["board-demo-small"]),
+    ("evalwright plot ca", ["calibration"], ["cost"]),
+    ("evalwright plot cost bo", ["board-demo-small"], ["cost"]),
+    ("evalwright runs samples board-demo-small i", ["item-0", "item-1"], ["board-demo-small"]),
+    ("evalwright runs samples --out elsewhere far-run ", ["item-0"], ["item-1"]),
+    ("evalwright runs samples board-demo-small --where l", ["label="], ["score="]),
+    ("evalwright runs samples board-demo-small --where d", ["domain=", "draw="], []),
+    ("evalwright run factual-choice-names --where do", ["domain="], ["language="]),
     ("evalwright run --li", ["--limit"], ["--seed"]),
     ("evalwright run --config quest", ["questions.yaml"], ["questions.jsonl"]),
 ]

@@ -139,13 +139,43 @@ def test_nothing_is_replaced_unless_agreed() -> None:
         (("--task", "gsm8k", "--model", "opnai/x"), "Did you mean 'openai'"),
         (("--task", "gsm8k", "--rubric", "Good.", *DEMO), "--rubric needs a judge"),
         (("--task", "../q.csv", *DEMO), "outside this folder"),
-        (("--task", "none.jsonl", *DEMO), "does not exist. Only a .csv file"),
+        (("--task", "none.jsonl", *DEMO), "It does not exist. `--task questions.csv` begins"),
+        (
+            ("--task", "ods.csv", *DEMO),
+            "Unknown data file 'ods.csv'. Did you mean 'odd.csv' or 'suite.csv'? It does not exist.",
+        ),
         (("--task", "suite.csv", *DEMO), "rename the data file"),
         (("--task", "odd.csv", *DEMO), "Name it: --column input=NAME"),
     ],
 )
 def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
+    Path("suite.csv").write_text("question,answer\na,b\n", encoding="utf-8")
     Path("odd.csv").write_text("frage,antwort\na,b\n", encoding="utf-8")
     done = typed("init", *arguments)
     assert done.code == 2 and said in done.err, done.err
     assert not Path("suite.yaml").exists()
+
+
+def test_a_wrong_answer_is_asked_again_and_the_one_before_is_kept() -> None:
+    done = answered("gsm9k\ngsm8k\nopnai/x\nopenai/x\n")
+    assert done.code == 0, done.err
+    assert "Did you mean 'gsm8k'" in done.err and "Did you mean 'openai'" in done.err
+    found = read_configuration(Path("suite.yaml"))
+    assert found.tasks == ("gsm8k",) and [one.model for one in found.models] == ["openai/x"]
+    ended = answered("gsm8k\nopnai/x\n", "--replace")
+    assert ended.code == 2 and ended.err.rstrip().endswith("`evalwright models list` shows all.")
+
+
+def test_where_one_file_cannot_be_written_none_is(folder: Path) -> None:
+    for path in folder.glob("questions.*"):
+        path.unlink()
+    before = sorted(folder.iterdir())
+    Path(".github").write_text("a file\n", encoding="utf-8")
+    refused = typed("init", "--task", "questions.csv", *DEMO)
+    assert refused.code == 2 and f"'{WORKFLOW}' cannot be written: '.github' is not a folder." in refused.err
+    Path(".github").unlink()
+    Path(".github").symlink_to("/tmp")
+    refused = typed("init", "--task", "questions.csv", *DEMO)
+    assert refused.code == 2 and "a link leads to" in refused.err
+    Path(".github").unlink()
+    assert sorted(folder.iterdir()) == before

@@ -95,12 +95,18 @@ def test_faults_are_said_and_nothing_is_written(folder: Path, arguments: tuple[s
     assert _all(folder) == before
 
 
-def test_a_missing_plot_library_leaves_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_plot_library_the_other_files_are_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    before = _all(folder)
-    done = typed("leaderboard", "a", "--into", "README.md", "--plot", "x.svg")
-    assert done.code == 2 and "pip install 'evalwright[plot]'" in done.err
-    assert _all(folder) == before
+    others = ("--html", "x.html", "--latex", "x.tex", "--into", "README.md")
+    done = typed("leaderboard", "a", "--plot", "x.svg", "--pdf", "x.pdf", *others)
+    assert done.code == 1
+    for file in ("x.svg", "x.pdf"):
+        assert f"Not written: {file}. " in done.err and not (folder / file).exists()
+    assert done.err.count("pip install 'evalwright[plot]'") == 2
+    assert (folder / "x.html").stat().st_size > 5000 and (folder / "x.tex").read_text()
+    assert "x.svg" not in (folder / "README.md").read_text()
 
 
 def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Path) -> None:

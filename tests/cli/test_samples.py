@@ -74,9 +74,8 @@ def test_other_questions_under_an_id_are_no_flips(two: Path) -> None:
     b = make_run(two / "runs", name="c", scores=[0.0, 1.0, 1.0, 0.5])
     rewrite(b, change)
     assert found("a", "--flipped-against", "c") == []
-    assert (
-        "No sample that 'c' scored differently" in typed("runs", "samples", "a", "--flipped-against", "c").out
-    )
+    shown = typed("runs", "samples", "a", "--flipped-against", "c").out
+    assert "No samples match. No item has another score in 'c'." in shown
 
 
 def test_wrong_conditions_are_said(two: Path) -> None:
@@ -100,8 +99,45 @@ def test_what_stands_in_a_sample_stays_text(two: Path) -> None:
 
 def test_the_command_for_one_sample_is_safe_to_copy(two: Path) -> None:
     run = make_run(two / "runs", name="odd", scores=[1.0])
-    rewrite(run, lambda row, place: row.update(id="a'; touch stolen #"))
-    line = typed("runs", "samples", "odd").out.partition("All of one: evalwright ")[2]
-    shown = typed(*shlex.split(line)).out
-    assert "touch stolen" in shown
-    assert "Reply" in shown
+    for name in ("a'; touch stolen #", "--help"):
+        rewrite(run, lambda row, place, name=name: row.update(id=name))
+        line = typed("runs", "samples", "odd").out.partition("One sample in full: evalwright ")[2]
+        shown = typed(*shlex.split(line)).out
+        assert name in shown
+        assert "Reply" in shown
+
+
+def test_one_sample_by_its_id(two: Path) -> None:
+    shown = typed("runs", "samples", "a", "item-1").out
+    assert "item-0" not in shown
+    for part in ("Outcome", "Prompt", "Reply", "Expected", "incorrect", "another name: 'Lyon'"):
+        assert part in shown
+    record = json.loads(typed("runs", "samples", "a", "item-1", "--json").out)["samples"]
+    assert [one["record"]["id"] for one in record] == ["item-1"]
+    unknown = typed("runs", "samples", "a", "itme-1")
+    assert unknown.code == 2
+    assert "Unknown sample 'itme-1' of run 'a'. Did you mean 'item-1'" in unknown.err
+    assert "No samples match." in typed("runs", "samples", "a", "item-1", "--failed").out
+    assert typed("runs", "samples", "a", "item-1", "--details").code == 2
+
+
+@pytest.mark.parametrize("name", ["{}", "an-identifier-of-sixty-characters/that-no-table-can-hold-{}"])
+@pytest.mark.parametrize("task", ["short", "a-task-with-a-name-of-forty-characters-or-so"])
+def test_lines_fit_80_columns_and_ids_are_whole(
+    two: Path, name: str, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(two / "runs", name="wide", scores=[1.0, 0.0, None], text="word " * 60)
+
+    def change(row: dict[str, object], place: int) -> None:
+        row["id"] = name.format(place)
+        row["task"] = f"{task}-{place % 2}"
+        row["targets"] = ["a long target " * 20, "another"]
+
+    rewrite(run, change)
+    monkeypatch.setenv("COLUMNS", "80")
+    out = typed("runs", "samples", "wide").out
+    assert max(map(len, out.splitlines())) <= 80
+    for place in range(3):
+        assert name.format(place) in out
+        assert f"{task}-{place % 2}" in out
+    assert out.count("(+1 more)") == 3

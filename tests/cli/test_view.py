@@ -94,3 +94,23 @@ def test_serving_ends_quietly(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     out, said = process.communicate(timeout=120)
     assert (process.returncode, out, said) == (130, "", "Ctrl-C ends it.\n")
+
+
+def test_a_site_into_a_link_stays_within_the_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "work" / "inside").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    Path("in").symlink_to("inside")
+    Path("out").symlink_to(tmp_path / "outside")
+    run = str(tmp_path / "runs" / "a")
+    for _ in range(2):  # the second time it is ours already
+        assert main(["export", "site", run, "--into", "in"]) == 0
+    assert sorted(one.name for one in Path("inside").iterdir())[1:] == ["index.html"]
+    assert Path("in").is_symlink()
+    capsys.readouterr()
+    assert main(["export", "site", run, "--into", "out"]) == 2
+    assert "a link leads to" in capsys.readouterr().err
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert main(["export", "site", run, "--into", str(tmp_path / "outside")]) == 0, "as it is told to do"

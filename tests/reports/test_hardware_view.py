@@ -53,11 +53,11 @@ def run_with(folder: Path, hardware: Any, name: str = "one") -> Run:
 def test_the_words() -> None:
     assert hardware_facts({"hardware": WHOLE}) == [
         ("Machine", "T4, Some Chip, 1.5 cores, 16.0 GiB (limited to 512 MiB), Tesla T4 15.0 GiB"),
-        ("Ran as", "cuda, float16, bitsandbytes-8bit"),
-        ("Memory", "1.0 GiB at the peak, 3.0 GiB of GPU memory"),
-        ("Speed", "4.0/s answers, 1,234/s tokens in, 40.0/s tokens out, loaded in 4.2 s"),
-        ("Latency", "p50 0.50 s, p90 1.2 s, p99 1 min 01 s of 40 answers"),
-        ("Energy", "1,500 J of the processors, of the whole machine while it ran"),
+        ("Ran on", "cuda, float16, bitsandbytes-8bit"),
+        ("Memory", "1.0 GiB at peak, 3.0 GiB of GPU memory"),
+        ("Speed", "4.0 answers/s, 1,234 input tokens/s, 40.0 output tokens/s, loaded in 4.2 s"),
+        ("Latency", "p50 0.50 s, p90 1.2 s, p99 1 min 01 s over 40 answers"),
+        ("Energy", "1,500 J by the processors, measured for the whole machine during the run"),
     ]
     assert size(2**20) == "1 MiB"
 

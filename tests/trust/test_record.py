@@ -175,6 +175,17 @@ def test_signals_end_a_run_in_order(tmp_path: Path, number: int, before: str, co
     assert set(seen.values()) == {1}, "an answer that had been sent for was asked for again"
 
 
+def test_a_signal_ends_the_reading_of_tasks_at_once(tmp_path: Path) -> None:
+    """As of a large folder: nothing is awaited there, so nothing could be cancelled."""
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nfrom evalwright.tasks.decorator import task\n\n"
+        "@task('slow')\ndef slow():\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(3600)\n"
+    )
+    done = evalwright("run", "slow", "--plugin", "slow.py", "--model", "demo/small", folder=tmp_path)
+    assert done.code == 143 and "Interrupted" in done.err, done.err
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_ends_at_once(tmp_path: Path, second: int) -> None:
     write_questions(tmp_path, 8)

@@ -12,9 +12,11 @@ from typing import Any
 from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
+from evalwright.core.text import printable
 from evalwright.metrics.registry import is_known
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run, open_run, score_fault
+from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.loading import load_tasks
 
@@ -46,6 +48,96 @@ def runs_in(folder: Path) -> list[Path]:
     )
 
 
+_UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
+"""What of a record is in no number, and takes longest to read."""
+
+
+class RecordFaults:
+    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, metrics that its records
+    do not give. counts: records by task."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._number = 0
+        self._bad: list[str] = []
+        self._twice: dict[str, None] = {}
+        self._seen: set[int] = set()
+        self._unread: set[str] = set()
+        self.counts: Counter[str] = Counter()
+        self._tallies = {
+            str(task["name"]): TaskTally([scorer["name"] for scorer in task.get("scorers", ())], ())
+            for task in run.data["tasks"]
+        }
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take the next record, as it stands in the file."""
+        self._number += 1
+        task = str(row["task"])
+        self.counts[task] += 1
+        key = hash(f"{task}\0{row['id']}\0{row['draw']}")
+        if key in self._seen:
+            self._twice[f"'{printable(str(row['id']))[:60]}' of {task}"] = None
+        self._seen.add(key)
+        scores = row["scores"]
+        faults = [score_fault(name, score) for name, score in scores.items()]
+        if any(faults):
+            self._bad.append(f"record {self._number:,}: {next(filter(None, faults))}")
+            self._unread.add(task)
+        elif task in self._tallies:
+            try:
+                self._tallies[task].add(record_from({key: row[key] for key in row if key not in _UNCOUNTED}))
+            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+                self._bad.append(
+                    f"record {self._number:,} is not that of a sample ({type(error).__name__}: {printable(str(error))[:100]})"
+                )
+                self._unread.add(task)
+        else:
+            self._bad.append(
+                f"record {self._number:,} is of '{printable(task)[:60]}', which is no task of the run"
+            )
+
+    @property
+    def broken(self) -> list[str]:
+        """What the records have that cannot be, in words."""
+        found = [f"impossible records: {listed(self._bad)}"] if self._bad else []
+        return [*found, f"samples recorded twice: {listed(list(self._twice))}"] if self._twice else found
+
+    @property
+    def sentences(self) -> list[str]:
+        """All that was found, for people."""
+        changed = dict(self.changed())
+        found = [*self.broken, *([_contradicting(changed)] if changed else [])]
+        return [f"{one[0].upper()}{one[1:]}." for one in found]
+
+    def changed(self) -> Iterator[tuple[str, str]]:
+        """Tasks with a metric of ours whose recorded value is another than the one made again from the samples."""
+        run = self._run
+        for task in run.data["tasks"]:
+            if task.get("definition", {}).get("dialect") or task.get("metric_specs") is None:
+                continue  # another framework's arithmetic
+            if task["name"] in self._unread:
+                continue  # which is said
+            try:
+                specs = [spec for spec in run.metric_specs(task["name"]) if is_known(spec)]
+                made_again = self._tallies[task["name"]].result(task["name"], task["version"], specs).metrics
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                yield task["name"], f"they cannot be computed again: {type(error).__name__}"
+                continue
+            again = {one.label: one.estimate.value for one in made_again}
+            for metric in run.task(task["name"]).metrics:
+                value, made = metric.estimate.value, again.get(metric.label, math.nan)
+                if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
+                    yield (
+                        task["name"],
+                        f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples",
+                    )
+                    break
+
+
+def _contradicting(changed: Mapping[str, str]) -> str:
+    return f"numbers that its samples do not give: {listed([f'{name} ({why})' for name, why in changed.items()])}"
+
+
 def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) -> Checked:
     """Check one run. settings: of tasks of other frameworks, such as `task_root`. Raises UnknownName where there is no such run."""
     try:
@@ -53,32 +145,26 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     except RunError as error:
         return Checked(str(name), "", 0, 0, (f"damaged: {error}",))
     problems: list[str] = []
-    records: Counter[str] = Counter()
-    tallies = {
-        task["name"]: TaskTally([scorer["name"] for scorer in task["scorers"]], ())
-        for task in run.data["tasks"]
-    }
+    records = RecordFaults(run)
     try:
-        for record in run.samples():
-            records[record.task] += 1
-            tallies[record.task].add(record)
+        for _, row in run.lines():
+            records.add(row)
     except RunError as error:
         return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
+    problems += records.broken
     short = {}
     for task in run.data["tasks"]:
         wanted = int(task["n_samples"]) * int(task.get("draws", 1))
-        if records[task["name"]] < wanted and not run.data.get("stopping"):
-            short[task["name"]] = f"{task['name']} ({wanted - records[task['name']]:,} of {wanted:,})"
+        if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
+            short[task["name"]] = f"{task['name']} ({wanted - records.counts[task['name']]:,} of {wanted:,})"
     if short:
         problems.append(f"samples missing: {listed(list(short.values()))}")
     failed = [task.name for task in run.tasks if task.n_failed or task.failures]
     if failed:
         problems.append(f"failures: {listed(failed)}")
-    changed = dict(_changed(run, tallies))
+    changed = dict(records.changed())
     if changed:
-        problems.append(
-            f"numbers that its samples do not give: {listed([f'{name} ({why})' for name, why in changed.items()])}"
-        )
+        problems.append(_contradicting(changed))
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
@@ -94,23 +180,6 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     return Checked(
         run.name, run.label, len(there - bad), len(there | {*missing}), tuple(problems), tuple(notes)
     )
-
-
-def _changed(run: Run, tallies: Mapping[str, TaskTally]) -> Iterator[tuple[str, str]]:
-    """Tasks with a metric of ours whose recorded value is another than the one made again from the samples."""
-    for task in run.data["tasks"]:
-        if task["definition"].get("dialect") or task.get("metric_specs") is None:
-            continue  # another framework's arithmetic
-        specs = [spec for spec in run.metric_specs(task["name"]) if is_known(spec)]
-        again = {
-            one.label: one.estimate.value
-            for one in tallies[task["name"]].result(task["name"], task["version"], specs).metrics
-        }
-        for metric in run.task(task["name"]).metrics:
-            value, made = metric.estimate.value, again.get(metric.label, math.nan)
-            if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
-                yield task["name"], f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples"
-                break
 
 
 def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:

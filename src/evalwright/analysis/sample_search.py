@@ -137,12 +137,7 @@ class Search:
         flipped = _flipped(run, self.against, scorers) if self.against is not None else None
         unknown, seen = {one.key for one in self.conditions} - {*_FIELDS}, set[str]()
         for row in run.rows():
-            names = {
-                *row["scores"],
-                *row.get("undecided", ()),
-                *row.get("score_failures", ()),
-                *row.get("metadata", ()),
-            }
+            names = {*keys_of(row)} - {*_FIELDS}
             seen |= names
             unknown -= names
             score = _number(row["scores"].get(scorers.get(row["task"], ""), {}).get("value"))
@@ -159,6 +154,21 @@ class Search:
         for key in unknown:
             hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
+
+
+def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
+    """What a condition on a record may name: fields, scorers and metadata."""
+    yield from _FIELDS
+    for part in ("scores", "undecided", "score_failures", "metadata"):
+        yield from row.get(part) or ()
+
+
+def check_sample(run: Run, name: str) -> None:
+    """Raise UnknownName with the closest ids where the run has no sample of that id."""
+    ids = dict.fromkeys(str(row["id"]) for row in run.rows())
+    if name not in ids:
+        hint = f"`evalwright runs samples {run.name}` lists them."
+        raise UnknownName(f"sample of run '{run.name}'", name, ids, hint)
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:

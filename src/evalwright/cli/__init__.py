@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright._version import __version__
-from evalwright.cli.foreign_commands import FOREIGN_COMMANDS
+from evalwright.cli.foreign_commands import FOREIGN_COMMANDS, SPELLINGS
 
 if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
@@ -111,14 +111,16 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
 
     given = list(arguments) if arguments is not None else None
     with outlets() as out, stop_signals() as stop:
-        code = _run(lambda: command.main(args=given, prog_name=name, standalone_mode=False, **context), stop)
+        code = _run(
+            lambda: command.main(args=given, prog_name=name, standalone_mode=False, **context), stop, given
+        )
         if out.lost is not None and out.lost.errno not in (errno.EPIPE, errno.EBADF):
             say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
             return code or 1
         return code
 
 
-def _run(command: Callable[[], Any], stop: StopSignals) -> int:
+def _run(command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None) -> int:
     from evalwright.cli.signals import ServingEnded
 
     try:
@@ -126,6 +128,12 @@ def _run(command: Callable[[], Any], stop: StopSignals) -> int:
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
+    except click.NoSuchOption as error:
+        if meant := _meant(error, sys.argv[1:] if given is None else given):
+            say(f"Error: {meant}")
+        else:
+            error.show(file=sys.stderr)
+        return 2
     except click.ClickException as error:
         error.show(file=sys.stderr)
         return 2
@@ -140,6 +148,27 @@ def _run(command: Callable[[], Any], stop: StopSignals) -> int:
         return _failed(cause if isinstance(cause, OSError) else RuntimeError(f"SystemExit({ended.code!r})"))
     except Exception as error:
         return _failed(error)
+
+
+def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
+    """What to write in place of an option that another program has; None where none has it."""
+    if error.ctx is None:
+        return None
+    path = error.ctx.command_path.split()[1:]
+    native = {
+        option: not (isinstance(param, click.Option) and (param.is_flag or param.count))
+        for param in error.ctx.command.params
+        for option in (*param.opts, *param.secondary_opts)
+        if isinstance(param, click.Option)
+    }
+    for spelling in SPELLINGS:
+        module, _, attribute = spelling.partition(":")
+        meant: str | None = getattr(import_module(module), attribute)(
+            error.option_name, tuple(path), list(given)[len(path) :], native
+        )
+        if meant:
+            return meant
+    return None
 
 
 def _failed(error: Exception) -> int:

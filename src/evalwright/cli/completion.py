@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,54 @@ def suite_files(context: click.Context) -> Iterator[str]:
     return (path.name for pattern in ("*.yaml", "*.yml") for path in sorted(Path().glob(pattern)))
 
 
+def plot_kinds(context: click.Context) -> Iterable[str]:
+    """Kinds of figures."""
+    from evalwright.reports.figures import KINDS
+
+    return KINDS
+
+
+def _rows(context: click.Context, most: int) -> Iterator[dict[str, Any]]:
+    """The first samples of the run that was typed; none where it cannot be read."""
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.runs.reader import open_run
+
+    with suppress(EvalwrightError):
+        # What stands before an option that has no value yet is not yet given to the arguments.
+        name = context.params.get("run") or next(iter(context.args), "")
+        run = open_run(name, Path(context.params.get("runs_folder") or "runs"))
+        yield from islice(run.rows(), most)
+
+
+def sample_ids(context: click.Context) -> Iterator[str]:
+    """Ids of the run that was typed."""
+    return (str(row["id"]) for row in _rows(context, _SAMPLES))
+
+
+def sample_keys(context: click.Context) -> Iterator[str]:
+    """What conditions on the samples of the run that was typed may begin with."""
+    from evalwright.analysis.sample_search import keys_of
+
+    return (
+        f"{key}=" for key in dict.fromkeys(key for row in _rows(context, _LOOKED) for key in keys_of(row))
+    )
+
+
+def metadata_keys(context: click.Context) -> Iterator[str]:
+    """What conditions on the tasks that were typed may begin with: the metadata of their first samples."""
+    from evalwright.core.errors import EvalwrightError
+    from evalwright.tasks.loading import load_tasks
+
+    for name in context.params.get("tasks") or context.args:
+        with suppress(EvalwrightError):
+            for task in load_tasks(name):
+                yield from (f"{key}=" for one in islice(task.samples, _LOOKED) for key in one.metadata)
+
+
+_SAMPLES, _LOOKED = 10_000, 100
+"""Samples whose ids are offered, and those whose keys are."""
+
+
 def no_names(context: click.Context) -> Iterator[str]:
     """None: a path alone."""
     return iter(())
@@ -61,6 +111,7 @@ _BY_METAVAR: dict[str, Names] = {
     **dict.fromkeys(("TASK...", "FILE|TASK"), task_names),
     **dict.fromkeys(("M", "MODEL"), model_names),
     **dict.fromkeys(("FILE", "DIR"), no_names),
+    "CONDITION": sample_keys,
 }
 """What an option or argument takes, by what its help calls it."""
 _BY_NAME: dict[str, Names] = {
@@ -68,6 +119,9 @@ _BY_NAME: dict[str, Names] = {
     **dict.fromkeys(("task", "tasks", "a", "b"), task_names),
     "model": model_names,
     "config": suite_files,
+    "kind": plot_kinds,
+    "sample": sample_ids,
+    "where": metadata_keys,
 }
 """What an argument takes that its help calls by its name."""
 
@@ -93,7 +147,11 @@ class _Named(click.types.StringParamType):
 def _name_parameters(command: click.Command) -> None:
     """Give the parameters of a command, and of those below it, the names that they take."""
     for param in command.params:
-        own = None if param.metavar and param.name != "config" else _BY_NAME.get(param.name or "")
+        own = (
+            None
+            if param.metavar and param.name not in ("config", "where")
+            else _BY_NAME.get(param.name or "")
+        )
         names = own or _BY_METAVAR.get(param.metavar or "")
         if names and isinstance(param.type, click.types.StringParamType):
             param.type = _Named(names)
@@ -121,17 +179,17 @@ class _Completing(LazyGroup):
 
 
 class _Bash(BashComplete):
-    # No space after a provider: its model follows.
+    # No space after a provider, whose model follows, nor after a key, whose value does.
     source_template = BashComplete.source_template.replace(
         "    return 0",
-        "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace\n\n    return 0",
+        "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=] ]] && compopt -o nospace\n\n    return 0",
     )
 
 
 class _Zsh(ZshComplete):
     source_template = ZshComplete.source_template.replace(
         "        compadd -U -V unsorted -a completions",
-        "        [[ ${completions[1]} == */ ]] && compadd -U -S '' -V unsorted -a completions || "
+        "        [[ ${completions[1]} == *[/=] ]] && compadd -U -S '' -V unsorted -a completions || "
         "compadd -U -V unsorted -a completions",
     )
 

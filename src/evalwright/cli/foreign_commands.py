@@ -1,4 +1,4 @@
-"""Commands of `evalwright` that stand for a foreign system's program: where each is, and what it does."""
+"""Commands of `evalwright` that stand for a foreign system's program, where each is and what it does; and whose options are known."""
 
 FOREIGN_COMMANDS = {
     "lm-eval": (
@@ -10,3 +10,6 @@ FOREIGN_COMMANDS = {
         "Evaluate as the HaeRae Evaluation Toolkit does, with its flags.",
     ),
 }
+
+SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:meant",)
+"""What says of an option that no command of ours has which line of ours was meant."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, several
 from evalwright.cli.output import echo
 
 SUITE = "suite.yaml"
+EXAMPLES = "questions.csv"
+"""The data file that is begun with examples where there is none."""
 WORKFLOW = ".github/workflows/evalwright.yml"
 BOARDS = ("leaderboard.md", "leaderboard.html")
 
@@ -22,7 +24,7 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 @click.option(
     "--task",
     metavar="FILE|TASK",
-    help="A CSV or JSONL file of your own questions, or a bundled benchmark. A file that does not exist is begun with examples.",
+    help="A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
 )
 @several("--model", "models", metavar="M", help="A model, provider/name.")
 @JUDGES
@@ -37,12 +39,16 @@ def init(**given: Any) -> None:
     """
     task = given["task"] or _asked(
         "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)",
-        "questions.csv",
+        EXAMPLES,
         "--task",
+        lambda answer: _check_task(answer, given),
     )
     models = given["models"] or tuple(
         _asked(
-            "Which models (provider/name, separated by spaces)", "demo/small demo/large", "--model"
+            "Which models (provider/name, separated by spaces)",
+            "demo/small demo/large",
+            "--model",
+            lambda answer: _check_models(answer.split()),
         ).split()
     )
     files = _files(task, models, given)
@@ -50,28 +56,59 @@ def init(**given: Any) -> None:
     _end(files)
 
 
-def _asked(question: str, default: str, option: str) -> str:
+def _asked(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
+    """A person's answer, asked again while `check` raises an error, so that one wrong answer does not lose those before it."""
+    from evalwright.core.errors import EvalwrightError
+
+    wrong: list[click.UsageError] = []
+
+    def checked(answer: str) -> str:
+        try:
+            check(answer.strip())
+        except (EvalwrightError, click.UsageError) as error:
+            wrong.append(click.UsageError(str(error)))
+            raise wrong[-1] from None
+        return answer.strip()
+
     try:
-        return str(click.prompt(question, default=default, err=True)).strip()
+        return str(click.prompt(question, default=default, err=True, value_proc=checked))
     except click.Abort as abort:
         if isinstance(abort.__context__, EOFError):
             echo("", error=True)
-            raise click.UsageError(f"There is no terminal to ask on: add {option}.") from None
+            missing = click.UsageError(f"There is no terminal to ask on: add {option}.")
+            raise (wrong[-1] if wrong else missing) from None
         raise
+
+
+def _check_task(task: str, given: Mapping[str, Any]) -> None:
+    """Raise an error for what cannot be evaluated."""
+    from evalwright.tasks.datasets.formats import SUFFIXES
+    from evalwright.tasks.loading import find_definitions
+
+    if Path(task).suffix.lower() in SUFFIXES:
+        _own(Path(task), given, {})
+    else:
+        find_definitions(task)
+
+
+def _check_models(names: Sequence[str]) -> None:
+    """Raise UnknownName for a model whose provider there is not."""
+    from evalwright.core.errors import UnknownName
+    from evalwright.models.registry import parse_name, providers
+
+    for name in names:
+        provider = parse_name(name)[0]
+        if provider not in providers():
+            raise UnknownName("model provider", provider, providers(), "`evalwright models list` shows all.")
 
 
 def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
     """What is to be written, by path. Raises an error of usage before anything is."""
     from evalwright.cli.arguments import judge_settings, role_specs
-    from evalwright.core.errors import UnknownName
-    from evalwright.models.registry import parse_name, providers
     from evalwright.reports.starter import suite_text
     from evalwright.tasks.datasets.formats import SUFFIXES
 
-    for name in (*models, *given["judges"]):
-        provider = parse_name(name)[0]
-        if provider not in providers():
-            raise UnknownName("model provider", provider, providers(), "`evalwright models list` shows all.")
+    _check_models((*models, *given["judges"]))
     if given["rubric"] and not given["judges"]:
         raise click.UsageError("--rubric needs a judge: name one with --judge provider/name.")
     made: dict[str, str] = {}
@@ -108,9 +145,10 @@ def _from_hub(definition: Any) -> bool:
 def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[str, list[str]]:
     """The task file of a person's data file, and the extras that reading it needs; what is to be written is put into `made`."""
     from evalwright.cli.arguments import judge_settings
-    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.errors import ConfigurationError, UnknownName
     from evalwright.reports.starter import EXAMPLE, task_text
     from evalwright.tasks.data_files import columns_of, data_file_task
+    from evalwright.tasks.datasets.formats import SUFFIXES
 
     place = Path(os.path.relpath(data.expanduser().resolve(), Path.cwd().resolve()))
     if place.parts[0] == "..":
@@ -122,13 +160,15 @@ def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[st
         definition = data_file_task(place, {**overrides, "answer.mode": "generate"})
         definition |= {key: overrides[key] for key in ("scorers", "metrics") if key in overrides}
         columns = columns_of(place)
-    elif place.suffix.lower() == ".csv":
+    elif str(place) == EXAMPLES:
         made[str(place)] = EXAMPLE
         columns = EXAMPLE.partition("\n")[0].split(",")
         sample = {"input": "{{ row['question'] }}", "target": "{{ row['answer'] }}"}
         definition = {"task": place.stem, "sample": sample, "scorers": ["short-answer"]}
     else:
-        raise ConfigurationError(f"'{data}' does not exist. Only a .csv file can be begun with examples.")
+        there = [path.name for path in place.parent.glob("*") if path.suffix.lower() in SUFFIXES]
+        hint = f"`--task {EXAMPLES}` begins a file of that name with example questions."
+        raise UnknownName("data file", str(data), there, f"It does not exist. {hint}")
     file = f"{definition['task']}.yaml"
     if file == SUITE:
         raise ConfigurationError(
@@ -164,8 +204,10 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
     """Write all of them, or none where one is there already and is not to be replaced."""
     from evalwright.core.errors import ConfigurationError
     from evalwright.reports.starter import EXAMPLE
-    from evalwright.tasks.files import read_file, write_file
+    from evalwright.tasks.files import check_file, read_file, write_file
 
+    for path in files:
+        check_file(Path(path))
     there = [
         path for path, text in files.items() if Path(path).exists() and read_file(Path(path)) != text.encode()
     ]

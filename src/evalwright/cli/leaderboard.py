@@ -63,7 +63,7 @@ from evalwright.cli.output import print_result
 @click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
 @click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
 @AS_JSON
-def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
+def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
@@ -79,7 +79,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     )
     if given["workflow"]:
         write_workflow(runs, given)
-        return
+        return 0
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
@@ -99,9 +99,10 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     board = make_board(opened, given["metric"], given["tasks_are"], ratings=given["ratings"])
     for opened_run in opened:
         opened_run.verify()  # a board of tasks in different units reads no samples
-    written = publish(board, opened, given)
+    written, missing = publish(board, opened, given)
     if given["kept"]:
         keep_runs(opened, Path(given["kept"]))
     print_result(given["as_json"], board.as_dict(), board_document(board, title=given["title"], costs=True))
-    for line in written:
+    for line in (*written, *missing):
         say(line)
+    return int(bool(missing))

@@ -1,7 +1,8 @@
 """What `evalwright leaderboard` writes.
 
 Everything is made before anything is written, so that a fault leaves all as it was; only models' pages, which read the
-samples, are written one by one, before the files that link to them.
+samples, are written one by one, before the files that link to them. What a library that is not installed would draw is left out,
+and said: the other files are written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, MissingExtra
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
 _FILES = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
-def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list[str]:
-    """Write what was asked for; a sentence for each file. runs: those of the board, in the same order."""
+def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Write what was asked for; a sentence for each file written, and one for each that could not be drawn.
+
+    runs: those of the board, in the same order.
+    """
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
     from evalwright.tasks.files import write_file
 
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
+    given, missing = _drawable(given)
     made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
     said = []
     if given["pages"]:
@@ -41,7 +46,22 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
         said.append(f"Written: {given['pages']} ({count})")
     for path, data in made.items():
         said.append(f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}")
-    return said
+    return said, missing
+
+
+def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
+    """The options without the files that need a library that is not installed, and a sentence for each of these."""
+    from evalwright.reports.plot import check_plot
+
+    drawn = [*given["plots"], *([given["pdf"]] if given["pdf"] else [])]
+    try:
+        for file in given["plots"]:
+            check_plot(file)
+        if given["pdf"]:
+            check_plot("board.pdf")
+    except MissingExtra as error:
+        return {**given, "plots": (), "pdf": None}, [f"Not written: {file}. {error}" for file in drawn]
+    return given, []
 
 
 def _check_distinct(given: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from evalwright.cli.dialect import root_options
 from evalwright.cli.foreign import CHECKERS, loaded
 from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
 from evalwright.cli.output import echo, print_json, print_result
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
 
 
 @click.group()
@@ -52,7 +55,11 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Also check the samples: their hash, their scores, and that they give the numbers.",
+)
 @click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
 @click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
 @AS_JSON
@@ -67,6 +74,7 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
+        _check_records(found)
     if analysis:
         from evalwright.analysis.answers import analyse_run
         from evalwright.reports.documents.analysis import analysis_document
@@ -79,6 +87,7 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 
 @runs.command()
 @click.argument("run")
+@click.argument("sample", required=False)
 @RUNS_FOLDER
 @several(
     "--where",
@@ -94,11 +103,14 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 )
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
 @click.option(
-    "--details", is_flag=True, help="All that is recorded of each: prompt, replies, scores and why."
+    "--details",
+    is_flag=True,
+    help="All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
 def samples(
     run: str,
+    sample: str | None,
     runs_folder: str,
     conditions: tuple[str, ...],
     failed: bool,
@@ -107,19 +119,29 @@ def samples(
     details: bool,
     as_json: bool,
 ) -> None:
-    """Show samples of one RUN: questions, answers, scores and the reasons for them."""
-    from evalwright.analysis.sample_search import Search, condition
+    """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
+    from evalwright.analysis.sample_search import Condition, Search, check_sample, condition
     from evalwright.api import open_run
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
+    if details and sample is not None:
+        raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
     against = open_run(flipped_against, runs_folder) if flipped_against else None
     opened = open_run(run, runs_folder)
-    search = Search(tuple(map(condition, conditions)), failed, against)
-    found = search.samples(opened, limit)
+    wanted = tuple(map(condition, conditions))
+    if sample is not None:
+        wanted = (*wanted, Condition("id", "=", sample))
+    found = Search(wanted, failed, against).samples(opened, limit)
+    if sample is not None and not found:
+        check_sample(opened, sample)
     data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
-    print_result(as_json, data, samples_document(opened, found, against, whole=details, most=limit))
+    print_result(
+        as_json,
+        data,
+        samples_document(opened, found, against, whole=details or sample is not None, most=limit),
+    )
 
 
 @runs.command()
@@ -207,6 +229,18 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
             found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))
     return 1 if any(one.problems for one in found) else 0
+
+
+def _check_records(run: Run) -> None:
+    """Raise RunError where the records are not what they should be."""
+    from evalwright.analysis.run_checks import RecordFaults
+    from evalwright.core.errors import RunError
+
+    faults = RecordFaults(run)
+    for _, row in run.lines():
+        faults.add(row)
+    if found := faults.sentences:
+        raise RunError(f"{run.folder}: {' '.join(found)}")
 
 
 def _is(path: Path, text: str) -> bool:

@@ -108,16 +108,22 @@ def show(task: str, as_json: bool, **given: Any) -> None:
     if as_json:
         print_json([dict(one.definition) for one in found])
         return
+    from evalwright.reports import document as doc
+    from evalwright.reports import terminal
+
     if len(found) > 1:
         total = sum(len(one.samples) for one in found)
-        echo(f"{task}: {len(found)} tasks, {total:,} samples. Each of them: evalwright tasks show NAME")
-        width = max(len(one.name) for one in found)
-        for one in found:
-            echo(f"  {one.name:<{width}}  {len(one.samples):>6,}  {one.description}".rstrip())
+        rows = [
+            (doc.Cell(one.name, name=True), f"{len(one.samples):,}", doc.Cell(one.description))
+            for one in found
+        ]
+        title = (
+            f"{task}: {len(found)} tasks, {total:,} samples. To see one of them: evalwright tasks show NAME"
+        )
+        terminal.show(doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)]))
         return
     for one in found:
-        echo(f"{one.name}, version {one.version}: {one.description}")
-        rows: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "samples": f"{len(one.samples):,}",
             "needs": ", ".join(sorted(one.strategy.needs)),
             "scorers": ", ".join(scorer.name for scorer in one.scorers),
@@ -129,9 +135,8 @@ def show(task: str, as_json: bool, **given: Any) -> None:
             },
             "file": one.source,
         }
-        for key, value in rows.items():
-            if value:
-                echo(f"  {key:<12} {value}")
+        shown = doc.Facts([(key, value) for key, value in facts.items() if value])
+        terminal.show(doc.Document(f"{one.name}, version {one.version}: {one.description}", [shown]))
 
 
 @tasks.command()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -14,7 +13,6 @@ from evalwright.cli import say
 from evalwright.cli.options import RUNS_FOLDER
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
-from evalwright.core.errors import RunError
 
 TITLE = click.option("--title", metavar="TEXT", help="The page's title. Default: the names of the runs.")
 
@@ -49,11 +47,12 @@ def view(
         from evalwright.reports.explorer.page import write_page
 
         opened = [open_run(run, runs_folder) for run in runs]
-        with _readable():
-            write_page(
-                opened, Path(html), title=title or _title([run.name for run in opened]), progress=_progress
-            )
+        warnings = write_page(
+            opened, Path(html), title=title or _title([run.name for run in opened]), progress=_progress
+        )
         _progress("")
+        for one in warnings:
+            say(f"Warning: {one}")
         say(f"Written: {html} ({Path(html).stat().st_size / 1e6:,.1f} MB)")
         return
     _serve([_folder(run, Path(runs_folder)) for run in runs], port or 0, title, browser=not no_browser)
@@ -72,33 +71,20 @@ def site(runs: tuple[str, ...], runs_folder: str, into: str, title: str | None) 
     from evalwright.reports.explorer.site import write_site
 
     opened = [open_run(run, runs_folder) for run in runs]
-    with _readable():
-        page = write_site(
-            opened, Path(into), title=title or _title([run.name for run in opened]), progress=_progress
-        )
+    page, warnings = write_site(
+        opened, Path(into), title=title or _title([run.name for run in opened]), progress=_progress
+    )
     _progress("")
+    for one in warnings:
+        say(f"Warning: {one}")
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Runs of strangers may have anything where a mapping or a number belongs."""
-    try:
-        yield
-    except (AttributeError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        if os.environ.get("EVALWRIGHT_DEBUG"):
-            raise
-        raise RunError(
-            f"A record of these runs is not as records are, so no page was written ({type(error).__name__}: {str(error)[:200]}). "
-            "`evalwright runs check RUN...` looks at each of them."
-        ) from error
 
 
 def _serve(folders: Sequence[Path], port: int, title: str | None, *, browser: bool) -> None:
     from evalwright.reports.explorer.following import Follower
     from evalwright.reports.explorer.server import Server
 
-    follower = Follower(folders, title or _title([folder.resolve().name for folder in folders]))
+    follower = Follower(folders, title or _title([folder.resolve().name for folder in folders]), say)
     server = Server(follower, port)
     echo(server.url)
     say("Ctrl-C ends it.")

@@ -238,6 +238,24 @@ class RequestFailed(EvalwrightError):
         self.party = failure.party
 
 
+def cause_of(error: BaseException) -> str:
+    """What went wrong in one line, without its stop: the first line of a library's error, and that of what it was raised from.
+
+    A library often says only that something failed ("An error occurred while generating the dataset"), and what did is below it.
+    """
+    chain, seen = [error], {id(error)}
+    while (below := chain[-1].__cause__) is not None and id(below) not in seen:
+        chain.append(below)
+        seen.add(id(below))
+    first, last = (_first_line(one) for one in (chain[0], chain[-1]))
+    return first if last in first else f"{first}: {last}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next(filter(None, lines), type(error).__name__)[:500].rstrip(".: ")
+
+
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
     """Up to `most` known names that look like `name`, best first; before them those that have it as a word ("f1": "token-f1")."""
     table = {candidate.lower(): candidate for candidate in known}

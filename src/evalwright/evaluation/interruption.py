@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
 
+_at_once = 0
+"""How many `at_once` are open."""
 _running: list[tuple[AbstractEventLoop, Task[Any]]] = []
 
 
@@ -27,8 +29,21 @@ def cancellable() -> Iterator[None]:
         _running.remove(entry)
 
 
+@contextmanager
+def at_once() -> Iterator[None]:
+    """What runs now awaits nothing for long, such as reading a large folder, and has sent nothing: a signal ends it where it is."""
+    global _at_once
+    _at_once += 1
+    try:
+        yield
+    finally:
+        _at_once -= 1
+
+
 def cancel() -> bool:
-    """Cancel what runs, also from a signal handler; False where nothing does."""
+    """Cancel what runs, also from a signal handler; False where nothing does, or where it is to be ended at once."""
+    if _at_once:
+        return False
     for loop, task in _running:
         loop.call_soon_threadsafe(task.cancel)
     return bool(_running)

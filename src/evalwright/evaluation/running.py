@@ -39,7 +39,7 @@ from evalwright.engine.opening import open_store
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.effects import check_sandbox
-from evalwright.evaluation.interruption import cancellable
+from evalwright.evaluation.interruption import at_once, cancellable
 from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
@@ -119,7 +119,8 @@ async def evaluate_configuration(
     was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
     """
     progress = Unfailing(progress) if progress else None
-    plans = make_plans(configuration, objects or Objects())
+    with at_once():
+        plans = make_plans(configuration, objects or Objects())
     check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)

@@ -41,7 +41,7 @@ EXTRAS: dict[str, str] = {
 """The extra of this package that a backend needs."""
 
 EXAMPLES: dict[str, tuple[str, str]] = {
-    "answers": ("answers/NAME", "whoever wrote the answers in a data file; it cannot be asked"),
+    "answers": ("answers/NAME", "the author of the answers in a data file; nothing is generated"),
     "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),
     "bertscore": ("bertscore/roberta-large", "a reward: BERTScore against a reference (the extra hf)"),
     "comet": ("comet/path/to/folder", "a reward: a COMET regression metric of translations (the extra hf)"),

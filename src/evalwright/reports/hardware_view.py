@@ -16,11 +16,11 @@ def hardware_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = _part(data, "hardware")
     rows = {
         "Machine": _machine(found),
-        "Ran as": _ran_as(_part(found, "model")),
+        "Ran on": _ran_as(_part(found, "model")),
         "Fitted": [_text(_part(data, "model"), "fit")],
         "Memory": [
             f"{size(x)} {words}"
-            for key, words in (("peak_rss_bytes", "at the peak"), ("gpu_peak_bytes", "of GPU memory"))
+            for key, words in (("peak_rss_bytes", "at peak"), ("gpu_peak_bytes", "of GPU memory"))
             if (x := _number(_part(found, "memory"), key))
         ],
         "Speed": _speed(found),
@@ -62,29 +62,35 @@ def _speed(found: Mapping[str, Any]) -> Iterator[str]:
     throughput = _part(found, "throughput")
     for key, words in (
         ("answers", "answers"),
-        ("input_tokens", "tokens in"),
-        ("output_tokens", "tokens out"),
+        ("input_tokens", "input tokens"),
+        ("output_tokens", "output tokens"),
     ):
         if rate := _number(throughput, f"{key}_per_second"):
-            yield f"{numbers.rate(rate)} {words}"
+            yield _rate(rate, words)
     if not throughput and (rate := _number(found, "samples_per_second")):
-        yield f"{numbers.rate(rate)} samples, no new answer"
+        yield f"{_rate(rate, 'samples')}, no new answers"
     if load := _number(found, "load_seconds"):
         yield f"loaded in {numbers.duration(load)}"
+
+
+def _rate(per_second: float, what: str) -> str:
+    """A rate of something: "344 answers/s"."""
+    number, _, unit = numbers.rate(per_second).partition("/")
+    return f"{number} {what}/{unit}"
 
 
 def _latency(latency: Mapping[str, Any]) -> list[str]:
     known = {name: _number(latency, name) for name in ("p50", "p90", "p99")}
     shown = [f"{name} {numbers.duration(x)}" for name, x in known.items() if x is not None]
     n = _number(latency, "n")
-    return [f"{', '.join(shown)} of {numbers.counted(int(n), 'answer')}"] if shown and n else []
+    return [f"{', '.join(shown)} over {numbers.counted(int(n), 'answer')}"] if shown and n else []
 
 
 def _energy(energy: Mapping[str, Any]) -> list[str]:
-    sides = (("cpu_joules", "of the processors"), ("gpu_joules", "of the cards"))
+    sides = (("cpu_joules", "by the processors"), ("gpu_joules", "by the GPUs"))
     known = [(_number(energy, key), words) for key, words in sides]
     parts = [f"{x:,.0f} J {words}" for x, words in known if x is not None]
-    return [*parts, "of the whole machine while it ran"] if parts else [_text(energy, "method")]
+    return [*parts, "measured for the whole machine during the run"] if parts else [_text(energy, "method")]
 
 
 def _part(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

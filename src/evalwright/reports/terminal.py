@@ -187,6 +187,8 @@ def _apart(before: doc.Block | None, block: doc.Block) -> bool:
     """Whether an empty line stands between two blocks."""
     if isinstance(block, (doc.Heading, doc.Conclusion, doc.Notes, doc.Fold)):
         return before is not None or not isinstance(block, doc.Notes)
+    if isinstance(before, doc.Note) and isinstance(block, doc.Facts):
+        return True
     return isinstance(before, (doc.Table, doc.Text, doc.Facts)) and isinstance(
         block, (doc.Table, doc.Text, doc.Facts)
     )

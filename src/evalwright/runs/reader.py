@@ -22,6 +22,7 @@ from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
@@ -124,12 +125,17 @@ class Run(Shown):
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records as plain mappings, one at a time.
 
-        Raises RunError naming the line that is broken, and after the last one where the file was changed after the run.
+        Raises RunError naming the line that is broken or has a score that is no number, and after the last one where the file was
+        changed after the run.
         """
-        return (row for _, row in self.lines())
+        for number, (_, row) in enumerate(self.lines(), 1):
+            for name, score in row["scores"].items():
+                if reason := score_fault(name, score):
+                    raise RunError(f"{self.samples_file}, line {number}: {reason}.")
+            yield row
 
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """The records as `rows` gives them, each with the line that it stands in."""
+        """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
         path = self.samples_file
         try:
             with _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
@@ -213,6 +219,16 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     return row
 
 
+def score_fault(name: str, score: Any) -> str:
+    """Why a recorded score cannot be one, in words; "" where it can. An infinity is a number, as is none (null)."""
+    value = score.get("value", "") if isinstance(score, dict) else score
+    if isinstance(value, float) and value == value:
+        return ""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return ""
+    return f"the score '{printable(name)[:60]}' is {printable(repr(value))[:60]}, not a number"
+
+
 def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     """The run at a folder, at its `run.json`, or of that name in `runs_folder`.
 
@@ -271,7 +287,14 @@ def _read(file: Path) -> Run:
     name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
-    return Run(file.parent, data)
+    run = Run(file.parent, data)
+    try:
+        _ = run.tasks, run.groups, run.label, run.n_failed, run.cost
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
+        raise RunError(
+            f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."
+        ) from error
+    return run
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class MetricResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MetricResult:
-        """The inverse of `as_dict`."""
+        """The inverse of `as_dict`. Raises ValueError for a value that is no number."""
         from evalwright.statistics import Estimate
 
         names = ("label", "kind", "scorer", "lower_is_better")
@@ -48,6 +48,8 @@ class MetricResult:
         for name in ("value", "low", "high"):
             if fields[name] is None:
                 fields[name] = float("nan")
+            elif not isinstance(fields[name], (int, float)) or isinstance(fields[name], bool):
+                raise ValueError(f"the {name} of {data['label']} is {fields[name]!r}, not a number")
         if fields.get("bounds") is not None:
             fields["bounds"] = tuple(sorted(fields["bounds"]))
         less = bool(data.get("lower_is_better"))

@@ -51,7 +51,7 @@ _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。�
 _MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
 _WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
 """How a Korean word ends that another is joined to, and a clause that the next one opposes."""
-_NOTHING = "nothing that answers"
+_NOTHING = "no answer recognised"
 """Why a sentence is undecided that offers no candidate at all."""
 
 

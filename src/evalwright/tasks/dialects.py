@@ -83,7 +83,8 @@ class Dialect(Protocol):
 
     Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
     implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
-    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses.
+    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses, and `keys`: those
+    of its task files that ours do not have.
     """
 
     right_or_wrong: frozenset[str]
@@ -148,6 +149,15 @@ def named(task: str) -> tuple[Dialect, str] | None:
     """The dialect that a task's name begins with, and the rest of the name; None for a task of ours."""
     head, colon, rest = task.partition(":")
     return (dialect(head), rest) if colon and is_dialect(head) else None
+
+
+def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
+    """The dialect whose task file has one of these keys, and the key; None where none has."""
+    for name in DIALECTS:
+        own: Collection[str] = getattr(dialect(name), "keys", ())
+        if found := next((key for key in keys if key in own), None):
+            return name, found
+    return None
 
 
 def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:

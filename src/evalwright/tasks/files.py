@@ -79,6 +79,21 @@ def write_file(path: Path, data: bytes | str) -> bool:
         raise ConfigurationError(f"'{printable(str(path))}' cannot be written: {_why(error)}.") from error
 
 
+def check_file(path: Path) -> None:
+    """Raise ConfigurationError, as `write_file` would, where a file cannot be written; nothing is made."""
+    try:
+        real = place_of(path)
+        folder = next(one for one in real.parents if one.exists())
+        if real.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"'{folder.name}' is not a folder")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"'{printable(str(path))}' cannot be written: {_why(error)}.") from error
+
+
 def read_file(path: Path) -> bytes:
     """The bytes of a file that a person named, none where there is no file. Raises ConfigurationError with a sentence."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -26,7 +27,9 @@ from evalwright.tasks.names import RULE, is_name
 LIBRARY = Path(__file__).parent / "library"
 """The bundled tasks."""
 
-_VERSION = f"{__version__}/1"
+_VERSION = f"{__version__}/2"
+_VARYING = re.compile(r"\s*\([^(){}]*\{\{[^{}]*\}\}[^(){}]*\)")
+"""A parenthesis of a description that differs from task to task."""
 Stamp = list[Any]
 
 
@@ -242,7 +245,7 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
     groups = tuple(map(str, group if isinstance(group, list) else [] if group is None else [group]))
     entry = Entry(
         name=(groups or (Path(path).stem,))[0] if rest else first.name,
-        description=_words(value.get("description")),
+        description=_VARYING.sub("", _words(value.get("description"))),
         version=_words(value.get("version", "1")),
         language=_words(about.get("language")),
         domain=_words(about.get("domain")),

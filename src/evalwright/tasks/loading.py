@@ -138,7 +138,9 @@ def find_definitions(
     name = str(name_or_path)
     path, member = _as_path(name)
     if path is not None:
-        return list(_members(_expanded(read_document(path), overrides, trust), member, shown(path)))
+        document = read_document(path)
+        _check_own(document, shown(path))
+        return list(_members(_expanded(document, overrides, trust), member, shown(path)))
     if (data := as_data_file(name)) is not None:
         rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
         return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
@@ -166,6 +168,20 @@ def find_definitions(
             )
         return [made]
     return list(definitions_of(made, base=registered.base, name=name, overrides=overrides))
+
+
+def _check_own(document: Document, name: str) -> None:
+    """Raise TaskError with the name to write where a file is a task of another framework."""
+    keys = document.value if isinstance(document.value, Mapping) else {}
+    if keys.keys() & _OURS or (found := dialects.dialect_of_file([str(key) for key in keys])) is None:
+        return
+    raise document.error(
+        (found[1],), f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}"
+    )
+
+
+_OURS = frozenset({"dataset", "sample", "prompt", "scorers", "for_each"})
+"""Keys that a task file of ours has."""
 
 
 def definitions_of(

@@ -51,7 +51,7 @@ def test_nothing_is_asked_without_a_pilot_and_a_pilot_is_not_paid_twice() -> Non
         whole = plan("questions.yaml", at(server))
         assert whole.models["openai/m"].stored == 60
         assert whole.notes == (
-            "The store has 60 of the answers to all items: they are neither requested nor paid for again.",
+            "The store already has 60 of these answers: they are neither requested nor paid for again.",
         )
         assert first.models["openai/m"].stored == 0
 
@@ -121,7 +121,7 @@ def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
     assert usage.money.value is None
     assert usage.money.basis == "no price is known for openai/m: give --price IN/OUT"
     assert usage.seconds.value is None
-    assert "nothing of openai/m was timed" in usage.seconds.basis
+    assert "openai/m has not been timed" in usage.seconds.basis
 
 
 def test_failures_of_a_pilot_are_counted_and_asked_again() -> None:

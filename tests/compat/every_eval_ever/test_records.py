@@ -125,3 +125,41 @@ def test_broken_records_are_named(change: dict[str, Any], told: str, tmp_path: P
     done = typed("import", "every-eval-ever", "bad.json", folder=tmp_path)
     assert done.code == 2, done.text
     assert told in " ".join(done.text.split())
+
+
+def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (rows,) = (DATA / "sums").rglob("*_samples.jsonl")
+    lines = rows.read_text(encoding="utf-8").splitlines()
+    (file,) = (DATA / "sums").rglob("*-*.json")
+    (tmp_path / "x.json").write_bytes(file.read_bytes())
+    other = json.dumps({**json.loads(lines[0]), "interaction_type": "other"})
+
+    def imported(*more: str) -> tuple[int, str]:
+        (tmp_path / "x_samples.jsonl").write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
+        done = typed("import", "every-eval-ever", "x.json", folder=tmp_path)
+        return done.code, " ".join(done.text.split())
+
+    code, told = imported(lines[0])
+    assert (
+        code == 2
+        and f"line {len(lines) + 1} is the same row as" in told
+        and "line 1: it would count twice" in told
+    )
+    code, told = imported(other)
+    assert code == 2 and "has two rows for repeat 1, scored by" in told
+
+
+def test_rows_that_are_not_numbered_are_repeats_and_said(tmp_path: Path) -> None:
+    (rows,) = (DATA / "sums").rglob("*_samples.jsonl")
+    (file,) = (DATA / "sums").rglob("*-*.json")
+    (tmp_path / "x.json").write_bytes(file.read_bytes())
+    made = []
+    for line in rows.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        made.append(json.dumps({**row, "metadata": {"place": row["metadata"]["epoch"]}}))
+    (tmp_path / "x_samples.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
+    (run,) = import_eee(tmp_path / "x.json", tmp_path / "runs")
+    assert run.data["tasks"][0]["draws"] == 2
+    assert "several rows that are not numbered, read as repeats: 6 (" in " ".join(
+        run.data["configuration"]["imported"]["notes"]
+    )

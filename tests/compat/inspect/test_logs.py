@@ -345,3 +345,13 @@ def test_hostile_values_stay_values(tmp_path: Path) -> None:
     (file,), _ = export_inspect([run], tmp_path / "logs")
     assert file.parent == tmp_path / "logs"
     assert import_inspect(file, tmp_path / "again")[0][0].tasks[0].n_samples == 1
+
+
+def test_an_unknown_version_of_the_format_is_said(tmp_path: Path) -> None:
+    data = json.loads((LOGS / "letters.json").read_text(encoding="utf-8"))
+    assert "version" not in notes(imported("letters.json", tmp_path / "known"))
+    for version in (99, "two\x1b[31m"):
+        (tmp_path / "new.json").write_text(json.dumps({**data, "version": version}), encoding="utf-8")
+        done = typed("import", "inspect", "new.json", "--name", f"new-{len(str(version))}", folder=tmp_path)
+        assert done.code == 0 and "1 and 2 are known" in " ".join(done.text.split()), done.text
+        assert "\x1b" not in done.text

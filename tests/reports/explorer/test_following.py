@@ -21,7 +21,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.reports.explorer.following import Followed, Follower
-from evalwright.reports.explorer.server import Server
+from evalwright.reports.explorer.server import MOST_CONNECTIONS, Server
 from evalwright.runs.writer import RunWriter
 from support.command import ROOT, environment
 from support.runs import make_run
@@ -301,6 +301,19 @@ def test_the_server_refuses_whoever_does_not_know_its_address(tmp_path: Path) ->
             assert get(server, f"{page}part/{key}")[0] == 404, key
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             assert get(server, page, method)[0] == 501, method
+
+
+def test_connections_that_say_nothing_take_no_more_threads_than_there_are(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1.0])
+    with serving(run.folder) as server, ExitStack() as stack:
+        before = threading.active_count()
+        for _ in range(MOST_CONNECTIONS):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+        assert get(server, f"/{server.token}/")[0] == 503
+        assert threading.active_count() <= before + MOST_CONNECTIONS
+        stack.close()
+        while (status := get(server, f"/{server.token}/")[0]) != 200:
+            assert status == 503
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:

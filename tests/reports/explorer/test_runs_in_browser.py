@@ -217,7 +217,9 @@ def test_the_range_of_dates_is_given_in_days(tmp_path: Path) -> None:
         await tab.send(
             "Emulation.setDeviceMetricsOverride", width=1280, height=1200, deviceScaleFactor=1, mobile=False
         )
-        await until(tab, f"{TEXT}.includes('2 of 6 samples') && {ends}.length === 2")  # the last day belongs to it
+        await until(
+            tab, f"{TEXT}.includes('2 of 6 samples') && {ends}.length === 2"
+        )  # the last day belongs to it
         assert await tab.evaluate(f"{ends}.map(e => e.value)") == ["2026-01-02", "2026-01-03"]
         await tab.evaluate(
             f"{ends}[1].value = '2026-01-05', {ends}[1].dispatchEvent(new Event('change', {{bubbles: true}}))"
@@ -244,3 +246,20 @@ def test_a_sample_with_a_very_long_id_is_opened_by_its_link(tmp_path: Path) -> N
         await until(tab, f"{TEXT}.includes('2 of 2') && {TEXT}.includes('Scores')")
 
     in_browser(tmp_path, (run,), "#/run/a/samples", steps)
+
+
+@pytest.mark.parametrize("value", ["1", [1], True, {"x": "<img src=x onerror=alert(1)>"}])
+def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Path, value: Any) -> None:
+    a, b = two_runs(tmp_path)
+    b = rewrite(b, lambda row, place: row["scores"]["score"].update(value=value) if place == 3 else None)
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('Impossible records: record 4: the score')")
+        await tab.evaluate("location.hash = '#/run/b/samples'")
+        await until(tab, f"{TEXT}.includes('6 samples') && {TEXT}.includes('Question 3 of factual?')")
+        await tab.evaluate("location.hash = '#/run/b/sample/factual/item-3/0'")
+        await until(tab, f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')")
+        await tab.evaluate("location.hash = '#/'")
+        await until(tab, f"{TEXT}.includes('There is no board of these runs')")
+
+    in_browser(tmp_path, (a, b), "#/run/b", steps)

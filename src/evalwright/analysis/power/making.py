@@ -332,7 +332,7 @@ def _notes(
         answers = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
         yield f"The pilot's {answers:,} answers are in the store: the run that follows requests only the rest."
     elif stored := sum(usage.stored or 0 for usage in models.values()):
-        yield f"The store has {stored:,} of the answers to all items: they are neither requested nor paid for again."
+        yield f"The store already has {stored:,} of these answers: they are neither requested nor paid for again."
     roles = sorted({role for task in planned[0].tasks for role in task.roles})
     if roles:
         share = max((source.judges for source in sources), default=0.0)

@@ -171,7 +171,7 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
     """How long that many requests take, from the pace of a run of this very model."""
     pace, own = known.pace, known.own
     if pace is None or own is None:
-        return Amount(None, basis=f"nothing of {known.model.name} was timed: --pilot or --from a run of it")
+        return Amount(None, basis=f"{known.model.name} has not been timed yet: use --pilot, or --from RUN")
     if not pace.asked or pace.seconds <= 0:
         return Amount(None, basis="every answer of the run came from the store, so nothing was timed")
     if requests.value is None:

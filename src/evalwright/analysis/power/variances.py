@@ -26,7 +26,7 @@ from evalwright.statistics.power import (
 )
 
 ASSUMED = "assumed"
-WORST = "worst case, nothing measured"
+WORST = "worst case: nothing has been measured"
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,13 +132,19 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     notes: list[str] = []
     records, parts = [], []
     rows = []
+    seen: dict[str, str] = {}
     for where, _, row in read_rows(beside) if beside.exists() else ():
         check_depth(row, where)
+        if (first := seen.setdefault(fingerprint_of(row), where)) != where:
+            raise RunError(
+                f"{where} is the same row as {first}: it would count twice. Remove one of them; where they are repeats of a sample, "
+                'number them in their metadata: "epoch": "1", "2".'
+            )
         rows.append(_Row.of(row, where))
     for task in tasks:
         own = [one for one in results if one.name == task]
         made = _records(
-            task, [row for row in rows if row.name == task], {one.result_id: one.scorer for one in own}
+            task, [row for row in rows if row.name == task], {one.result_id: one.scorer for one in own}, notes
         )
         records += made
         parts.append(_task(task, own, made, notes))
@@ -165,8 +171,11 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     return write_run(folder, records, lambda: record)
 
 
-def _records(task: str, rows: Sequence[_Row], scorers: Mapping[str, str]) -> list[SampleRecord]:
-    """Rows of one sample and draw are one record, with a score for each scorer."""
+def _records(
+    task: str, rows: Sequence[_Row], scorers: Mapping[str, str], notes: list[str]
+) -> list[SampleRecord]:
+    """Rows of one sample and draw are one record, with a score for each scorer. Raises RunError for a score that is there twice."""
+    repeated: dict[str, None] = {}
     found: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
     for row in rows:
         draw = _repeat(row.metadata)
@@ -181,8 +190,19 @@ def _records(task: str, rows: Sequence[_Row], scorers: Mapping[str, str]) -> lis
         score = Score(worth, label, row.metadata.get(EXPLANATION, ""), _numbers(row.metadata.get(PARTS)))
         scorer = scorers.get(row.result_id) or row.result_id.removeprefix(f"{task}:") or "score"
         while scorer in found.setdefault((row.id, draw), (row, {}))[1]:
+            if ours or "epoch" in row.metadata:
+                raise RunError(
+                    f"The sample '{printable(row.id)}' of '{printable(task)}' has two rows for repeat {draw + 1}, scored by '{printable(scorer)}'. "
+                    "Remove one of them, or number the repeats."
+                )
             draw += 1  # records of others do not number them
+            repeated[row.id] = None
         found[row.id, draw][1][scorer] = score
+    if repeated:
+        named = f"{', '.join(map(printable, list(repeated)[:3]))}{', ...' if len(repeated) > 3 else ''}"
+        notes.append(
+            f"Samples of '{printable(task)}' with several rows that are not numbered, read as repeats: {len(repeated)} ({named})."
+        )
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in found))}
     return [
         SampleRecord(task, places[name], draw, _sample(row), _answer(row), scores)

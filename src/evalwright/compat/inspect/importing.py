@@ -73,6 +73,10 @@ def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ..
     return tuple(_Import(log).run(out, name, len(logs) == 1, taken) for log in logs), left
 
 
+_VERSIONS = (1, 2)
+"""Versions of the format that are known."""
+
+
 class _Import:
     """One log, read twice: for what its samples have, and for their records."""
 
@@ -367,6 +371,11 @@ class _Import:
             mapping(self.log.header.get("error")).get("message"),
         )
         asked = mapping(self.spec.get("dataset")).get("samples")
+        if (version := self.log.header.get("version", 1)) not in _VERSIONS:
+            notes.append(
+                f"The log is of version {printable(str(version))[:40]} of its format; {' and '.join(map(str, _VERSIONS))} are known. It was read as "
+                f"version {_VERSIONS[-1]}: check that the numbers are those of inspect_ai."
+            )
         if status != "success":
             told = f": {printable(str(error))}" if error else ""
             notes.append(

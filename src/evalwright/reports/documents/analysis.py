@@ -38,26 +38,26 @@ def _task(found: AnswerAnalysis) -> Iterator[doc.Block]:
     score = numbers.score(found.score, unit)
     counts = f"{numbers.count(found.n_right)} right, {numbers.count(found.n_wrong)} wrong"
     left = f", {numbers.count(found.score.n_missing)} without a score" if found.score.n_missing else ""
-    half = "" if bounded else f" (right: from the median, {found.threshold:.4g}, on)"
+    half = "" if bounded else f" (right: at or above the median, {found.threshold:.4g})"
     yield doc.Note(f"Mean score {score}: {counts}{left}{half}.")
     if found.labels:
         counted = ", ".join(f"{label} {numbers.count(n)}" for label, n in found.labels)
         yield doc.Note(f"Outcomes: {counted}.", "quiet")
     if found.subsets:
-        yield doc.Heading("Subsets, the worst first", 3)
+        yield doc.Heading("Subsets, worst first", 3)
         yield _groups("Subset", found.subsets[:MOST_SUBSETS], unit)
         if (more := len(found.subsets) - MOST_SUBSETS) > 0:
             yield doc.Note(f"{numbers.counted(more, 'more subset')} in the JSON form.", "quiet")
     yield from _errors(found)
     if found.words:
-        yield doc.Heading("Words that are more frequent in wrong answers", 3)
+        yield doc.Heading("Words more frequent in wrong answers", 3)
         rows = [
             (doc.Cell(one.word, name=True), _share(one.wrong, found.n_wrong), _share(one.right, found.n_right), f"{one.weight:.1f}")
             for one in found.words
         ]  # fmt: skip
         columns = doc.columns("Word*", "Of wrong answers>", "Of right answers>", "Weight>")
         yield doc.Table(columns, rows, "Words of wrong answers")
-        said = "Weight: log-likelihood ratio of the two shares. It ranks the words and tests none."
+        said = "Weight: log-likelihood ratio of the two shares. It ranks the words; it is not a significance test."
         yield doc.Note(said, "quiet")
     yield doc.Heading("Vocabulary", 3)
     right, wrong = found.vocabulary
@@ -65,14 +65,14 @@ def _task(found: AnswerAnalysis) -> Iterator[doc.Block]:
         (name, numbers.count(one.answers), numbers.count(one.words), numbers.count(one.distinct), _ratio(one.type_token_ratio), _ratio(one.same_size))
         for name, one in (("right", right), ("wrong", wrong))
     ]  # fmt: skip
-    titles = ("Answers*", "Number>", "Words>", "Distinct>", "Type-token ratio>", "Same at equal size>")
+    titles = ("Answers*", "Number>", "Words>", "Distinct>", "Type-token ratio>", "At equal size>")
     yield doc.Table(doc.columns(*titles), rows_of, "Vocabulary")
     if found.lengths:
         yield doc.Heading("Length of the answer and score", 3)
         yield _groups("Quarter", found.lengths, unit)
     for name, items in (("Right", found.examples_right), ("Wrong", found.examples_wrong)):
         if items:
-            yield doc.Heading(f"{name} answers, for example", 3)
+            yield doc.Heading(f"Examples of {name.lower()} answers", 3)
             yield from (
                 doc.Text(f"{one.id}{f' ({one.subset})' if one.subset else ''}", _shown(one)) for one in items
             )
@@ -87,11 +87,11 @@ def _errors(found: AnswerAnalysis) -> Iterator[doc.Block]:
         ]
         yield doc.Table(doc.columns("Answer*", "In place of~", "Times>"), rows, "Frequent wrong answers")
     if found.choices:
-        yield doc.Heading("Options by their place", 3)
+        yield doc.Heading("Options by position", 3)
         counts = [
             (place, numbers.count(chosen), numbers.count(right)) for place, chosen, right in found.choices
         ]
-        yield doc.Table(doc.columns("Option*", "Chosen>", "Right>"), counts, "Options by their place")
+        yield doc.Table(doc.columns("Option*", "Chosen>", "Right>"), counts, "Options by position")
 
 
 def _groups(title: str, groups: Sequence[Group], unit: numbers.Unit) -> doc.Table:

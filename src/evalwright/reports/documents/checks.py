@@ -16,14 +16,21 @@ def checks_document(found: Sequence[Checked]) -> doc.Document:
             doc.Cell(one.run, "warn" if one.problems else "strong", name=True),
             doc.Cell(one.model, name=True),
             f"{one.tasks} of {one.of_tasks}",
-            "; ".join(one.problems) or "whole",
+            "; ".join(one.problems) or "no problems",
         )
         for one in found
     ]
     broken = sum(bool(one.problems) for one in found)
-    notes = [f"{len(found) - broken} of {numbers.counted(len(found), 'run')} whole."]
+    notes = [
+        f"{broken} of {numbers.counted(len(found), 'run')} {numbers.plural(broken, 'has', 'have')} problems."
+        if broken
+        else "No problems found."
+    ]
     notes += [f"{one.run}: {note}" for one in found for note in one.notes]
     return doc.Document(
         "",
-        [doc.Table(doc.columns("Run*", "Model~", "Whole tasks>", "Found~"), rows, "Runs"), doc.Notes(notes)],
+        [
+            doc.Table(doc.columns("Run*", "Model~", "Complete tasks>", "Found~"), rows, "Runs"),
+            doc.Notes(notes),
+        ],
     )

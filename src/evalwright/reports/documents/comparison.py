@@ -101,7 +101,7 @@ def less(one: TaskComparison | PairTable) -> str:
     return ", lower is better" if one.lower_is_better else ""
 
 
-_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+_COLUMNS = "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Wins A : B>", "Items>"
 
 
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:

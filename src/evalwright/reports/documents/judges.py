@@ -100,7 +100,7 @@ def _listed(notes: Iterator[str]) -> list[doc.Block]:
 
 
 def _scores(first: str, unit: str, rows: Sequence[Cells]) -> doc.Table:
-    columns = doc.columns(f"{first}*", unit, "Rests on>", "Interval by~")
+    columns = doc.columns(f"{first}*", unit, "Based on>", "Interval method~")
     shown: list[Sequence[doc.Content]] = []
     for name, score, *more in rows:
         tone: doc.Tone = "strong" if name == "corrected" else ""

@@ -16,7 +16,7 @@ from evalwright.analysis.power.forecasts import (
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 
-UNKNOWN = "not known"
+UNKNOWN = "unknown"
 
 
 def plan_document(forecast: Forecast) -> doc.Document:
@@ -57,7 +57,7 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
     clusters = f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
     items = numbers.counted(task.n_total, "item")
     yield doc.Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
-    columns = doc.columns("*", "~", "Rests on~")
+    columns = doc.columns("*", "~", "Based on~")
     (first, needed, basis), *more = _rows(task, forecast)
     rows: list[Sequence[doc.Content]] = [
         (first, doc.Cell(needed, "warn" if task.enough is False else "good"), basis),
@@ -82,7 +82,7 @@ def _designs(task: TaskForecast, parts: PartsForecast, forecast: Forecast) -> It
     }
     yield doc.Table(
         doc.columns(
-            "The difference varies with*", f"Standard deviation{', points' * task.bounded}~", "Rests on~"
+            "The difference varies with*", f"Standard deviation{', points' * task.bounded}~", "Based on~"
         ),
         [(name, amount(found, root), found.basis) for name, found in what.items()],
         f"What the difference on {task.task} varies by",
@@ -158,27 +158,31 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     smallest = f"smallest detectable difference with all {items(task.n_total)}, same items"
     yield smallest, amount(task.visible_paired, size), "the first row's variance"
     yield "the same, on different items", amount(task.visible_unpaired, size), "the second row's variance"
-    yield "half width of the interval on all", amount(task.half_width, size), "the second row's variance"
+    yield (
+        "half-width of the interval on all items",
+        amount(task.half_width, size),
+        "the second row's variance",
+    )
     yield "score", amount(task.score, size), task.score.basis
     best, needed = task.draws.best, task.draws.needed
-    yield "repeats (draws) per item worth their cost", amount(best, items), best.basis
+    yield "repeats per item that are worth their cost", amount(best, items), best.basis
     if task.enough is False and needed.basis != best.basis:
         text = "none" if needed.value is None else amount(needed, items)
-        yield "repeats (draws) needed with too few items", text, needed.basis
+        yield "repeats needed to make up for too few items", text, needed.basis
 
 
 def _requests(models: Mapping[str, ModelForecast]) -> Iterator[doc.Block]:
-    titles = ("Requests", "Tokens in", "Tokens out", "Cost", "Time")
+    titles = ("Requests", "Input tokens", "Output tokens", "Cost", "Time")
     columns = (doc.Column("Model", folds=True, key=True), *map(doc.Column, titles))
-    yield doc.Heading("What a run takes")
+    yield doc.Heading("What a run costs")
     rows: list[Sequence[doc.Content]] = [
         (doc.Cell(name, name=True), *_cells(usage)) for name, usage in models.items()
     ]
-    yield doc.Table(columns, rows, "What a run takes")
+    yield doc.Table(columns, rows, "What a run costs")
     for name, usage in models.items():
         basis = (
-            ("tokens in", usage.input_tokens),
-            ("tokens out", usage.output_tokens),
+            ("input tokens", usage.input_tokens),
+            ("output tokens", usage.output_tokens),
             ("cost", usage.money),
             ("time", usage.seconds),
         )
@@ -231,7 +235,7 @@ def _about(value: float) -> str:
 def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     name, needed = task.task, task.items_for_difference
     if needed.value is None:
-        return f"How many items of {name} are needed is not known: {needed.basis}."
+        return f"The number of {name} items needed is unknown: {needed.basis}."
     text = f"about {_about(needed.value)} {numbers.plural(int(needed.value), 'item')}"
     if needed.low is not None and needed.high is not None and _about(needed.low) != _about(needed.high):
         text += f" ({_about(needed.low)} to {_about(needed.high)})"
@@ -246,4 +250,6 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
 
 def _model(name: str, usage: ModelForecast) -> str:
     requests, into, out, cost, time = _cells(usage)
-    return f"{name}: requests {requests}, tokens in {into}, tokens out {out}, cost {cost}, time {time}."
+    return (
+        f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost: {cost}, time: {time}."
+    )

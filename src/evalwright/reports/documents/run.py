@@ -131,11 +131,11 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
         yield f"Role {role}", str(other.get("name", ""))
     started = str(data["started"])[:16].replace("T", " ")
     took, version = numbers.duration(float(data["seconds"])), data["evalwright"]
-    parts = [started, f"in {took}", f"evalwright {version}"]
+    parts = [started, f"took {took}", f"evalwright {version}"]
     parts += [
         f"{key} {configuration[key]}" for key in ("seed", "limit") if configuration.get(key) is not None
     ]
-    yield "Made", ", ".join(parts)
+    yield "Started", ", ".join(parts)
 
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
@@ -178,7 +178,7 @@ def bounds_notes(task: TaskResult) -> Iterator[doc.Note]:
 
 def metrics_table(metrics: Sequence[MetricResult], failed: str = "failed", *, how: bool = True) -> doc.Table:
     """A line a metric. failed: what items without a score are called; how: say by what method the interval was made."""
-    columns = doc.columns("Metric*", "Value [interval]", "Items>", *(["Interval by~"] if how else []))
+    columns = doc.columns("Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else []))
     rows: list[Sequence[doc.Content]] = [
         (
             metric.label,

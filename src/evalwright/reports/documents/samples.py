@@ -8,13 +8,15 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
-from evalwright.reports.text import shorten
+from evalwright.reports.text import cell_width, inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import Found
     from evalwright.runs.reader import Run
 
 _LONGEST = 160
+_NAMES = 36
+"""Cells that ids and tasks may take in a table, so that the rest fits beside them into 80."""
 
 
 def samples_document(
@@ -30,44 +32,79 @@ def samples_document(
     most: how many were asked for.
     """
     if not found:
-        which = f" that '{against.name}' scored differently" if against is not None else ""
-        return doc.Document(f"Samples of {run.name}", [doc.Note(f"No sample{which} fulfils the conditions.")])
+        which = f" No item has another score in '{against.name}'." if against is not None else ""
+        return doc.Document(f"Samples of {run.name}", [doc.Note(f"No samples match.{which}")])
     if whole:
         blocks = [block for one in found for block in _whole(one, against)]
     else:
-        blocks = [_table(found, run, against)]
+        blocks = list(_lines(found, against))
     if most is not None and len(found) == most:
-        blocks.append(doc.Note(f"The first {most:,}; --limit shows more.", "quiet"))
+        blocks.append(doc.Note(f"The first {most:,} are shown; --limit N shows more.", "quiet"))
     if not whole and (one := str(found[0].row["id"])).isprintable():
-        command = f"evalwright runs samples {quote(run.name)} --where {quote(f'id={one}')} --details"
-        blocks.append(doc.Note(f"All of one: {command}", "quiet"))
+        command = f"evalwright runs samples {quote(run.name)} {'-- ' * one.startswith('-')}{quote(one)}"
+        blocks.append(doc.Note(f"One sample in full: {command}", "quiet"))
     return doc.Document(f"Samples of {run.name}", blocks)
 
 
-def _table(found: Sequence[Found], run: Run, against: Run | None) -> doc.Table:
-    several = len({one.row["task"] for one in found}) > 1
-    titles = [
-        "Sample*",
-        *(["Task~"] if several else []),
-        "Score>",
-        *(["Other run>"] if against else []),
-    ]
-    rows = []
+def _lines(found: Sequence[Found], against: Run | None) -> Iterator[doc.Block]:
+    """A table, its names never folded. Long ones stand above what belongs to them: tasks above a table for each, ids above the facts."""
+    tasks = dict.fromkeys(str(one.row["task"]) for one in found)
+    ids = max(cell_width(inert(one.row["id"])) for one in found)
+    if ids > _NAMES:
+        for one in found:
+            yield doc.Heading(shorten(inert(one.row["id"]), 300))
+            named = [("Task", one.row["task"])] if len(tasks) > 1 else []
+            other = [("Other run", _number(one.other))] if against else []
+            told = [("Result", _result(one)), *other]
+            yield doc.Facts([*named, *told, ("Answer", _answer(one.row)), ("Expected", _expected(one.row))])
+    elif len(tasks) > 1 and ids + max(map(cell_width, map(inert, tasks))) > _NAMES:
+        for task in tasks:
+            yield doc.Heading(inert(task))
+            yield _table([one for one in found if one.row["task"] == task], against)
+    else:
+        yield _table(found, against, tasks=len(tasks) > 1)
+
+
+def _table(found: Sequence[Found], against: Run | None, *, tasks: bool = False) -> doc.Table:
+    rows: list[list[doc.Content]] = []
     for one in found:
         row = one.row
-        told = _verdict(row)
         rows.append(
             [
-                doc.Cell(shorten(str(row["id"]), 60), "strong", name=True),
-                *([row["task"]] if several else []),
-                _number(one.score),
+                doc.Cell(str(row["id"]), "strong", name=True),
+                *([doc.Cell(str(row["task"]), name=True)] if tasks else []),
+                doc.Cell(_result(one), "bad" if _failed(row) else ""),
                 *([_number(one.other)] if against else []),
-                doc.Cell(told, "" if not _failed(row) else "bad"),
-                shorten(" ".join(str(row["input"]).split()), _LONGEST),
-                shorten(" ".join(str(row.get("answer", "")).split()), _LONGEST),
+                _answer(row),
+                _expected(row),
             ]
         )
-    return doc.Table(doc.columns(*titles, "Label", "Question~", "Answer~"), rows, f"Samples of {run.name}")
+    titles = [*(["Task"] if tasks else []), "Result~", *(["Other run>"] if against else [])]
+    return doc.Table(doc.columns("Sample", *titles, "Answer~", "Expected~"), rows, "Samples")
+
+
+def _result(found: Found) -> str:
+    """The main score and its label, or why there is none."""
+    score = "" if math.isnan(found.score) else _number(found.score)
+    return " ".join(filter(None, (score, _verdict(found.row)))) or "no score"
+
+
+def _answer(row: Mapping[str, Any]) -> str:
+    return shorten(" ".join(str(row.get("answer", "")).split()), _LONGEST)
+
+
+def _expected(row: Mapping[str, Any]) -> str:
+    texts = [" ".join(one.split()) for one in expected_of(row)]
+    more = f" (+{len(texts) - 1} more)" if len(texts) > 1 else ""
+    return shorten(texts[0], _LONGEST - len(more)) + more if texts else ""
+
+
+def expected_of(row: Mapping[str, Any]) -> list[str]:
+    """The right answers of a record: its targets, else the choices that are right."""
+    if row["targets"]:
+        return [str(one) for one in row["targets"]]
+    choices, gold = row.get("choices") or (), row.get("gold") or ()
+    return [str(choices[i]) for i in gold if isinstance(i, int) and 0 <= i < len(choices)]
 
 
 def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
@@ -91,13 +128,23 @@ def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
     yield doc.Facts(facts)
     yield from _asked(row)
     yield from _answered(row, "")
-    if row["targets"]:
-        yield doc.Text("Reference", "\n".join(map(str, row["targets"])))
+    if len(row.get("choices") or ()) > 1:
+        yield doc.Text("Choices", "\n".join(_choices(row)))
+    if expected := expected_of(row):
+        yield doc.Text("Expected", "\n".join(expected))
     yield from _scored(row, "")
     if against is not None and found.theirs:
         name = f"{shorten(against.name, 60)}: "
         yield from _answered(found.theirs, name)
         yield from _scored(found.theirs, name)
+
+
+def _choices(row: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each choice, with its log-likelihood where there is one."""
+    found = row.get("log_likelihoods") or ()
+    for place, choice in enumerate(row["choices"]):
+        said = f" (log-likelihood {_number(found[place])})" if place < len(found) else ""
+        yield f"{chr(65 + place)}. {choice}{said}" if place < 26 else f"{choice}{said}"
 
 
 def _answered(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
@@ -116,7 +163,7 @@ def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
     for name, score in row["scores"].items():
         verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
         rests = [row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())]
-        words = [score.get("explanation", ""), *(f"It rests on: {one}" for one in rests)]
+        words = [score.get("explanation", ""), *(f"Evidence: {one}" for one in rests)]
         yield doc.Text(verdict, "\n".join(filter(None, words)))
     for name, one in row.get("undecided", {}).items():
         yield doc.Text(f"{whose}{name}: undecided", one.get("explanation", ""))

@@ -76,23 +76,29 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         )
         for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
     ]
-    said = "Ranks are ranges that hold together at 95%. All of it: evalwright leaderboard RUN..."
+    said = "Rank ranges hold jointly with 95% confidence. The full board: evalwright leaderboard RUN..."
     return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes([said]), *ends])
 
 
 def _more(run: Run) -> Iterator[tuple[str, str]]:
     """The commands that show the rest."""
-    name = quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
+    name = _typed(run)
     yield "Details", f"evalwright runs show {name} --details"
     yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
     yield "Browser", f"evalwright view {name}"
-    undecided = sum(task.n_undecided for task in run.tasks)
-    if undecided and not run.data.get("roles"):
-        yield f"{numbers.count(undecided)} undecided", f"evalwright score {name} --judge provider/name"
+
+
+def _typed(run: Run) -> str:
+    """The run, as a command takes it."""
+    return quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
 
 
 def _sent(run: Run) -> str:
-    return next(value for name, value in usage_facts(run.data["usage"]) if name == "Requests")
+    return next(
+        value.replace(" sent", " requests sent", 1)
+        for name, value in usage_facts(run.data["usage"])
+        if name == "Requests"
+    )
 
 
 def _model(run: Run) -> str:
@@ -177,6 +183,14 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
     if words := unscored(run.tasks, failed_alone=True, empty=True):
         n = sum(task.n_samples for task in run.tasks)
         yield doc.Note(f"Of {numbers.counted(n, 'sample')}: {words}.", "warn")
+    if undecided := sum(task.n_undecided for task in run.tasks):
+        said = f"{numbers.counted(undecided, 'answer')} undecided: the rules cannot tell whether {numbers.plural(undecided, 'it is', 'they are')} right."
+        asked = (
+            ""
+            if run.data.get("roles")
+            else f" Ask a judge: evalwright score {_typed(run)} --judge provider/name"
+        )
+        yield doc.Note(f"{said}{asked}", "warn")
     notes = failure_notes(run)
     for note in notes[:_MOST_KINDS]:
         yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", "warn")

@@ -10,14 +10,16 @@ import contextlib
 import threading
 import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import EvalwrightError, RunError, UsageError
 from evalwright.core.private import ordinary
 from evalwright.core.tasks import MetricSpec
 from evalwright.reports.explorer.catalog import board_of, catalog, comparison_part, run_info, task_info
+from evalwright.reports.explorer.page import WARNING
 from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
@@ -69,6 +71,8 @@ class Followed:
         self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
         self._ends = array("q")
         self._lines: Iterator[Line] | None = None
+        self._faults = RecordFaults(self.run) if self.run else None
+        self.warnings: list[str] = []
         self.complete = False
         self.trouble = ""
 
@@ -143,13 +147,18 @@ class Followed:
             while time.monotonic() < until:
                 found = next(lines, None)
                 if found is None:
+                    if self._faults is not None and not self.complete:
+                        self.warnings = self._faults.sentences
+                        self._faults = None
                     self.complete = self.run is not None
                     break
                 line, row = found
                 with self.lock:
                     self.samples.add(line, row)
                     self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
-                if self._about is not None:
+                if self._faults is not None:
+                    self._faults.add(row)
+                elif self._about is not None:
                     self._numbers.add(row)
         except EvalwrightError as error:
             self.trouble = str(error)
@@ -205,6 +214,7 @@ class Followed:
                 found["expected"] = expected if isinstance(expected, int) else size
             else:
                 found = self._growing_info(size)
+            found["facts"][:0] = [(WARNING, one) for one in self.warnings]
             if trouble:
                 found["facts"].insert(0, ("Cannot be read", trouble))
             return found
@@ -328,8 +338,9 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
 class Follower:
     """Some runs together: a thread looks at them until `stop`, and requests read what it found."""
 
-    def __init__(self, folders: Sequence[Path], title: str) -> None:
-        self.title = title
+    def __init__(self, folders: Sequence[Path], title: str, say: Callable[[str], None] | None = None) -> None:
+        self.title, self._say = title, say
+        self._said: set[str] = set()
         self.runs = {str(number): Followed(str(number), folder) for number, folder in enumerate(folders)}
         self.version = 0
         self._board: dict[str, Any] | None = None
@@ -362,6 +373,7 @@ class Follower:
                     changed |= one.look()
                 except Exception as error:  # one run's files must not end the following of the others
                     one.trouble = f"{type(error).__name__}: {error}"
+                self._tell(one)
             finished = [
                 (key, one.run) for key, one in self.runs.items() if one.run is not None and one.complete
             ]
@@ -375,6 +387,17 @@ class Follower:
             self.version += changed
             if not changed:
                 self._stopped.wait(PAUSE)
+
+    def _tell(self, one: Followed) -> None:
+        """Say what is wrong with a run, once."""
+        for told in (*one.warnings, one.trouble):
+            if (
+                told
+                and self._say
+                and (said := f"Warning: {one.folder.resolve().name}: {told}") not in self._said
+            ):
+                self._said.add(said)
+                self._say(said)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
         """Make the board, which may take a while."""

@@ -20,10 +20,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import IO, Literal
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError
+from evalwright.analysis.run_checks import RecordFaults
+from evalwright.core.errors import ConfigurationError, EvalwrightError, RunError
 from evalwright.core.private import open_private
 from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
-from evalwright.reports.explorer.parts import Put, Samples, json_part
+from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
@@ -35,6 +36,8 @@ Progress = Callable[[str], None]
 
 TYPE = "application/x-evalwright"
 _REPORTED = 2000
+WARNING = "Warning"
+"""The name of a fact that says what is wrong with a run."""
 _ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5}
 
 
@@ -84,21 +87,36 @@ def _assets() -> tuple[str, str]:
 # -- packing -------------------------------------------------------------------------------------------------------------
 
 
-def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
-    """Put all parts of the runs, the catalog last. Raises RunError for records that cannot be read."""
+def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[str]:
+    """Put all parts of the runs, the catalog last; return what is wrong with them. Raises RunError for records that cannot be read."""
+    said: list[str] = []
     found: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
         info = run_info(str(number), run, 0)  # a record that is none is refused before its samples are read
         samples = Samples(str(number), put, {task.name: task.main.scorer for task in run.tasks if task.main})
-        for line, row in run.lines():
-            samples.add(line, row)
-            if samples.size % _REPORTED == 0:
-                progress(f"{run.label}: {samples.size:,} samples")
-        samples.finish()
-        found.append((str(number), run, samples))
-        infos.append({**info, "records": samples.size, "expected": samples.size})
-        put(f"plots/{number}", json_part(plots_of(run)))
+        try:
+            faults = RecordFaults(run)
+            for line, row in run.lines():
+                samples.add(line, row)
+                faults.add(row)
+                if samples.size % _REPORTED == 0:
+                    progress(f"{run.label}: {samples.size:,} samples")
+            samples.finish()
+            found.append((str(number), run, samples))
+            warnings = faults.sentences
+            said += [f"{run.name}: {one}" for one in warnings]
+            facts = [*((WARNING, one) for one in warnings), *info["facts"]]
+            infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
+            with contextlib.suppress(
+                *([RunError] if warnings else [])
+            ):  # the warnings say why there are none
+                put(f"plots/{number}", json_part(plots_of(run)))
+        except MALFORMED as error:
+            raise RunError(
+                f"'{run.folder}' is not as records of runs are ({type(error).__name__}: {str(error)[:200]}). "
+                f"`evalwright runs check {run.name}` looks at it."
+            ) from error
     if len(runs) <= MOST_PAIRED:
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
@@ -109,10 +127,11 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> None:
     progress("the board")
     board = board_of([(key, run) for key, run, _ in found])
     put("catalog", json_part(catalog(infos, board, title=title)))
+    return said
 
 
-def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progress) -> None:
-    """Write the one file, whole or not at all. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
+def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progress) -> list[str]:
+    """Write the one file, whole or not at all; return what is wrong with the runs. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
     try:
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +145,7 @@ def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progres
                 places[key] = (parts.tell(), len(data))
                 parts.write(data)
 
-            pack(runs, put, title, progress)
+            said = pack(runs, put, title, progress)
             progress("writing the file")
             out.write(head_of(title, "embedded").encode("utf-8", "backslashreplace"))
             for key in sorted(places, key=_place):
@@ -139,6 +158,7 @@ def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progres
             out.flush()
             os.fsync(out.fileno())
             made.replace(target)
+            return said
     except OSError as error:
         raise ConfigurationError(f"'{file}' cannot be written: {error.strerror or error}.") from error
 

@@ -289,7 +289,8 @@ class Samples:
         found: dict[str, float | str] = {}
         if score is not None:
             value, label = score.get("value"), str(score.get("label", ""))
-            if self._has(f"score.{scorer}", f"{scorer}: score", category=False) and value is not None:
+            made = self._has(f"score.{scorer}", f"{scorer}: score", category=False)
+            if made and isinstance(value, (int, float)) and not isinstance(value, bool):
                 found[f"score.{scorer}"] = float(value)
             for name, part in score.get("parts", {}).items():
                 if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):

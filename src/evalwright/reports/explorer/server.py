@@ -10,7 +10,10 @@ import errno
 import re
 import secrets
 import sys
+import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from evalwright.core.errors import ConfigurationError
@@ -18,6 +21,10 @@ from evalwright.reports.explorer.following import Follower
 from evalwright.reports.explorer.page import END, head_of, policy_of
 
 ADDRESS = "127.0.0.1"
+MOST_CONNECTIONS = 64
+"""Connections that are answered at a time, a thread each; a browser has six for a page."""
+_PATIENCE = 1.0
+"""Seconds after which a further one is refused."""
 
 
 class Server(ThreadingHTTPServer):
@@ -28,6 +35,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, follower: Follower, port: int = 0) -> None:
         self.follower = follower
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(16)
         self.page = (head_of(follower.title, "live", "part/") + END).encode("utf-8", "backslashreplace")
         self.policy = policy_of("live") + "; frame-ancestors 'none'"
@@ -46,6 +54,28 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         """The page's address."""
         return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, where there is room for one."""
+        if self._room.acquire(timeout=_PATIENCE):
+            try:
+                super().process_request(request, client_address)
+            except BaseException:
+                self._room.release()  # no thread was started
+                raise
+            return
+        with suppress(OSError):
+            request.sendall(
+                b"HTTP/1.0 503 Too many connections\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+            )
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer one connection, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that went away is no matter."""

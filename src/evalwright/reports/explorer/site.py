@@ -18,8 +18,10 @@ _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
 
 
-def write_site(runs: Sequence[Run], folder: Path, *, title: str, progress: Progress) -> Path:
-    """Write the files and return the page. Parts go into a folder of their own, named by what they hold, and the page names it last.
+def write_site(
+    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress
+) -> tuple[Path, list[str]]:
+    """Write the files; return the page, and what is wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page names it last.
 
     So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing else in the folder is touched. Raises
     ConfigurationError where it cannot be written or has another page.
@@ -40,7 +42,7 @@ def write_site(runs: Sequence[Run], folder: Path, *, title: str, progress: Progr
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
 
-        pack(runs, put, title, progress)
+        said = pack(runs, put, title, progress)
         root = f"{_DATA}{digest.hexdigest()[:12]}"
         shutil.rmtree(folder / root, ignore_errors=True)
         made.replace(folder / root)
@@ -54,4 +56,4 @@ def write_site(runs: Sequence[Run], folder: Path, *, title: str, progress: Progr
         ) from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return page
+    return page, said

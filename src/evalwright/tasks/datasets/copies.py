@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
@@ -64,9 +64,8 @@ def first_fetched(repository: str) -> str:
         try:
             known[repository] = str(HfApi().dataset_info(repository).sha)
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise DatasetError(
-                f"The revision of the dataset '{repository}' cannot be found: {reason}. Where the hub can be reached, the first fetch is "
+                f"The revision of the dataset '{repository}' cannot be found: {cause_of(error)}. Where the hub can be reached, the first fetch is "
                 "kept for later; without it, name tasks whose data are here."
             ) from None
         private_folder(kept.parent)
@@ -138,10 +137,9 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
                 image = datasets.Image(decode=False)
                 data = data.cast_column(name, type(feature)(image) if many else image)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise DatasetError(
             f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision}) "
-            f"cannot be loaded: {reason}."
+            f"cannot be loaded: {cause_of(error)}."
         ) from None
     for number, row in enumerate(data, 1):
         yield f"{repository} ({split}), row {number:,}", dict(row)

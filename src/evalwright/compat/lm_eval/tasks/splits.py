@@ -13,7 +13,7 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.sources import checked_source
-from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError
+from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
 
 
 class Splits:
@@ -104,9 +104,8 @@ def _load(path: str, name: str | None, options: Mapping[str, Any]) -> Any:
         with quiet():
             return datasets.load_dataset(path, name, **options)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         label = f"{path} ({name})" if name else path
-        raise DatasetError(f"The data set '{label}' cannot be loaded: {reason}.") from error
+        raise DatasetError(f"The data set '{label}' cannot be loaded: {cause_of(error)}.") from error
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""Records that cannot be: every command that makes numbers of them refuses and names the folder; what shows a run says what is wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.reports.explorer.following import Follower
+from evalwright.runs.reader import open_run
+from evalwright.runs.writer import RUN_FILE
+from support.runs import make_run, rewrite
+from support.typed import typed
+
+BAD = {"text": "1", "nan": float("nan"), "yes": True, "list": [1], "missing": None}
+
+
+@pytest.fixture(autouse=True)
+def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("good", "other", "bad"):
+        make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0], name=name, model=f"demo/{name}")
+
+
+def spoilt(change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the second record of the run "bad"."""
+    rewrite(open_run("runs/bad"), lambda row, place: change(row) if place == 1 else None)
+
+
+def with_value(value: Any) -> Callable[[dict[str, Any]], object]:
+    def change(row: dict[str, Any]) -> None:
+        row["scores"]["score"]["value"] = value
+        if value is None:
+            del row["scores"]["score"]["value"]
+
+    return change
+
+
+def shown(file: str) -> dict[str, Any]:
+    """The catalog of a page."""
+    (found,) = re.findall(r'id="catalog">([^<]*)</script>', Path(file).read_text(encoding="utf-8"))
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found), -15))
+    return data
+
+
+@pytest.mark.parametrize("kind", [*BAD])
+def test_an_impossible_score_is_an_error_of_its_run(kind: str) -> None:
+    spoilt(with_value(BAD[kind]))
+    for words in (
+        ("compare", "good", "bad"),
+        ("compare", "good", "other", "bad"),
+        ("leaderboard", "good", "other", "bad"),
+        ("runs", "samples", "bad"),
+        ("runs", "show", "bad", "--analysis"),
+    ):
+        done = typed(*words)
+        assert done.code == 2, words
+        assert re.search(
+            r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\.", done.err
+        ), (
+            words,
+            done.err,
+        )
+    verified = typed("runs", "show", "bad", "--verify")
+    assert verified.code == 2 and "runs/bad: Impossible records: record 2: the score 'score'" in verified.err
+    checked = typed("runs", "check", "bad")
+    assert checked.code == 1 and "impossible records" in " ".join(checked.out.split())
+
+
+@pytest.mark.parametrize("kind", [*BAD])
+def test_a_page_of_such_a_run_says_it(kind: str) -> None:
+    spoilt(with_value(BAD[kind]))
+    for words in (("bad",), ("good", "bad")):
+        done = typed("view", *words, "--html", "page.html")
+        assert done.code == 0, done.err
+        assert "Warning: bad: Impossible records: record 2: the score 'score' is" in done.err
+        assert any("Impossible records" in text for name, text in shown("page.html")["runs"][-1]["facts"])
+    assert "runs/bad/samples.jsonl, line 2" in shown("page.html")["board"]["notes"][0]
+    assert typed("export", "site", "bad").code == 0
+
+
+def test_a_sample_that_is_there_twice_is_said() -> None:
+    spoilt(lambda row: row.update(id="item-0"))
+    done = typed("view", "bad", "--html", "page.html")
+    assert done.code == 0
+    assert "Warning: bad: Samples recorded twice: 'item-0' of" in done.err
+    assert "Samples recorded twice" in dict(shown("page.html")["runs"][0]["facts"])["Warning"]
+    assert "samples recorded twice" in " ".join(typed("runs", "check", "bad").out.split())
+
+
+def test_numbers_that_the_samples_do_not_give_are_said() -> None:
+    file = Path("runs/bad") / RUN_FILE
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["tasks"][0]["metrics"][0]["value"] = 0.25
+    file.write_text(json.dumps(data), encoding="utf-8")
+    done = typed("view", "bad", "--html", "page.html")
+    assert done.code == 0
+    assert "accuracy is 0.25 in run.json, 0.666667 from the samples" in done.err
+    assert not typed("view", "good", "--html", "page.html").err.startswith("Warning")
+    assert "Warning" not in dict(shown("page.html")["runs"][0]["facts"])
+
+
+def test_the_served_page_says_it_too() -> None:
+    spoilt(with_value("1"))
+    said: list[str] = []
+    follower = Follower([Path("runs/good"), Path("runs/bad")], "x", said.append)
+    follower.start()
+    try:
+        while not (all(one.complete for one in follower.runs.values()) and said):
+            assert not any(one.trouble for one in follower.runs.values())
+            time.sleep(0.02)
+        facts = follower.runs["1"].info()["facts"]
+    finally:
+        follower.stop()
+    assert facts[0][0] == "Warning" and "Impossible records: record 2" in facts[0][1]
+    assert len(said) == 1 and said[0].startswith("Warning: bad: Impossible records")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("tasks", 0, "metrics", 0, "value"), "1"),
+        (("tasks", 0, "metrics", 0, "low"), [0]),
+        (("tasks", 0, "metrics"), 3),
+        (("tasks",), "none"),
+        (("model",), "demo"),
+        (("tasks", 0, "n_failed"), "no"),
+    ],
+)
+def test_one_bad_record_among_many_is_named(path: tuple[Any, ...], value: Any) -> None:
+    file = Path("runs/bad") / RUN_FILE
+    data = json.loads(file.read_text(encoding="utf-8"))
+    part = data
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    file.write_text(json.dumps(data), encoding="utf-8")
+    for words in (
+        ("leaderboard", "good", "other", "bad"),
+        ("compare", "good", "bad"),
+        ("runs", "show", "bad"),
+        ("runs", "samples", "bad"),
+        ("view", "good", "bad", "--html", "x.html"),
+    ):
+        done = typed(*words)
+        assert done.code == 2 and "runs/bad/run.json is not" in done.err, (words, done.err)
+    listed = typed("runs", "list")
+    assert listed.code == 0 and "good" in listed.out and "runs/bad cannot be read" in listed.err
