@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks import filters, labels
+from evalwright.compat.lm_eval.tasks.libraries import install_command
 from evalwright.core.errors import TaskError
 
 
@@ -107,7 +108,7 @@ def _absent(name: str) -> type:
 
     def refuse(self: Any, *arguments: Any, **more: Any) -> None:
         raise TaskError(
-            f"This task is a Python class built on lm_eval's {name}: install the package to run it (pip install lm_eval)."
+            f"This task is a Python class built on lm_eval's {name}: install the package to run it: {install_command('lm_eval')}"
         )
 
     return type(name, (), {"__init__": refuse})
