@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.reports.text import inert
+from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.harness.evaluating import Evaluation
@@ -59,6 +59,7 @@ class _Run(click.Command):
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
     from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
+    from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
     given = flags.read_arguments(ctx.args)
@@ -83,6 +84,11 @@ def run(ctx: click.Context) -> int:
     for name in ("results", "groups"):
         if results.get(name) and not given.get("predict_only"):
             click.echo(table(results, name))
+    for ended in failure_notes(made):
+        _say(
+            f"{ended.count} × {ended.kind}: {ended.advice}"
+            + (f" First: {shorten(ended.example, 300)}" if ended.example else "")
+        )
     _say(f"The run: {made.folder}")
     return 1 if made.n_failed else 0
 

@@ -55,7 +55,9 @@ def advice(error: BaseException) -> str:
             return f" Install it with: {install_command(one.name)}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
         ours = f"lm-eval-{named.replace('_', '-')}"
-        return f" Install what it needs with: pip install 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+        return (
+            f" Install what it needs with: pip install 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+        )
     return ""
 
 
