@@ -125,6 +125,11 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks sky --num_fewshot many", "num_fewshot"),
+        ("--tasks sky --cache_requests maybe", "true, refresh, delete"),
+        ("--tasks sky --no_cache --provide_description", "in its place write `description:` in the task's file"),
+        ("--tasks hendrycksTest-*", "write --tasks mmlu"),
+        ("--tasks hendrycksTest-anatomy", "write --tasks mmlu_anatomy"),
+        ("--tasks truthfulqa_mc", "write --tasks truthfulqa_mc1,truthfulqa_mc2"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_honoured_says_why(tasks: Path, line: str, said: str) -> None:
@@ -185,6 +190,18 @@ def test_values_are_read_as_there() -> None:
         "tasks": ["a", "b", "c"],
         "seed": (1, None, 3, 1234),
     }
+
+
+def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> None:
+    given = flags.normalised(
+        {"tasks": "sky,s*", "include_path": "tasks", "fewshot_as_multiturn": False, "model": "scripted"}
+    )
+    found = evaluation_of(given).configuration
+    assert found.dialect["multiturn"] is False
+    assert found.tasks == ("lm-eval:s*",)
+    (tasks / "sky").mkdir()
+    assert evaluation_of({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
+    assert evaluation_of({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)
 
 
 def test_arguments_of_models_become_ours() -> None:
@@ -275,7 +292,7 @@ def test_the_example_of_every_flag(
     front = ["--model", "dummy", "--tasks", "planets", "--include_path", "tasks"]
     done = typed("lm-eval", *front, *words)
     missing = {"wandb", "trackio"} - {name for name in ("wandb", "trackio") if importlib.util.find_spec(name)}
-    refused = bool(names & {"wandb_config_args", "hf_hub_log_args"} or missing and "wandb_args" in names)
+    refused = bool(names & {"wandb_config_args", "hf_hub_log_args"} or (missing and "wandb_args" in names))
     assert done.code == (2 if refused else 0), done.err
     said = {
         "wandb_args": "pip install 'evalwright[",

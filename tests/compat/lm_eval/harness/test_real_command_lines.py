@@ -16,7 +16,7 @@ import pytest
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:MatMul8bitLt")]
 pytest.importorskip("datasets")
 
 CLASS = "needs the class of lm_eval itself: pip install"
@@ -31,7 +31,7 @@ LINES = (
     (HARNESS, "lm_eval --model nemo_lm --model_args path=MODEL --tasks hellaswag --batch_size 32", CLASS),
     (HARNESS, "lm_eval --model sglang --model_args pretrained=MODEL,dp_size=1,tp_size=2,dtype=auto --tasks gsm8k_cot --batch_size auto", CLASS),
     (HARNESS, "lm_eval --model hf --model_args pretrained=MODEL,autogptq=model.safetensors,gptq_use_triton=True --tasks hellaswag --log_samples --output_path results --hf_hub_log_args hub_results_org=EleutherAI,hub_repo_name=lm-eval-results,push_results_to_hub=True,push_samples_to_hub=True,public_repo=False", "."),
-    (HARNESS, "lm_eval --model hf --model_args pretrained=microsoft/phi-2,trust_remote_code=True --tasks hellaswag,mmlu_abstract_algebra --device cuda:0 --batch_size 8 --output_path output/phi-2 --limit 10 --wandb_args project=lm-eval-harness-integration --log_samples", "evalwright[wandb]"),
+    (HARNESS, "lm_eval --model hf --model_args pretrained=microsoft/phi-2,trust_remote_code=True --tasks hellaswag,mmlu_abstract_algebra --device cuda:0 --batch_size 8 --output_path output/phi-2 --limit 10 --wandb_args project=lm-eval-harness-integration --log_samples", r"evalwright\[wandb\]"),
     (f"{GITHUB}/EleutherAI/lm-evaluation-harness/blob/main/docs/interface.md", "lm-eval run --model hf --model_args pretrained=gpt2 dtype=float32 --tasks hellaswag", ""),
     (f"{GITHUB}/EleutherAI/lm-evaluation-harness/blob/main/docs/interface.md", "lm-eval run --model vllm --model_args pretrained=EleutherAI/gpt-j-6B --tasks arc_easy arc_challenge --num_fewshot 5", CLASS),
     (f"{GITHUB}/EleutherAI/lm-evaluation-harness/blob/main/docs/interface.md", "lm-eval run --model hf --model_args pretrained=gpt2 --tasks lambada --gen_kwargs temperature=0.8 top_p=0.95 'stop=[\"\\n\\n\"]'", ""),
@@ -93,9 +93,13 @@ doc_to_target: "{{choices[answer]}}"
 generation_kwargs: {until: ["\\n"], max_gen_toks: 4}
 metric_list: [{metric: exact_match}]
 """
-GENERATED = re.compile(r"gsm8k|lambada$|cmmlu|squad|minerva|xlsum|scrolls|MJEE|evalita|humaneval|jcola|generative|bbh")
+GENERATED = re.compile(
+    r"gsm8k|lambada$|cmmlu|squad|minerva|xlsum|scrolls|MJEE|evalita|humaneval|jcola|generative|bbh"
+)
 ROLLING = "output_type: loglikelihood_rolling\ndoc_to_text: ''\ndoc_to_target: '{{question}}'\nmetric_list: [{metric: word_perplexity}]\n"
-ROWS = "".join(f'{{"question": "Is {n} even?", "choices": ["no", "yes"], "answer": {1 - n % 2}}}\n' for n in range(6))
+ROWS = "".join(
+    f'{{"question": "Is {n} even?", "choices": ["no", "yes"], "answer": {1 - n % 2}}}\n' for n in range(6)
+)
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +118,23 @@ def server() -> Iterator[OpenAIServer]:
 def ours(line: str, tiny: Path, server: OpenAIServer) -> list[str]:
     """What a person writes here, with what cannot be here replaced."""
     words = shlex.split(line)
-    program = max(at for at, word in enumerate(words[:9]) if Path(word).name in ("lm_eval", "lm-eval", "main.py"))
+    program = max(
+        at for at, word in enumerate(words[:9]) if Path(word).name in ("lm_eval", "lm-eval", "main.py")
+    )
     text = "\0".join(words[program + 1 :])
-    text = re.sub(r"(?<=pretrained=)[^,\0]*", str(tiny), text)
+    text = re.sub(r"(?<=pretrained=)[^,\0]*(,revision=\w+)?", str(tiny), text)
     return re.sub(r"https?://[^/,\"\0]+(/[\w/]+)?/v\d/", f"{server.url}/", text).split("\0")
 
 
 @pytest.mark.parametrize(("source", "line", "refused"), LINES, ids=[str(n) for n in range(len(LINES))])
 def test_a_command_line(
-    source: str, line: str, refused: str, tiny: Path, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str,
+    line: str,
+    refused: str,
+    tiny: Path,
+    server: OpenAIServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -134,10 +146,10 @@ def test_a_command_line(
         body = (TEXTS if GENERATED.search(name) else CHOICES).replace("NAME", name)
         if name == "wikitext":
             body = re.sub(r"(?m)^(output_type|doc_to_\w+|metric_list).*\n", "", body) + ROLLING
-        if name == "humaneval":
+        if name.startswith("humaneval"):
             body += "unsafe_code: true\n"
         (tmp_path / "tasks" / f"{name}.yaml").write_text(body)
-    done = typed("lm-eval", *words, *([] if "--" in words else []), "--include_path", "tasks")
+    done = typed("lm-eval", *words, "--include_path", "tasks")
     assert "Traceback" not in done.err
     assert done.code == (2 if refused else 0), f"{source}: {done.err}"
     if refused:

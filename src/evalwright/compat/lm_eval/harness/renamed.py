@@ -64,7 +64,7 @@ def renamed_values(given: Mapping[str, Any]) -> list[str]:
         *(_sentence(f"{key} in --model_args", ARGUMENTS[key]) for key in named),
         *(_sentence(f"--tasks {name}", f"`evalwright lm-eval ls {LISTS[name]}`") for name in lists),
     ]
-    return said + [renamed_model(model)] if said and model in MODELS else said
+    return [*said, renamed_model(model)] if said and model in MODELS else said
 
 
 def renamed_tasks(names: Iterable[str]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
@@ -33,6 +35,7 @@ _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBench
 _CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu"))
 """Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is scored."""
 _EXTRA_OF = {library: extra for extra, libraries in EXTRAS.items() for library in libraries}
+_SPACY_MODEL = re.compile(r"Can't find model '([\w-]+)'")
 _THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
 
 
@@ -53,6 +56,8 @@ def advice(error: BaseException) -> str:
     for one in chain:
         if isinstance(one, ModuleNotFoundError) and one.name:
             return f" Install it with: {install_command(one.name)}"
+    if model := _SPACY_MODEL.search(str(error)):
+        return f" Install it with: python -m spacy download {model[1]}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
         ours = f"lm-eval-{named.replace('_', '-')}"
         return (
@@ -63,11 +68,15 @@ def advice(error: BaseException) -> str:
 
 def missing_without_error(path: Path) -> str | None:
     """The library that a module imports, goes on without, and cannot score without; None where there is none."""
-    return next((name for name in _imported(path) if name in _CAUGHT and not _is_here(name)), None)
+    return next((name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)), None)
 
 
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+def imported_by(path: Path) -> Iterator[str]:
+    """The top-level names of the modules that a file imports anywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its escape sequences: Python says it where the file is imported
+        tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (one.name.partition(".")[0] for one in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -75,4 +84,7 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _is_here(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # made in this process
+        return name in sys.modules
