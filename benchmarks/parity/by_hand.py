@@ -119,6 +119,14 @@ def _boxed(chance: random.Random) -> Row:
     }
 
 
+def _planned(group: str, **answer: Any) -> Callable[[random.Random], Row]:
+    def row(chance: random.Random) -> Row:
+        texts = {name: _words(chance, 6) for name in ("context", "question", "PDDL_domain", "PDDL_problem")}
+        return {"id": 1, "group": group, **texts, "answer": answer}
+
+    return row
+
+
 def _conversation(chance: random.Random) -> Row:
     turns = chance.randrange(1, 4)
     asked, answers, others = ([_words(chance) for _ in range(turns)] for _ in range(3))
@@ -132,6 +140,11 @@ def _conversation(chance: random.Random) -> Row:
 
 
 ROWS: dict[str, Callable[[random.Random], Row]] = {
+    **dict.fromkeys(
+        ("acp_nexta_gen", "acp_nexta_gen_with_pddl"),
+        _planned("goal_closer_gen", yes=["(stone)"], no=["(river)"], maybe=[], opt="3"),
+    ),
+    "acp_prog_gen": _planned("progression_gen", pos=["(stone)"], neg=[]),
     "bigbench_anachronisms_multiple_choice": lambda c: {
         "inputs": _words(c),
         "targets": ["Yes"],

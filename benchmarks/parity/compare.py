@@ -202,12 +202,8 @@ def write(folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[
 
 def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[str, Any]:
     """One run here, in the shape of theirs."""
-    for module in [key for key, value in sys.modules.items() if hasattr(value, "__evalwright_stamp__")]:
-        del sys.modules[
-            module
-        ]  # what looking for rows has left in them, such as random numbers that are drawn
     options = Options(
-        roots=(folder,),
+        roots=(*roots, folder),  # so that their modules have one name, and register what they bring once
         trust=(*roots, folder),
         scoring="published",
         num_fewshot=job["shots"],

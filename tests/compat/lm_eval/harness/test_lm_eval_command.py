@@ -199,6 +199,8 @@ def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> Non
     found = evaluation_of(given).configuration
     assert found.dialect["multiturn"] is False
     assert found.tasks == ("lm-eval:s*",)
+    none = evaluation_of({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
+    assert (none["seed"], none["bootstrap"]) == (0, 0), "0 is a value"
     (tasks / "sky").mkdir()
     assert evaluation_of({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
     assert evaluation_of({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)

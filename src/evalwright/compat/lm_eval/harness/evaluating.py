@@ -77,7 +77,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     }
     if seeds[3] is not None:
         dialect["seed"] = seeds[3]
-    defaults = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3]}
+    defaults = {"multiturn": True, "predict_only": False, "bootstrap": 100_000, "seed": SEEDS[3]}
     configuration = Configuration(
         tasks=tuple(_tasks(tasks, tuple(_roots(given)))),
         models=(spec,),
@@ -85,7 +85,11 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         seed=seeds[0] or 0,
         home=given.get("home"),
         format="chat" if chat else "text",
-        dialect={key: value for key, value in dialect.items() if value and value != defaults.get(key)},
+        dialect={
+            key: value
+            for key, value in dialect.items()
+            if value not in (defaults.get(key), None, "", (), [], {})
+        },
         num_fewshot=given.get("num_fewshot"),
     )
     track = tuple(_track(given, notes))
