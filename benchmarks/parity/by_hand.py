@@ -77,13 +77,81 @@ def _truthful(chance: random.Random) -> Row:
     }
 
 
+def _following(chance: random.Random) -> Row:
+    """Instructions that IFEval's Python checks, as many in every row, with the arguments of all of them in each."""
+    known: dict[str, Row] = {
+        "punctuation:no_comma": {},
+        "length_constraints:number_words": {"relation": "less than", "num_words": 3},
+        "length_constraints:number_sentences": {"relation": "at least", "num_sentences": 1},
+        "change_case:english_lowercase": {},
+        "startend:quotation": {},
+        "detectable_content:number_placeholders": {"num_placeholders": 1},
+    }
+    chosen = chance.sample(sorted(known), 3)
+    every = {key: None for more in known.values() for key in more}
+    return {
+        "key": chance.randrange(1000),
+        "prompt": f"Write about {_words(chance)}.",
+        "instruction_id_list": chosen,
+        "kwargs": [every | known[one] for one in chosen],
+    }
+
+
+def _mystery(chance: random.Random) -> Row:
+    choices = [f"{_words(chance)} {place}" for place in range(3)]
+    gold = chance.randrange(3)
+    return {
+        "narrative": _words(chance, 12),
+        "question": f"{_words(chance)}?",
+        "choices": str(choices),
+        "answer_index": gold,
+        "answer_choice": choices[gold],
+    }
+
+
+def _boxed(chance: random.Random) -> Row:
+    return {
+        "problem": _words(chance),
+        "solution": f"It is $\\boxed{{{chance.randrange(30)}}}$.",
+        "level": "Level 5",
+        "type": "Algebra",
+        "answer": str(chance.randrange(30)),
+    }
+
+
+def _planned(group: str, **answer: Any) -> Callable[[random.Random], Row]:
+    def row(chance: random.Random) -> Row:
+        texts = {name: _words(chance, 6) for name in ("context", "question", "PDDL_domain", "PDDL_problem")}
+        return {"id": 1, "group": group, **texts, "answer": answer}
+
+    return row
+
+
+def _conversation(chance: random.Random) -> Row:
+    turns = chance.randrange(1, 4)
+    asked, answers, others = ([_words(chance) for _ in range(turns)] for _ in range(3))
+    return {
+        "id": "c",
+        "story": _words(chance, 12),
+        "questions": {"input_text": [f"{one}?" for one in asked], "turn_id": list(range(1, turns + 1))},
+        "answers": {"input_text": answers},
+        "additional_answers": {str(place): {"input_text": others} for place in range(3)},
+    }
+
+
 ROWS: dict[str, Callable[[random.Random], Row]] = {
+    **dict.fromkeys(
+        ("acp_nexta_gen", "acp_nexta_gen_with_pddl"),
+        _planned("goal_closer_gen", yes=["(stone)"], no=["(river)"], maybe=[], opt="3"),
+    ),
+    "acp_prog_gen": _planned("progression_gen", pos=["(stone)"], neg=[]),
     "bigbench_anachronisms_multiple_choice": lambda c: {
         "inputs": _words(c),
         "targets": ["Yes"],
         "multiple_choice_targets": ["Yes", "No"],
         "multiple_choice_scores": [1, 0],
     },
+    "coqa": _conversation,
     "commonsense_qa": lambda c: {
         "question": f"{_words(c)}?",
         "choices": {"label": list("ABCDE"), "text": [_words(c) for _ in range(5)]},
@@ -103,11 +171,13 @@ ROWS: dict[str, Callable[[random.Random], Row]] = {
         "endings": [_words(c) for _ in range(4)],
         "label": str(c.randrange(4)),
     },
-    "hendrycks_math_algebra": lambda c: {
-        "problem": _words(c),
-        "solution": f"It is $\\boxed{{{c.randrange(30)}}}$.",
-        "level": "1",
-        "type": "Algebra",
+    **dict.fromkeys(
+        ("hendrycks_math_algebra", "minerva_math_algebra", "minerva_math500", "putnam_axiom_original"), _boxed
+    ),
+    **dict.fromkeys(("ifeval", "leaderboard_ifeval"), _following),
+    **{
+        f"leaderboard_musr_{name}": _mystery
+        for name in ("murder_mysteries", "object_placements", "team_allocation")
     },
     "logiqa": lambda c: {
         "label": c.choice("abcd"),

@@ -203,7 +203,7 @@ def write(folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[
 def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[str, Any]:
     """One run here, in the shape of theirs."""
     options = Options(
-        roots=(folder,),
+        roots=(*roots, folder),  # so that their modules have one name, and register what they bring once
         trust=(*roots, folder),
         scoring="published",
         num_fewshot=job["shots"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import os
 import re
@@ -66,6 +67,13 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from support.tiny_models import make_tiny_model
+
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"), chat=True)
+
+
 def harness(line: str) -> Done:
     """A command line with the model and the folder of tasks in front."""
     return typed("lm-eval", "--model", "scripted", "--include_path", "tasks", *line.split())
@@ -121,6 +129,11 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks sky --num_fewshot many", "num_fewshot"),
+        ("--tasks sky --cache_requests maybe", "true, refresh, delete"),
+        ("--tasks sky --no_cache --provide_description", "in its place write `description:` in the task's file"),
+        ("--tasks hendrycksTest-*", "write --tasks mmlu"),
+        ("--tasks hendrycksTest-anatomy", "write --tasks mmlu_anatomy"),
+        ("--tasks truthfulqa_mc", "write --tasks truthfulqa_mc1,truthfulqa_mc2"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_honoured_says_why(tasks: Path, line: str, said: str) -> None:
@@ -154,14 +167,17 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         "trust: [tasks]",
         "trust_remote_code: true",
         "model_args: {base_url: 'http://a'}",
-        "output_path: /",
         "wandb_args: {project: x}",
     ):
         (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
         assert "which a file may not" in done.err
-    for bad, said in (("include_path: ..", "not beside it"), ("limit: [1]", "--limit takes a number")):
+    for bad, said in (
+        ("include_path: ..", "not beside it"),
+        ("output_path: /", "outside"),
+        ("limit: [1]", "--limit takes a number"),
+    ):
         (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
@@ -178,6 +194,20 @@ def test_values_are_read_as_there() -> None:
         "tasks": ["a", "b", "c"],
         "seed": (1, None, 3, 1234),
     }
+
+
+def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> None:
+    given = flags.normalised(
+        {"tasks": "sky,s*", "include_path": "tasks", "fewshot_as_multiturn": False, "model": "scripted"}
+    )
+    found = evaluation_of(given).configuration
+    assert found.dialect["multiturn"] is False
+    assert found.tasks == ("lm-eval:s*",)
+    none = evaluation_of({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
+    assert (none["seed"], none["bootstrap"]) == (0, 0), "0 is a value"
+    (tasks / "sky").mkdir()
+    assert evaluation_of({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
+    assert evaluation_of({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)
 
 
 def test_arguments_of_models_become_ours() -> None:
@@ -370,10 +400,48 @@ def test_a_model_made_in_python(tasks: Path) -> None:
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
 
 
+def page_rows() -> list[Any]:
+    """Of the page's table: the flags of a row with its example."""
+    rows = [
+        line.split(" | ")
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `--")
+    ]
+    return [pytest.param(set(re.findall(r"`--(\w+)`", row[0])), row[1].strip("`"), id=row[0]) for row in rows]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("names", "example"), page_rows())
+def test_the_example_of_every_flag(
+    names: set[str], example: str, tmp_path: Path, tiny: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    (tmp_path / "settings.yaml").write_text("limit: 1\noutput_path: out\nlog_samples: true\n")
+    for name, body in re.findall(r"# file: (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(body)
+    words = shlex.split(example.replace("pretrained=gpt2", f"pretrained={tiny}"))
+    assert names <= {word.removeprefix("--") for word in words}, "the example has the flags of its row"
+    front = ["--model", "dummy", "--tasks", "planets", "--include_path", "tasks"]
+    done = typed("lm-eval", *front, *words)
+    missing = {"wandb", "trackio"} - {name for name in ("wandb", "trackio") if importlib.util.find_spec(name)}
+    refused = bool(names & {"wandb_config_args", "hf_hub_log_args"} or (missing and "wandb_args" in names))
+    assert done.code == (2 if refused else 0), done.err
+    said = {
+        "wandb_args": "pip install 'evalwright[",
+        "wandb_config_args": "logged",
+        "hf_hub_log_args": "export hf-results",
+    }
+    for name in names & set(said) if refused else ():
+        assert said[name] in done.err
+    if "config" in names:
+        assert len(list((tmp_path / "out").rglob("*.json*"))) == 2
+
+
 def test_every_flag_there_is_taken_and_on_the_page() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    for name in flags.NAMES:
-        assert f"`--{name}`" in page, name
+    shown = {name for row in page_rows() for name in row.values[0]}
+    assert shown == {name for name, *_ in flags.FLAGS}
     home = os.environ.get("LM_EVAL_TASKS")
     if not home:
         pytest.skip("the released package is not here (make test has it)")
@@ -385,8 +453,17 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
         and getattr(node.func, "attr", "") == "add_argument"
         and isinstance(node.args[0], ast.Constant)
     }
-    assert theirs
-    assert theirs <= set(flags.NAMES)
+    assert theirs == shown
+    settings = ast.parse((Path(home).parent / "config" / "evaluate_config.py").read_text())
+    (kind,) = [
+        one for one in settings.body if isinstance(one, ast.ClassDef) and one.name == "EvaluatorConfig"
+    ]
+    keys = {
+        one.target.id
+        for one in kind.body
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+    }
+    assert keys == shown, "keys of the file of --config"
 
 
 def test_lists_and_validation(tasks: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_class_needs_trust_and_the_package(folder: Path, load: Load) -> None:
     if golden.package_spec() is not None:
         pytest.skip("the package is installed here")
     with pytest.raises(
-        ConfigurationError, match=r"not installed. Install it with: pip install 'lm_eval==0.4.13'"
+        ConfigurationError, match=r"not installed. Install it with: pip install 'evalwright\[lm-eval\]'"
     ):
         load("odd", trust=(folder,))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
+from evalwright.compat.lm_eval.harness.renamed import MODELS, renamed_model
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import ModelSpec
@@ -128,7 +129,13 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
         ):
             given.pop(key)
             notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
-    if out.get("device") == "cuda":
+    device = str(out.get("device"))
+    if device.startswith("cuda:") and device[5:].isdecimal() and int(device[5:]) >= (here := _devices()):
+        notes.append(
+            f"{device} is not here: the model runs on {'another GPU' if here else 'the CPU'}, as it does there."
+        )
+        device = "cuda"
+    if device == "cuda":
         out["device"] = "auto"
     if given:
         return None
@@ -214,7 +221,8 @@ def _named(provider: str, given: dict[str, Any], *keys: str) -> Backend | None:
 def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The class of the installed package."""
     if model not in CLASSES:
-        raise UnknownName("model class of lm_eval", model, CLASSES, f"Known: {', '.join(CLASSES)}.")
+        hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}."
+        raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
     if not _installed():
         if model in _TRANSFORMERS:
             return Backend(

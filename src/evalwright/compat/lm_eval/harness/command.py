@@ -16,7 +16,7 @@ from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.harness.tables import table
-from evalwright.reports.text import inert
+from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.harness.evaluating import Evaluation
@@ -63,6 +63,7 @@ class _Run(click.Command):
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
     from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
+    from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
     check_one_process()
@@ -89,6 +90,11 @@ def run(ctx: click.Context) -> int:
     for name in ("results", "groups"):
         if results.get(name) and not given.get("predict_only"):
             click.echo(table(results, name))
+    for ended in failure_notes(made):
+        _say(
+            f"{ended.count} × {ended.kind}: {ended.advice}"
+            + (f" First: {shorten(ended.example, 300)}" if ended.example else "")
+        )
     _say(f"The run: {made.folder}")
     return 1 if made.n_failed else 0
 

@@ -6,13 +6,16 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised
 from evalwright.compat.lm_eval.harness.processes import check_one_process
+from evalwright.compat.lm_eval.harness.renamed import renamed_tasks
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """Arguments that name the model in its results, the first that is there."""
+_LABELS = ("name", "group", "job_type", "tags", "notes", "mode", "step")
+"""What only labels a run of a tracker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     plain = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False}
     limit = given.get("limit")
     configuration = Configuration(
-        tasks=tuple(_tasks(tasks)),
+        tasks=tuple(_tasks(tasks, tuple(_roots(given)))),
         models=(spec,),
         limit=limit if limit is None or limit < 1 else int(limit),
         seed=seeds[0] or 0,
@@ -88,9 +93,8 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         },
         num_fewshot=given.get("num_fewshot"),
     )
-    return Evaluation(
-        configuration, [*notes, *_notes(given)], tuple(_track(given)), _config(given, spec, seeds)
-    )
+    track = tuple(_track(given, notes))
+    return Evaluation(configuration, [*notes, *_notes(given)], track, _config(given, spec, seeds))
 
 
 def _model(given: Settings, notes: list[str]) -> ModelSpec:
@@ -111,14 +115,21 @@ def _roots(given: Settings) -> Iterator[Path]:
         yield Path(given["include_path"])
 
 
-def _tasks(names: Sequence[str]) -> Iterator[str]:
-    """Our names of theirs; a folder stands for its YAML files."""
+def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
+    """Our names of theirs; a folder that is no task's name stands for its YAML files."""
     for name in dict.fromkeys(names):
         if not isinstance(name, str):
             raise ConfigurationError(
                 "Tasks are given by name or by file; write a task made in Python as a YAML file, or a Task of ours."
             )
-        yield f"{PREFIX}{name}/*.yaml" if Path(name).is_dir() and len(names) == 1 else f"{PREFIX}{name}"
+        if any(
+            pattern != name and fnmatchcase(name, pattern) for pattern in names if isinstance(pattern, str)
+        ):
+            continue  # a pattern has it, and it would be there twice
+        folder = (
+            len(names) == 1 and Path(name).is_dir() and all(one.name != name for one in DIALECT.names(roots))
+        )
+        yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 
 def _notes(given: Settings) -> Iterator[str]:
@@ -134,12 +145,16 @@ def _notes(given: Settings) -> Iterator[str]:
         raise ConfigurationError(f"--verbosity takes DEBUG, INFO, WARNING or ERROR, not {verbosity!r}.")
 
 
-def _track(given: Settings) -> Iterator[str]:
-    """Trackers by name and project. Raises ConfigurationError for what they are not given here."""
+def _track(given: Settings, notes: list[str]) -> Iterator[str]:
+    """Trackers by name and project, with notes on what they are not given. Raises ConfigurationError for what cannot be left out."""
     for tracker, name in (("wandb", "wandb_args"), ("trackio", "trackio_args")):
         if arguments := dict(given.get(name, {})):
             project = arguments.pop("project", "")
             entity = arguments.pop("entity", "") if tracker == "wandb" else ""
+            if labels := [key for key in _LABELS if arguments.pop(key, None) is not None]:
+                notes.append(
+                    f"--{name}: {', '.join(labels)} not used: the run there has the name of the run here."
+                )
             if arguments:
                 raise ConfigurationError(
                     f"--{name} takes project here, and not {', '.join(map(repr, arguments))}."
@@ -200,11 +215,17 @@ def run_evaluation(
     if model is not None:
         objects.model(model)
     told = Callbacks(open_trackers(list(evaluation.track)))
-    runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(
-            evaluation.configuration, progress=progress, objects=objects, callbacks=told
+    try:
+        runs: list[Run] = run_blocking(
+            lambda: evaluate_configuration(
+                evaluation.configuration, progress=progress, objects=objects, callbacks=told
+            )
         )
-    )
+    except UnknownName as error:
+        names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
+        if gone := list(renamed_tasks(names)):
+            raise ConfigurationError(" ".join((str(error), *gone))) from error
+        raise
     told.warn()
     return runs[0]
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from evalwright.compat.lm_eval.harness import renamed
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.tasks.yaml_files import read_document
 
@@ -66,10 +67,11 @@ OWN = (
 )
 NAMES = tuple(name for name, *_ in (*FLAGS, *OWN))
 _BY_PERSON = (
-    "trust", "trust_remote_code", "home", "output_path", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
+    "trust", "trust_remote_code", "home", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
 )  # fmt: skip
 _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers", "auth_token", "api_key")
 """What only the person at the command line may set."""
+_CACHING = ("true", "refresh", "delete")
 _MAPPINGS = tuple(name for name, _, kind, _ in FLAGS if kind == "mapping")
 
 
@@ -107,6 +109,8 @@ def parser() -> argparse.ArgumentParser:
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """What a command line says, the file of --config below it. Raises ConfigurationError."""
+    if gone := renamed.renamed_flags(arguments):
+        raise ConfigurationError(" ".join(gone))
     given = vars(parser().parse_args(list(arguments)))
     below = read_config(given["config"]) if "config" in given else {}
     return normalised({**below, **given})
@@ -123,14 +127,17 @@ def read_config(path: str) -> dict[str, Any]:
     for name in (*_BY_PERSON, *(f"model_args.{one}" for one in _BY_PERSON_IN_ARGUMENTS)):
         if name in found or (name.startswith("model_args.") and name.partition(".")[2] in inner):
             raise ConfigurationError(
-                f"{path} sets {name}, which a file may not: it decides what code runs, where files are written, or who gets a key. "
+                f"{path} sets {name}, which a file may not: it decides what code runs, or who gets a key or the results. "
                 "Give it on the command line."
             )
-    include = found.get("include_path")
-    if include and not Path(str(include)).resolve().is_relative_to(Path(path).resolve().parent):
-        raise ConfigurationError(
-            f"{path} sets include_path to a folder that is not beside it. Give it on the command line: --include_path {include}"
-        )
+    for name, place, said in (
+        ("include_path", Path(path).resolve().parent, "that is not beside it"),
+        ("output_path", Path.cwd(), "outside the folder that you are in"),
+    ):
+        if (named := found.get(name)) and not Path(str(named)).resolve().is_relative_to(place):
+            raise ConfigurationError(
+                f"{path} sets {name} to a folder {said}. Give it on the command line: --{name} {named}"
+            )
     return found
 
 
@@ -154,6 +161,10 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
             value = value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
         elif name == "limit":
             value = _limit(value)
+        elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
+            raise ConfigurationError(
+                f"--cache_requests takes {', '.join(_CACHING)} or nothing, not {shown(value)}."
+            )
         out[name] = value
     _check(out)
     return out
@@ -161,6 +172,8 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(given: Mapping[str, Any]) -> None:
     """What lm_eval refuses too."""
+    if gone := renamed.renamed_values(given):
+        raise ConfigurationError(" ".join(gone))
     if given.get("fewshot_as_multiturn") and not given.get("apply_chat_template"):
         raise ConfigurationError("--fewshot_as_multiturn needs --apply_chat_template.")
     if given.get("samples") and given.get("limit") is not None:

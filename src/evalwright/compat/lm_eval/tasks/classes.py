@@ -21,6 +21,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEn
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group
+from evalwright.compat.lm_eval.tasks.libraries import install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
 from evalwright.compat.lm_eval.tasks.shots import digest_of
@@ -30,7 +31,7 @@ from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 
-INSTALL = "pip install 'lm_eval==0.4.13'"
+INSTALL = install_command("lm_eval")
 STRUCTURE = ("tag", "group", "task_list", "class")
 """Keys that the class's own configuration does not get."""
 

@@ -328,6 +328,10 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
             return lambda: cls(**options)
     else:
         known = {**_BUILT_IN, **_brought}
+        # A task's module registers its own with the package, where that is installed.
+        theirs: Any = getattr(sys.modules.get("lm_eval.api.registry"), "filter_registry", {})
+        if function not in known and function in theirs:
+            known[function] = theirs.get(function)
         if function not in known:
             raise UnknownName(
                 f"filter (in the task '{task}')", str(function), known, f"Known: {', '.join(known)}."

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks import shim
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
+from evalwright.compat.lm_eval.tasks.libraries import advice, install_command, missing_without_error
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import TaskError, UnknownName
 
@@ -74,15 +75,20 @@ class Functions:
         try:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
-                return load_file(path, self._name_of(path))
+                module = load_file(path, self._name_of(path))
+                if lacking := missing_without_error(path):
+                    raise _NotImported(
+                        f"The task '{task}' needs {ref}, whose module scores with the library '{lacking}', which is not installed. "
+                        f"Install it with: {install_command(lacking)}"
+                    )
+                return module
             return importlib.import_module(name)
         except TaskError:
             raise
         except (Exception, SystemExit) as error:  # some modules leave the process where a program is missing
-            lacking = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-            advice = f" Install it with: pip install {lacking.partition('.')[0]}" if lacking else ""
+            said = " ".join(str(error).split()).removesuffix(".")
             raise _NotImported(
-                f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {error}.{advice}"
+                f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {said}.{advice(error)}"
             ) from error
 
     def _name_of(self, path: Path) -> str:

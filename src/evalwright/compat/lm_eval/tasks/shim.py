@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks import filters, labels
+from evalwright.compat.lm_eval.tasks import filters, labels, squad_metrics
+from evalwright.compat.lm_eval.tasks.libraries import install_command
 from evalwright.core.errors import TaskError
 
 
@@ -46,11 +47,25 @@ class _TaskModules(MetaPathFinder):
         return None
 
 
+class _LeftTransformers(MetaPathFinder):
+    """Finds what releases of transformers before 5 had, where nobody else finds it."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name == "transformers.data.metrics":
+            return ModuleSpec(name, None, is_package=True)
+        if name == "transformers.data.metrics.squad_metrics":
+            return importlib.util.spec_from_file_location(name, squad_metrics.__file__)
+        return None
+
+
 _finder = _TaskModules()
+_left = _LeftTransformers()
 
 
 def install(roots: Sequence[Path]) -> None:
-    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed."""
+    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed; and what has left transformers."""
+    if _left not in sys.meta_path:
+        sys.meta_path.append(_left)
     if "lm_eval" in sys.modules and not hasattr(sys.modules["lm_eval"], "__evalwright__"):
         return
     if "lm_eval" not in sys.modules:
@@ -107,7 +122,7 @@ def _absent(name: str) -> type:
 
     def refuse(self: Any, *arguments: Any, **more: Any) -> None:
         raise TaskError(
-            f"This task is a Python class built on lm_eval's {name}: install the package to run it (pip install lm_eval)."
+            f"This task is a Python class built on lm_eval's {name}: install the package to run it: {install_command('lm_eval')}"
         )
 
     return type(name, (), {"__init__": refuse})

@@ -1,0 +1,40 @@
+"""The exact match and F1 of SQuAD as `transformers.data.metrics.squad_metrics` computed them, which transformers has no more since release 5.
+
+Modules of `coqa`, `xquad` and others import it by that name; `shim` answers with this file. Arithmetic: Rajpurkar et al. 2016, and 2.0 for empty answers.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize_answer(s: str) -> str:
+    """Lower case, without ASCII punctuation, English articles and repeated white space."""
+    return " ".join(_ARTICLES.sub(" ", s.lower().translate(_PUNCTUATION)).split())
+
+
+def get_tokens(s: str) -> list[str]:
+    """The words of the normalised text."""
+    return normalize_answer(s).split() if s else []
+
+
+def compute_exact(a_gold: str, a_pred: str) -> int:
+    """1 where both are the same once normalised."""
+    return int(normalize_answer(a_gold) == normalize_answer(a_pred))
+
+
+def compute_f1(a_gold: str, a_pred: str) -> float:
+    """F1 of the words, with repeats; of two answers of which one has none, 1 where both have none."""
+    gold, predicted = get_tokens(a_gold), get_tokens(a_pred)
+    if not gold or not predicted:
+        return int(gold == predicted)
+    same = sum((Counter(gold) & Counter(predicted)).values())
+    if not same:
+        return 0
+    precision, recall = same / len(predicted), same / len(gold)
+    return 2 * precision * recall / (precision + recall)
