@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,11 @@ def test_what_stands_in_a_sample_stays_text(two: Path) -> None:
 def test_the_command_for_one_sample_is_safe_to_copy(two: Path) -> None:
     run = make_run(two / "runs", name="odd", scores=[1.0])
     for name in ("a'; touch stolen #", "--help"):
-        rewrite(run, lambda row, place, name=name: row.update(id=name))
+
+        def named(row: dict[str, Any], place: int, name: str = name) -> None:
+            row["id"] = name
+
+        rewrite(run, named)
         line = typed("runs", "samples", "odd").out.partition("One sample in full: evalwright ")[2]
         shown = typed(*shlex.split(line)).out
         assert name in shown

@@ -250,7 +250,13 @@ def test_criteria_of_rows_are_judged_by_their_classes_and_severities(
 ) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     criteria = [{"criterion": "Gumamit ng po.", "include_reference": False}, {"criterion": "Magpasalamat."}]
-    row = {"id": 1, "label": None, "prompts": [{"text": "May bisita."}], "criteria": criteria, "metadata": {}}
+    row: dict[str, Any] = {
+        "id": 1,
+        "label": None,
+        "prompts": [{"text": "May bisita."}],
+        "criteria": criteria,
+        "metadata": {},
+    }
 
     def graded(classes: dict[str, str]) -> Any:
         return lambda asked: {
