@@ -52,10 +52,12 @@ _REMEMBERED = "(of an earlier run, and paid; --resend-empty sends it again)"
 class Lane:
     """A model and what sends requests to it."""
 
-    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "remote", "speed")
+    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "named", "remote", "speed")
 
     def __init__(self, model: Model, batcher: Batcher | None, remote: RemoteSender | None) -> None:
         self.model = model
+        self.named = False
+        """Whether the store was told what the model is called."""
         self.batcher = batcher
         self.remote = remote
         self.speed = batcher.speed if batcher is not None else Speed()
@@ -166,7 +168,6 @@ class Engine:
                 f"The model '{model.name}' ({type(model).__name__}) must derive from RemoteModel or LocalModel."
             )
         self._lanes[id(model)] = lane
-        self._outbox.names[lane.fingerprint] = plain(mask(model.name))
         return lane
 
     async def ask(
@@ -276,6 +277,9 @@ class Engine:
             outbox.release(key)
             raise
         response = response.without_secrets()
+        if not lane.named:
+            lane.named = True
+            outbox.names[lane.fingerprint] = plain(mask(lane.model.name))
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response

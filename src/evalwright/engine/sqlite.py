@@ -224,7 +224,7 @@ def network_warning(path: Path, mounts: str | None = None) -> str:
     if best[1] not in _NETWORK:
         return ""
     return (
-        f"The store {path} lies on a network file system ({best[1]}, mounted at {best[0]}). SQLite cannot lock a file between "
+        f"The store {path} is on a network file system ({best[1]}, mounted at {best[0]}). SQLite cannot lock a file between "
         f"hosts there, and the file can be damaged if two hosts use it. Choose a local folder with --home or EVALWRIGHT_HOME, or a "
         f"PostgreSQL server with EVALWRIGHT_STORE."
     )
