@@ -151,6 +151,7 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
     "numeric": ("numeric", {}, _NUMBER),
     "outcome": ("outcome", {}, _NAME),
     "rouge of lines": ("rouge", {"kind": "rougeLsum"}, _TRANSLATION),
+    "bleu of Japanese": ("bleu", {"tokenize": "ja-mecab"}, _JAPANESE),
     "rouge of Japanese": ("rouge", {}, _JAPANESE),
     "short-answer of dates": ("short-answer", {}, _DATE),
     "short-answer of names": ("short-answer", {}, _NAME),
