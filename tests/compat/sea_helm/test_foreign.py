@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -198,3 +202,45 @@ def test_they_run_in_a_process_of_their_own_without_keys(
     assert run(root, "--trust", str(root), "--name", "two") == 1
     (task,) = json.loads((own_folder / "runs" / "two" / "run.json").read_text())["tasks"]
     assert task["metrics"][0]["value"] == 0 and "its process ended" in task["metrics"][0]["method"]
+
+
+def test_one_that_never_ends_is_ended_with_the_run(root: Path, own_folder: Path) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    endless = "import os\nfrom pathlib import Path\ndef wanted(*given):\n    Path('looping').write_text(str(os.getpid()))\n    while True: pass\n"
+    write(root / "seahelm_tasks" / "mine" / "helping.py", endless)
+    command = [
+        "run",
+        "sea-helm:mine",
+        "--task-root",
+        str(root),
+        "--model",
+        "scripted/constant",
+        "--trust",
+        str(root),
+    ]
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)):
+        (root / "looping").unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evalwright", *command], cwd=own_folder, stderr=subprocess.DEVNULL
+        )
+        until(lambda: (root / "looping").is_file() and (root / "looping").read_text() != "")
+        inner = int((root / "looping").read_text())
+        process.send_signal(number)
+        assert process.wait(600) == code
+        status = Path(f"/proc/{inner}/status")
+        until(partial(ended, status))
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 600
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def ended(status: Path) -> bool:
+    """Whether a process is gone, or waits only for its parent to notice."""
+    try:
+        return "State:\tZ" in status.read_text()
+    except OSError:
+        return True

@@ -38,12 +38,15 @@ class _Worker:
     """The process in which the Python of a folder runs. It is started when it is first asked, and ends with ours."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._lock = root, Lock()
+        self._root, self._lock, self._stops = root, Lock(), 0
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, question: Mapping[str, Any]) -> Any:
         """What it answers. Raises ValueError, in the words of what its code raised, or for one that ended or was ended."""
+        stops = self._stops
         with self._lock:
+            if stops != self._stops:
+                raise ValueError("the run was interrupted")
             if self._process is None:
                 kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
                 path = json.dumps([one or str(Path.cwd()) for one in sys.path])
@@ -68,6 +71,12 @@ class _Worker:
             raise ValueError(raised)
         return answer["found"]
 
+    def stop(self) -> None:
+        """What it is asked now, or waits to be asked, has no answer."""
+        self._stops += 1
+        if self._process is not None:
+            self._process.kill()
+
     def end(self) -> None:
         """End the process; the next question starts another."""
         if self._process is not None:
@@ -77,6 +86,12 @@ class _Worker:
 
 
 _workers: dict[Path | None, _Worker] = {}
+
+
+def stop_workers() -> None:
+    """Whoever waits for an answer waits no longer."""
+    for worker in _workers.values():
+        worker.stop()
 
 
 @atexit.register

@@ -245,6 +245,8 @@ class Tables(Procedures):
 class Foreign(Scoring):
     """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
 
+    asks = True
+
     def prepare(self) -> None:
         foreign.check_trusted(self.task, self.task.scored_by, METRICS)
         self._kept = list[Row]()
@@ -254,13 +256,19 @@ class Foreign(Scoring):
         scorers, metrics = super().made()
         return scorers, [*metrics, self.metric("mean_individual_score", "mean")]
 
-    def score(self, sample: Sample, answer: Answer) -> Score:
+    async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
+        """The scorer; other samples, and Ctrl-C, do not wait for it."""
         replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
+        place = len(self._kept)
         self._kept.append({**self.row_of(sample), "responses": replies})
-        numbers, each = self._run(self._kept[-1:])
+        try:
+            numbers, each = await asyncio.to_thread(self._run, self._kept[place : place + 1])
+        except asyncio.CancelledError:
+            foreign.stop_workers()
+            raise
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
-        return Score(float(value), "", "", {"response": len(self._kept) - 1.0})
+        return Score(float(value), "", "", {"response": float(place)})
 
     def more(self, column: Column) -> dict[str, float]:
         numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
