@@ -18,8 +18,17 @@ from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote.pool import ReplicaPool
 
 ARGUMENTS = ("replicas", "replicas_differ")
-_DIFFERING = ("api_key_env", "base_url", "headers", "max_concurrency", "model", "variables")
+_DIFFERING = (
+    "api_key_env",
+    "base_url",
+    "headers",
+    "max_concurrency",
+    "model",
+    "requests_per_minute",
+    "variables",
+)
 """What may be set for one endpoint: nothing that would change an answer."""
+_MOST = 128
 _FORM = (
     "replicas must be a number of processes for a local model, and for a remote one addresses with commas between them or a "
     "list of mappings, each with what differs: replicas=http://a:8000/v1,http://b:8000/v1"
@@ -72,6 +81,10 @@ def _in_processes(
             "replicas_differ has no effect on a model in this machine's processes: leave it out."
         )
     number = arguments.whole("replicas", number) or 1
+    if number > _MOST:
+        raise ConfigurationError(
+            f"replicas={number} processes are more than the {_MOST} that one machine is given."
+        )
     model = open_one(name, rest)
     if not isinstance(model, LocalModel):
         raise ConfigurationError(f"{_FORM}; it is {number}.")

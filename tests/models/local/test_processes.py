@@ -156,6 +156,7 @@ def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) 
     [
         ("demo/small", {"replicas": 0}, "replicas must be a number above 0"),
         ("demo/small", {"replicas": -1}, "replicas must be a number above 0"),
+        ("demo/small", {"replicas": 10**6}, "more than the 128"),
         ("demo/small", {"replicas": 2.5}, "replicas must be a number of processes"),
         ("demo/small", {"replicas": True}, "replicas must be a number of processes"),
         ("demo/small", {"replicas": 2, "replicas_differ": True}, "no effect"),
