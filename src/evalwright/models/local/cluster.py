@@ -16,11 +16,13 @@ import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,17 @@ _PLACED_WITHIN = 600.0
 """Seconds after which a replica that found no place is given up."""
 _CONNECT = 5.0
 _STORE_BYTES = 256 << 20
+_SETTINGS = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_gcs_server_port_wait_time_s": "3",
+    "RAY_py_gcs_connect_timeout_s": "20",
+}
+"""For Ray while it starts: no telemetry, no warning, and no ten minutes at a cluster that does not let us in."""
+_ALIKE = (
+    " It must have the same version of Ray and of Python as this machine, and, where it wants a token, RAY_AUTH_MODE=token and its "
+    "RAY_AUTH_TOKEN must be set here."
+)
 _PASSED_ON = (
     "EVALWRIGHT_HOME", "EVALWRIGHT_SANDBOX", "HF_DATASETS_OFFLINE", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM",
     "TRANSFORMERS_OFFLINE",
@@ -173,14 +186,9 @@ class Cluster:
     def _connected(self) -> Any:
         address = self.on.address
         own = not address or address == "local"
-        # No telemetry, and no warnings for people: sentences of ours say what they need.
-        settings = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-        given: dict[str, Any] = {"address": address}
+        settings, given = dict(_SETTINGS), {"address": address}
         if own:
-            settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-            settings |= {
-                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"
-            }  # its name; it keeps to the loopback everywhere
+            settings |= _kept_to_oneself()
             self._folder = tempfile.mkdtemp(prefix="ew-ray-")
             given = {"address": "local", "include_dashboard": False, "_temp_dir": self._folder}
             given["object_store_memory"] = _STORE_BYTES
@@ -195,10 +203,12 @@ class Cluster:
             import ray
 
             logging.getLogger("ray").setLevel(logging.CRITICAL)
-            ray.init(**given, log_to_driver=False, logging_level=logging.CRITICAL, namespace="evalwright")
+            with _silent():
+                ray.init(**given, log_to_driver=False, logging_level=logging.CRITICAL, namespace="evalwright")
         except Exception as error:
             where = "be started here" if own else f"be joined at '{address}'"
-            raise ConfigurationError(f"Ray cannot {where}: {_first_line(error)}") from None
+            advice = "" if own else _ALIKE
+            raise ConfigurationError(f"Ray cannot {where}: {_first_line(error)}.{advice}") from None
         finally:
             for name, value in before.items():
                 if value is None:
@@ -209,6 +219,31 @@ class Cluster:
                 for number, handler in handlers.items():
                     signal.signal(number, handler)
         return ray
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing is written to standard error, not by a library in another language either."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+@cache
+def _kept_to_oneself() -> Mapping[str, str]:
+    """For a cluster that is started here: a token, and the loopback alone (which Ray names after systems where that is the rule).
+
+    Once for a process, as Ray reads them when it is imported; where somebody has done so before, its own rules hold.
+    """
+    if "ray" in sys.modules:
+        return {}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return {**token, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def shares(nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float) -> tuple[int, int]:
@@ -405,7 +440,7 @@ def _require_reachable(address: str) -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next((line.strip(" .") for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _how(error: BaseException) -> str:
