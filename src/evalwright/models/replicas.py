@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 
 class Replica:
-    """The record of one replica. requests: sent to it. failures: of those. seconds: in which at least one was under way."""
+    """The record of one replica. requests: sent to it. failures: of those. aside: why it is not used at present, "" where it is."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.aside = ""
         self.requests = self.failures = self.under_way = 0
         self._seconds = self._since = 0.0
 
@@ -33,4 +35,16 @@ class Replica:
         seconds = self._seconds + (time.monotonic() - self._since if self.under_way else 0.0)
         answers = self.requests - self.failures - self.under_way
         rate = {"answers_per_second": float(f"{answers / seconds:.4g}")} if seconds > 0 else {}
-        return {"name": self.name, "requests": self.requests, "failures": self.failures, **rate}
+        aside = {"aside": self.aside} if self.aside else {}
+        return {"name": self.name, "requests": self.requests, "failures": self.failures, **rate, **aside}
+
+
+def said(replicas: Iterable[Replica]) -> str:
+    """How each did, in a few words: "a 20/s, b 48/s (2 failed), c set aside"."""
+    parts = []
+    for one in replicas:
+        found = one.as_dict()
+        failed = f" ({one.failures} failed)" if one.failures else ""
+        rate = f"{found['answers_per_second']:.3g}/s" if "answers_per_second" in found else "idle"
+        parts.append(f"{one.name} {'set aside' if one.aside else rate}{failed}")
+    return ", ".join(parts)
