@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
-from evalwright.core.requests import Generate, LogLikelihood, Message, RollingLogLikelihood
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
 from support.local_models import answers
@@ -48,7 +48,7 @@ def test_it_answers_as_hf_does(folder: Path) -> None:
     model = opened(f"vllm-local/{folder}", dtype="float32")
     model.check()
     assert model.abilities == {"generate", "chat", "log-likelihood", "rolling"}
-    asked = [
+    asked: list[Request] = [
         LogLikelihood("The capital of Peru is", " Lima"),
         LogLikelihood("", "A whole text."),
         LogLikelihood(TEXT * 4, " and more"),  # too long: it loses its left side
@@ -96,7 +96,7 @@ def test_what_cannot_be_used(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="engine must be a mapping"):
         opened(f"vllm-local/{folder}", engine="fast")
     wrong = opened(f"vllm-local/{folder}", engine={"gpu_memory": 1})
-    with pytest.raises(ModelError, match="vLLM cannot load .*gpu_memory"):
+    with pytest.raises(ModelError, match=r"vLLM cannot load .*gpu_memory"):
         wrong.load()
 
 
