@@ -118,7 +118,8 @@ def theirs(name: str, given: argparse.Namespace) -> tuple[Callable[[Pairs], Any]
     more: dict[str, Any] = {"batch_size": "auto"}
     if name == "lm-eval-hf":
         more = {"device": given.device, "batch_size": "auto" if given.device == "cuda" else 1}
-    model = get_model(name.removeprefix("lm-eval-"))(pretrained=given.model, dtype=given.dtype, **more)
+    backend: Any = get_model(name.removeprefix("lm-eval-"))
+    model = backend(pretrained=given.model, dtype=given.dtype, **more)
 
     def made(kind: str, arguments: list[Any]) -> list[Any]:
         return [Instance(request_type=kind, doc={}, arguments=one, idx=0) for one in arguments]
@@ -141,7 +142,8 @@ def worker(name: str, given: argparse.Namespace) -> None:
     choices(pairs[:8])
     texts([prompt[-200:] for prompt in prompts[:2]])
     found = {}
-    for what, call in (("choices", lambda: choices(pairs)), ("texts", lambda: texts(prompts))):
+    sets: dict[str, Callable[[], Any]] = {"choices": lambda: choices(pairs), "texts": lambda: texts(prompts)}
+    for what, call in sets.items():
         began = time.perf_counter()
         call()
         found[what] = time.perf_counter() - began
