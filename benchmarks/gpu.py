@@ -4,7 +4,7 @@
                              [--questions 400] [--shots 2000] [--tokens 128] [--dtype bfloat16] [--device cuda] [--model FOLDER]
                              [--peer-python PATH]
 
-The default is a Llama of random weights with 1.4 billion parameters; `--vocab 262144` is the other end of today's vocabularies. Each system
+The default is a Llama of random weights with 1.5 billion parameters; `--vocab 262144` is the other end of today's vocabularies. Each system
 loads the same folder in a process of its own and answers the same requests: `choices`, log-likelihoods of four short continuations after
 --shots shared tokens and a question; `texts`, --tokens greedy tokens after the same prompts. Systems whose packages are not installed are left out
 and named. Try it without a GPU: `--device cpu --dtype float32 --layers 2 --hidden 128 --vocab 4096 --questions 4 --shots 100 --tokens 8`.
