@@ -197,10 +197,15 @@ class _VllmAnswering(Answering):
             used = Usage(input_tokens=len(job.tokens), output_tokens=len(made.token_ids))
             yield (
                 place,
-                Response(made.text, finish_reason=made.finish_reason, usage=used, tokens=self._told(made, job)),
+                Response(
+                    made.text,
+                    finish_reason=made.finish_reason,
+                    usage=used,
+                    tokens=self._log_probs_of(made, job),
+                ),
             )
 
-    def _told(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
+    def _log_probs_of(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
         """The answer's tokens, where the request wants them."""
         if made.logprobs is None:
             return ()
