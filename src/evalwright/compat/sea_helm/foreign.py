@@ -123,7 +123,7 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
         raise TaskError(
             f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
         )
-    _asked(task, "found", named, f"{what}, which cannot be had")
+    _asked(task, "found", named, f"{what}, which cannot be loaded")
 
 
 def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[Row]:
