@@ -98,10 +98,13 @@ class Objects:
         made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
         if self.cluster is None:
             return made
-        local = isinstance(made, LocalModel) and given is None
         if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
+            if spec.arguments.get("replicas") is not None:
+                raise ConfigurationError(
+                    "With --on, --replicas says how many there are: leave out the argument replicas."
+                )
             return self.cluster.open(spec.model, spec.arguments, made)
-        if local or role:
+        if role:
             return made
         what = (
             "is an object of this process" if given else "is answered by a server, which has its own replicas"
