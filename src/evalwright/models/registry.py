@@ -133,7 +133,7 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     given = dict(arguments or {})
     _take_secrets(name, given)
     if any(given.get(key) is not None for key in REPLICAS):
-        return open_replicated(name, given, open_model)
+        return open_replicated(name, given, open_model, list(_BACKENDS.options(provider)))
     if revision is not None:
         given["revision"] = revision
     parameters = inspect.signature(backend).parameters

@@ -86,6 +86,7 @@ class ApiModel(RemoteModel):
         deadline: float = 1800.0,
         max_concurrency: int | None = None,
         max_attempts: int = 10,
+        requests_per_minute: float | None = None,
         revision: str | None = None,
     ) -> None:
         written = model if revision is None else f"{model}@{revision}"
@@ -134,7 +135,12 @@ class ApiModel(RemoteModel):
         )
         self.names_cost = bool(self.provider.cost_field)
         self.pacing = arguments.pacing(
-            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
+            timeout,
+            deadline,
+            max_concurrency,
+            max_attempts,
+            self.provider.max_concurrency,
+            requests_per_minute,
         )
         more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
         self._samplers = {name: value for name, value in more.items() if value is not None}
