@@ -37,6 +37,10 @@ class _Backends(Registry[Callable[..., Model]]):
             raise UnknownName("model provider", name, self.names(), f"Known: {', '.join(self.names())}.")
         if row is None or name in super().names():
             return super().get(name)
+        if row.scoring == "grammar":
+            from evalwright.models.remote.llamacpp import LlamaCppModel
+
+            return partial(LlamaCppModel, row)
         if "openai-completions" in row.wires:
             from evalwright.models.remote.openai import OpenAIModel
 

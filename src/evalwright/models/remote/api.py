@@ -404,8 +404,8 @@ class ApiModel(RemoteModel):
             return self._key.source
         return self._credentials.source if self._credentials is not None else ""
 
-    def _make_client(self, timeout: float) -> HttpClient:
-        headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
+    def _make_client(self, timeout: float, base_url: str | None = None) -> HttpClient:
+        headers, auth = dict(self.provider.headers), self.provider.auth
         if self._login is not None:
             headers["Authorization"] = basic(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
@@ -413,7 +413,7 @@ class ApiModel(RemoteModel):
         elif self._key is not None and auth.startswith("header:"):
             headers[auth.removeprefix("header:")] = self._key.reveal()
         return HttpClient(
-            base_url,
+            base_url or self.base_url,
             headers={**headers, **self._more_headers(), **self._headers},
             max_connections=self.pacing.max_concurrency,
             timeout=timeout,
