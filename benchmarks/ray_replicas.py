@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -70,7 +69,9 @@ def spent(model: LocalModel, asked: Sequence[Request]) -> tuple[Spent, dict[int,
     wall = time.monotonic() - began
     after = {one: cpu(one) - then for one, then in before.items() if Path(f"/proc/{one}").exists()}
     here = after.pop(os.getpid())
-    replicas = [after.pop(one) for one, name in names.items() if name.startswith("ray::_Actor")]
+    replicas = [
+        after.pop(one) for one, name in names.items() if name.startswith("ray::_Actor") and one in after
+    ]
     return Spent(wall, here, replicas, sum(after.values())), found
 
 
@@ -123,21 +124,15 @@ def main() -> None:
                         f"{repeat + 1} {label}: {used.wall:.1f} s, CPU {used.here:.2f} here, {replicas or 0} in replicas, {used.ray:.2f} in Ray's own",
                         flush=True,
                     )
-    alone = [one.here for one in runs["here"]]
-    cost = [
-        (one.here + max(one.replicas)) / base - 1 for one, base in zip(runs["1 replica"], alone, strict=True)
-    ]
-    gain = [
-        base / (one.here + max(one.replicas)) for one, base in zip(runs["2 replicas"], alone, strict=True)
-    ]
-    walls = {label: statistics.median(one.wall for one in found) for label, found in runs.items()}
+    # The least of several times is what the work takes; the rest is what other programs did to it.
+    alone = min(one.here for one in runs["here"])
+    one, two = (
+        min(used.here + max(used.replicas) for used in runs[label]) for label in ("1 replica", "2 replicas")
+    )
+    here, single, double = (min(used.wall for used in found) for found in runs.values())
     print(f"{len(asked)} requests, {given.repeats} times; {wrong} answers differ")
-    print(
-        f"one replica: {statistics.median(cost):+.1%} CPU ({min(cost):+.1%} to {max(cost):+.1%}); time {walls['1 replica'] / walls['here']:.2f}"
-    )
-    print(
-        f"two replicas: {statistics.median(gain):.2f} times by CPU ({min(gain):.2f} to {max(gain):.2f}); by time {walls['here'] / walls['2 replicas']:.2f}"
-    )
+    print(f"one replica: CPU {one / alone - 1:+.1%}, time {single / here - 1:+.1%}")
+    print(f"two replicas: {alone / two:.2f} times as fast by CPU, {here / double:.2f} by time")
 
 
 if __name__ == "__main__":
