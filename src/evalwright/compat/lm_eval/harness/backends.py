@@ -57,6 +57,7 @@ _NEEDLESS = {
 }
 
 
+SPREAD = "--model_args parallelize=True"
 _SEVERAL = (
     "one process computes here. parallelize=True spreads the layers over all devices; for several copies or tensor parallelism serve "
     "the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model local-completions "
