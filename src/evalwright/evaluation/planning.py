@@ -107,7 +107,10 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     shard = read_shard(configuration.shard)
     configuration = replace(configuration, shard=str(shard or ""))
     rules = resolve_rules(configuration.until, configuration.models)
-    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    roles = {
+        role: objects.open(spec, home=configuration.home, role=True)
+        for role, spec in configuration.roles.items()
+    }
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     found = [task for plan in plans for task in plan.tasks]

@@ -37,6 +37,7 @@ from evalwright.models.local.hf.options import (
     resolve_template,
 )
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
+from evalwright.models.local.hf.quiet import without_collection
 from evalwright.models.local.hf.source import Checkpoint, code_elsewhere, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 
@@ -292,22 +293,26 @@ class TransformersModel(LocalModel):
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
         if self._engine is None:
-            from evalwright.models.local.hf.engine import TransformersAnswering
-            from evalwright.models.local.hf.loading import load
+            with without_collection():
+                self._engine = self._loaded()
 
-            check_embedded(self.name, self._source)
-            require_quantisation_libraries(self.name, self._source, self.options.quantisation)
-            loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
-            for source in (self._source, self._tokenizer_source, self._adapter):
-                if source is not None:
-                    source.require_unchanged()
-            self._engine = TransformersAnswering(loaded, self.options, self.name)
-            self._known.pop("scoring", None)
-            self._known = {
-                "parameters": loaded.model.num_parameters(),
-                "context_length": loaded.reader.rules.max_length,
-                "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
-            }
+    def _loaded(self) -> TransformersAnswering:
+        from evalwright.models.local.hf.engine import TransformersAnswering
+        from evalwright.models.local.hf.loading import load
+
+        check_embedded(self.name, self._source)
+        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+        loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
+        for source in (self._source, self._tokenizer_source, self._adapter):
+            if source is not None:
+                source.require_unchanged()
+        engine = TransformersAnswering(loaded, self.options, self.name)
+        self._known = {
+            "parameters": loaded.model.num_parameters(),
+            "context_length": loaded.reader.rules.max_length,
+            "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
+        }
+        return engine
 
     def unload(self) -> None:
         """Free the weights; the model can be loaded again."""
