@@ -19,6 +19,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
+from evalwright.models.replicas import Replica
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
@@ -44,6 +45,7 @@ class Model(ABC):
     fingerprint: str
     price: Price | None = None
     carries: frozenset[str] = frozenset()
+    replicas: Sequence[Replica] = ()
     naming: str = "-M fingerprint=NAME"
     """How a person names what answers, where that cannot be known."""
 
