@@ -100,6 +100,19 @@ def test_each_endpoint_takes_what_it_can() -> None:
     assert Counter(result.replica for result in results).keys() == {"endpoint a", "endpoint b", "endpoint c"}
 
 
+def test_limits_that_only_the_person_knows_are_kept() -> None:
+    servers = Server(), Server()
+    models = [
+        Remote(server.reply, Pacing(requests_per_minute=rate))
+        for server, rate in zip(servers, (600, 30), strict=True)
+    ]
+    pool = ReplicaPool(models[0], list(zip("ab", models, strict=True)))
+    results, _, seconds = send_all(pool, 630)
+    assert all(isinstance(result, Response) for result in results)
+    assert 59 <= seconds <= 62
+    assert [server.answered.total() for server in servers] == pytest.approx([600, 30], abs=12)
+
+
 @pytest.mark.parametrize("announces", [True, False], ids=["headers", "Retry-After"])
 def test_unequal_limits_are_used_and_one_that_dies_is_left_out(announces: bool) -> None:
     """20, 50 and 100 requests a second; the one with 50 dies after half a minute."""

@@ -68,6 +68,7 @@ class Pacer:
         self.in_flight = 0
         self.requests = RateLimit()
         self.tokens = RateLimit()
+        self._own = RateLimit.kept(pacing.requests_per_minute) if pacing.requests_per_minute else RateLimit()
         self._pacing = pacing
         self._loop = loop
         self._paused_until = 0.0
@@ -124,6 +125,7 @@ class Pacer:
         self.in_flight += 1
         self._sent += 1
         self.requests.spend(1)
+        self._own.spend(1)
         self.tokens.spend(tokens)
         if self._ramp > 0:
             self._ramp -= 1
@@ -202,6 +204,7 @@ class Pacer:
             held = max(held, self._opened_at + _DOUBLING * math.log2((self._sent + 1) / _OPENING) - now)
         return max(
             held,
+            self._own.wait(1, now, self._round_trip),
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )

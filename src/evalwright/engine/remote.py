@@ -188,8 +188,10 @@ class RemoteSender:
 
     def _over(self) -> Failure | None:
         """Why every request fails at once: no endpoint ever answered, and none will."""
-        failures = [endpoint.breaker.failure for endpoint in self.endpoints]
-        return None if None in failures else failures[0]
+        for endpoint in self.endpoints:
+            if (failure := endpoint.breaker.failure) is None:
+                return None
+        return failure
 
     async def _sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = self._loop.create_future()

@@ -168,7 +168,8 @@ class SendingQueue:
         else:
             self._again.appendleft(entry)
             deadline = self._loop.call_later(max(time_left, 0.0), _expire, entry.future)
-        self._pump()
+        if time_left is not None or len(self._fresh) == 1:  # else it is behind others that wait
+            self._pump()
         try:
             return await entry.future
         except asyncio.CancelledError:
@@ -194,17 +195,22 @@ class SendingQueue:
                 entry.future.set_exception(error())
 
     def _hopeless(self) -> RequestError | None:
-        errors = [endpoint.pacer.hopeless for endpoint in self._endpoints]
-        return None if None in errors else errors[0]
+        for endpoint in self._endpoints:
+            if (error := endpoint.pacer.hopeless) is None:
+                return None
+        return error
 
     def _standing(self) -> Sequence[Endpoint]:
         return [one for one in self._endpoints if not one.record.aside] or self._endpoints
 
     def _choose(self, size: float, avoid: Collection[Endpoint], now: float) -> tuple[Endpoint | None, float]:
         """The endpoint that takes it now, else the seconds until one may."""
+        if len(self._endpoints) == 1:
+            wait = self._endpoints[0].pacer.wait(size, now)
+            return (None, wait) if wait > 0 else (self._endpoints[0], 0.0)
         soonest, best, load = math.inf, None, math.inf
         endpoints: Sequence[Endpoint] = self._endpoints
-        probing = len(endpoints) > 1 and any(not one.record.aside for one in endpoints)
+        probing = any(not one.record.aside for one in endpoints)
         if avoid and self.untried(avoid):
             endpoints = [one for one in endpoints if one not in avoid]
         for endpoint in endpoints:
@@ -223,7 +229,8 @@ class SendingQueue:
             self.drop_waiting(lambda: type(hopeless)(str(hopeless), status=hopeless.status))
             return
         now = self._loop.time()
-        soonest = min(self._hand_out(self._again, now), self._hand_out(self._fresh, now))
+        soonest = self._hand_out(self._again, now) if self._again else math.inf
+        soonest = min(soonest, self._hand_out(self._fresh, now))
         if soonest < math.inf:
             if self._timer is not None:
                 self._timer.cancel()
@@ -232,7 +239,7 @@ class SendingQueue:
     def _hand_out(self, queue: deque[_Waiting], now: float) -> float:
         """Send from a queue what can be sent now; gives the seconds until more may be."""
         soonest, place = math.inf, 0
-        blocked: set[frozenset[Endpoint]] = set()
+        blocked: tuple[frozenset[Endpoint], ...] = ()
         while place < len(queue):
             entry = queue[place]
             if entry.future.done():
@@ -248,7 +255,7 @@ class SendingQueue:
                 soonest = min(soonest, wait)
                 if not entry.avoid:
                     break  # nothing is free for those behind it either
-                blocked.add(entry.avoid)
+                blocked += (entry.avoid,)
         return soonest
 
 

@@ -28,7 +28,7 @@ from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({
-    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "replicas_differ", "revision", "seed",
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "replicas_differ", "requests_per_minute", "revision", "seed",
     "temperature",
     "timeout", "top_p",
     # of remote models

@@ -99,7 +99,7 @@ class Pacing:
     max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
     timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
     max_attempts: how often a request is sent at the most. careful: send only a few before the first reply has come, because it may
-    tell of small limits.
+    tell of small limits. requests_per_minute: the most that are sent, whatever replies announce; None leaves it to them.
     """
 
     max_concurrency: int = 512
@@ -108,6 +108,7 @@ class Pacing:
     deadline: float = 1800.0
     max_attempts: int = 10
     careful: bool = True
+    requests_per_minute: float | None = None
 
 
 class RemoteModel(Model):

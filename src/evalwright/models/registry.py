@@ -37,6 +37,10 @@ class _Backends(Registry[Callable[..., Model]]):
             raise UnknownName("model provider", name, self.names(), f"Known: {', '.join(self.names())}.")
         if row is None or name in super().names():
             return super().get(name)
+        if row.scoring == "grammar":
+            from evalwright.models.remote.llamacpp import LlamaCppModel
+
+            return partial(LlamaCppModel, row)
         if "openai-completions" in row.wires:
             from evalwright.models.remote.openai import OpenAIModel
 
@@ -133,7 +137,7 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     given = dict(arguments or {})
     _take_secrets(name, given)
     if any(given.get(key) is not None for key in REPLICAS):
-        return open_replicated(name, given, open_model)
+        return open_replicated(name, given, open_model, list(_BACKENDS.options(provider)))
     if revision is not None:
         given["revision"] = revision
     parameters = inspect.signature(backend).parameters

@@ -7,18 +7,28 @@ replicas=4                                                            processes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.secrets import without_login
 from evalwright.models import arguments
-from evalwright.models.base import Model, RemoteModel
+from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote.pool import ReplicaPool
 
 ARGUMENTS = ("replicas", "replicas_differ")
-_DIFFERING = ("api_key_env", "base_url", "headers", "max_concurrency", "model", "variables")
+_DIFFERING = (
+    "api_key_env",
+    "base_url",
+    "headers",
+    "max_concurrency",
+    "model",
+    "requests_per_minute",
+    "variables",
+)
 """What may be set for one endpoint: nothing that would change an answer."""
+_MOST = 128
 _FORM = (
     "replicas must be a number of processes for a local model, and for a remote one addresses with commas between them or a "
     "list of mappings, each with what differs: replicas=http://a:8000/v1,http://b:8000/v1"
@@ -28,10 +38,15 @@ Open = Callable[[str, Mapping[str, Any]], Model]
 """How one model without replicas is opened."""
 
 
-def open_replicated(name: str, given: Mapping[str, Any], open_one: Open) -> Model:
-    """The model that `name` and `given`, with `replicas` among it, describe. Raises UsageError as `open_one` does."""
+def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options: Sequence[str]) -> Model:
+    """The model that `name` and `given`, with `replicas` among it, describe. options: arguments that it takes.
+
+    Raises UsageError as `open_one` does.
+    """
     rest = dict(given)
     replicas = rest.pop("replicas", None)
+    if isinstance(replicas, int) and not isinstance(replicas, bool):
+        return _in_processes(name, rest, replicas, open_one, options)
     differ = arguments.flag("replicas_differ", rest.pop("replicas_differ", None))
     if replicas is None:
         raise ConfigurationError(
@@ -56,6 +71,30 @@ def open_replicated(name: str, given: Mapping[str, Any], open_one: Open) -> Mode
     model = open_one(name, rest) if placed else endpoints[0][1]
     assert isinstance(model, RemoteModel)
     return ReplicaPool(model, endpoints, differ=bool(differ))
+
+
+def _in_processes(
+    name: str, rest: dict[str, Any], number: int, open_one: Open, options: Sequence[str]
+) -> Model:
+    if rest.pop("replicas_differ", None) is not None:
+        raise ConfigurationError(
+            "replicas_differ has no effect on a model in this machine's processes: leave it out."
+        )
+    number = arguments.whole("replicas", number) or 1
+    if number > _MOST:
+        raise ConfigurationError(
+            f"replicas={number} processes are more than the {_MOST} that one machine is given."
+        )
+    model = open_one(name, rest)
+    if not isinstance(model, LocalModel):
+        raise ConfigurationError(f"{_FORM}; it is {number}.")
+    if name.partition("/")[0] not in BUILT_IN:
+        raise ConfigurationError(
+            f"Only models of the package's own backends run in several processes: '{name}' is a plug-in's. Leave out replicas."
+        )
+    from evalwright.models.local.processes import in_processes
+
+    return in_processes(model, rest, number, options)
 
 
 def _settings(one: Any) -> dict[str, Any]:

@@ -186,7 +186,8 @@ class Cluster:
     def _connected(self) -> Any:
         address = self.on.address
         own = not address or address == "local"
-        settings, given = dict(_SETTINGS), {"address": address}
+        settings = dict(_SETTINGS)
+        given: dict[str, Any] = {"address": address}
         if own:
             settings |= _kept_to_oneself()
             self._folder = tempfile.mkdtemp(prefix="ew-ray-")

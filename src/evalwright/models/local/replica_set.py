@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -38,10 +38,6 @@ class WorkerDied(Exception):
     """The worker is gone, and with it what it was computing. The message says how."""
 
 
-class _GivenUp(Exception):
-    """A worker died too often. Its arguments: the worker, and of what it died last."""
-
-
 class Worker(Protocol):
     """One copy of a model. `start` and `answer` are called by one thread at a time, `stop` by any."""
 
@@ -65,6 +61,18 @@ class Group:
     deaths: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """A worker and how it stands. deaths: in a row, without an answer in between. Whoever uses the worker holds the lock."""
+
+    worker: Worker
+    replica: Replica
+    alive: bool = False
+    deaths: int = 0
+    reason: BaseException | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class ReplicaSet(LocalModel):
     """A local model that its workers answer for; to everybody else it is the model. Answers are the model's own.
 
@@ -81,7 +89,7 @@ class ReplicaSet(LocalModel):
         )
         self.replicas = [Replica(worker.name) for worker in workers]
         self._model, self._workers = model, list(workers)
-        self._given_up: dict[Worker, BaseException] = {}
+        self._slots = [_Slot(worker, replica) for worker, replica in zip(workers, self.replicas, strict=True)]
 
     def describe(self) -> dict[str, Any]:
         """The model, and how each worker did."""
@@ -101,35 +109,38 @@ class ReplicaSet(LocalModel):
 
     def load(self) -> None:
         """Start all workers at once."""
-        self._given_up.clear()
-        with ThreadPoolExecutor(len(self._workers)) as pool:
-            started = [pool.submit(worker.start) for worker in self._workers]
+        with ThreadPoolExecutor(len(self._slots)) as pool:
+            started = [pool.submit(slot.worker.start) for slot in self._slots]
         errors = [error for one in started if (error := one.exception()) is not None]
         if errors:
             self.unload()
             raise ModelError(str(errors[0])) if isinstance(errors[0], WorkerDied) else errors[0]
+        for slot in self._slots:
+            slot.alive, slot.deaths = True, 0
 
     def unload(self) -> None:
         """Stop all workers."""
-        for worker in self._workers:
+        for slot in self._slots:
+            slot.alive = False
             with suppress(Exception):  # one that does not stop must not keep the others
-                worker.stop()
+                slot.worker.stop()
+            # A thread of an ended batch may just have started it again.
+            with slot.lock, suppress(Exception):
+                slot.worker.stop()
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield every answer as it comes from its worker."""
-        dealing = _Dealing(requests, groups_of(requests, len(self._workers)), self.name)
-        for worker, replica in zip(self._workers, self.replicas, strict=True):
-            if worker not in self._given_up:
-                threading.Thread(target=dealing.work, args=(worker, replica), daemon=True).start()
+        dealing = _Dealing(requests, groups_of(requests, len(self._slots)), self.name)
+        for slot in self._slots:
+            threading.Thread(target=dealing.work, args=(slot,), daemon=True).start()
+        left, workers = len(requests), len(self._slots)
         try:
-            left = len(requests)
             while left:
-                if len(self._given_up) == len(self._workers):
-                    raise ModelError(f"all its workers died; the last: {list(self._given_up.values())[-1]}")
                 found = dealing.found.get()
-                if isinstance(found, _GivenUp):
-                    worker, reason = found.args
-                    self._given_up[worker] = reason
+                if isinstance(found, _Slot):
+                    workers -= 1
+                    if not workers:
+                        raise ModelError(f"all its workers died; the last: {found.reason}")
                 else:
                     left -= 1
                     yield found
@@ -138,10 +149,13 @@ class ReplicaSet(LocalModel):
 
 
 class _Dealing:
-    """One batch while its groups are dealt out: a queue of groups that the workers' threads take from."""
+    """One batch while its groups are dealt out: a queue of groups that the workers' threads take from.
+
+    found: answers with their places, and each worker that is given up.
+    """
 
     def __init__(self, requests: Sequence[Request], groups: Sequence[Group], name: str) -> None:
-        self.found: SimpleQueue[tuple[int, Response | Failure] | _GivenUp] = SimpleQueue()
+        self.found: SimpleQueue[tuple[int, Response | Failure] | _Slot] = SimpleQueue()
         self._requests, self._groups, self._name = requests, deque(groups), name
         self._under_way, self._ended = 0, False
         self._changed = threading.Condition()
@@ -152,50 +166,47 @@ class _Dealing:
             self._ended = True
             self._changed.notify_all()
 
-    def work(self, worker: Worker, replica: Replica) -> None:
+    def work(self, slot: _Slot) -> None:
         """A thread of one worker: take groups until there are none, not even one that another may give back."""
-        died = 0
-        while (group := self._take()) is not None:
-            places = list(group.places)
-            replica.begin(len(places))
-            try:
-                for index, answer in worker.answer([self._requests[place] for place in places]):
-                    place = places[index]
-                    group.places.remove(place)
-                    replica.end(failed=isinstance(answer, Failure))
-                    self.found.put((place, answer))
-                    died = 0
-                    if self._ended:
-                        return
-                if group.places:
-                    raise WorkerDied("it ended its group without an answer to every request")
-                self._give_back()
-            except Exception as error:
-                replica.end(len(group.places), failed=True)
-                died += 1
-                self._give_back(*self._halves(group, error))
-                if self._ended or not self._restarted(worker, error, died):
+        with slot.lock:
+            while slot.alive or self._revived(slot):
+                if (group := self._take()) is None:
                     return
+                places = list(group.places)
+                slot.replica.begin(len(places))
+                try:
+                    for index, answer in slot.worker.answer([self._requests[place] for place in places]):
+                        group.places.remove(places[index])
+                        slot.replica.end(failed=isinstance(answer, Failure))
+                        slot.deaths = 0
+                        self.found.put((places[index], answer))
+                        if self._ended and group.places:
+                            break
+                    if group.places:
+                        raise WorkerDied("it ended its group without an answer to every request")
+                    self._give_back()
+                except Exception as error:
+                    slot.replica.end(len(group.places), failed=True)
+                    slot.alive, slot.deaths, slot.reason = False, slot.deaths + 1, error
+                    self._give_back(*self._halves(group, error))
 
-    def _restarted(self, worker: Worker, error: Exception, died: int) -> bool:
-        reason: Exception = error
-        while died < _IN_A_ROW:
-            _log.warning("%s: the worker %s died (%s); it is started again.", self._name, worker.name, reason)
+    def _revived(self, slot: _Slot) -> bool:
+        """Whether a dead worker was started again; it is told of where it is given up."""
+        name = f"{self._name}: the worker {slot.worker.name} died"
+        while not self._ended:
+            if slot.deaths >= _IN_A_ROW:
+                _log.warning("%s %d times in a row and is given up: %s", name, slot.deaths, slot.reason)
+                self.found.put(slot)
+                return False
+            if slot.reason is not None:
+                _log.warning("%s (%s); it is started again.", name, slot.reason)
             try:
-                worker.stop()
-                worker.start()
+                slot.worker.stop()
+                slot.worker.start()
+                slot.alive = True
                 return True
-            except Exception as again:
-                reason = again
-                died += 1
-        _log.warning(
-            "%s: the worker %s died %d times in a row and is given up: %s",
-            self._name,
-            worker.name,
-            died,
-            reason,
-        )
-        self.found.put(_GivenUp(worker, reason))
+            except Exception as error:
+                slot.deaths, slot.reason = slot.deaths + 1, error
         return False
 
     def _halves(self, group: Group, error: Exception) -> list[Group]:
