@@ -387,7 +387,8 @@ def cases() -> list[Case]:
         Case("zeros at the store's beginning", before=overwritten(0.0, 64), damages=6),
         Case("half of the store", before=cut, damages=6),
         Case("a store of the version before", before=sql(
-            "ALTER TABLE responses DROP COLUMN checksum", "DROP TABLE ledger", "DROP TABLE empty", "PRAGMA user_version=1")),
+            "ALTER TABLE responses DROP COLUMN checksum", "DROP TABLE ledger", "DROP TABLE empty", "DROP TABLE owners", "DROP TABLE models",
+            "PRAGMA user_version=1")),
         Case("claims of a dead program", before=foreign_claims, damages=3),
         Case("a store that another program reads and wrote", before=lambda folder: None, holder=locked),
         Case("a file for the home folder", before=in_place_of("home"), damages=6),

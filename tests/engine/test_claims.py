@@ -12,20 +12,29 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.engine.claims import LEASE, Owner, is_running, process_of, started, this_host
+from evalwright.core.errors import StoreError
+from evalwright.core.responses import Response
+from evalwright.engine.claims import LEASE, OPEN, Owner, is_running, process_of, started, this_host
 from evalwright.engine.opening import open_store
+from evalwright.engine.rows import row_of
 from evalwright.engine.store import Store
-from support.stores import Statements
+from support.stores import Statements, make_read_only
 
 
 def test_an_owner_is_this_process() -> None:
     one, other = Owner.new(), Owner.new()
     assert one.id != other.id
     assert process_of(one.id) == f"{os.getpid()} on {platform.node()}"
-    assert is_running(one.host, one.pid, one.started) is True
-    assert is_running(one.host, one.pid, "another start") is False
-    assert is_running("another host", one.pid, one.started) is None
-    assert is_running(one.host, one.pid, "") is None
+    parent = os.getppid()
+    start = started(parent) or "never"
+    assert is_running(one.host, parent, start) is True
+    assert is_running(one.host, parent, "another start") is False
+    assert is_running("another host", parent, start) is None
+    assert is_running(one.host, parent, "") is None
+    for owner in (one, other):
+        assert owner.id in OPEN
+        owner.end()
+        assert owner.id not in OPEN
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no processes that nobody waited for")
@@ -82,7 +91,7 @@ def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
 def test_a_process_of_this_host_counts_by_whether_it_runs(
     tmp_path: Path, each_store: str, behind: Statements
 ) -> None:
-    host, pid = this_host(), os.getpid()
+    host, pid = this_host(), os.getppid()
     # Its lease ran out, but it is there: it was asleep.
     claimed_by(tmp_path, behind, host, pid, started(pid) or "", f"{now(each_store)} - 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
@@ -125,3 +134,20 @@ def test_a_lease_is_renewed_while_the_store_is_open(
         asyncio.run(work(store))
     assert behind(tmp_path, "SELECT * FROM owners") == []
     assert behind(tmp_path, "SELECT * FROM claims") == []
+
+
+def test_what_a_store_of_this_process_claimed_is_free_once_it_is_closed(
+    tmp_path: Path, each_store: str, behind: Statements
+) -> None:
+    """Also where it broke and could give nothing up: a notebook runs the same command again."""
+
+    async def breaks() -> None:
+        with open_store(tmp_path) as store:
+            assert await store.claim([b"k"]) == ["mine"]
+            make_read_only(store)
+            with pytest.raises(StoreError):
+                await store.put_many([row_of(b"other", "m", b"{}", Response(text="x"))])
+
+    asyncio.run(breaks())
+    assert len(behind(tmp_path, "SELECT * FROM claims")) == 1, "it could give its claims up"
+    assert asyncio.run(outcome(tmp_path)) == "mine"

@@ -180,6 +180,27 @@ def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
     ]
 
 
+def test_two_rows_of_many_numbers_are_turned() -> None:
+    columns = [
+        Column("Rank", key=True),
+        Column("Model", key=True, folds=True),
+        *(Column(f"task {i}") for i in range(30)),
+    ]
+    rows = [
+        [str(rank), name, *[f"{rank}{i}.0 [10.0, 20.0]" for i in range(30)]]
+        for rank, name in ((1, "one"), (2, "two"))
+    ]
+    text = terminal(Document("", [Table(columns, rows, "")]), width=80)
+    lines = [line.split("  ") for line in text.splitlines()]
+    assert len(lines) < 36 and lines[0][-1].strip() == "two"
+    assert ["Rank", "1", "2"] in [[cell.strip() for cell in line if cell.strip()] for line in lines]
+    assert all(f"{rank}{i}.0 [10.0, 20.0]" in text for rank in (1, 2) for i in range(30))
+    more = terminal(
+        Document("", [Table(columns, rows * 3, "")]), width=80
+    )  # of many rows the columns are repeated in parts
+    assert sum(line.strip().startswith("Rank") for line in more.splitlines()) > 3
+
+
 @given(
     st.lists(st.lists(st.text("ab /7", max_size=30), min_size=4, max_size=4), max_size=4),
     st.integers(40, 120),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, only_with, several
 from evalwright.cli.output import echo, print_json
 
 
@@ -105,17 +105,53 @@ def _show_names(start: str, names: list[str]) -> None:
 @click.argument("model")
 @MODEL_ARGUMENTS
 @click.option("--ask", metavar="TEXT", help="Also send it TEXT and show the answer (this may cost money).")
+@click.option(
+    "--against",
+    metavar="MODEL",
+    help="Send both the same requests and say whether their answers may be mixed.",
+)
+@several("-A", "other_arguments", metavar="KEY=VALUE", help="An argument of the model --against names.")
+@several("--task", "tasks", metavar="NAME", help="With --against: a task in place of the two bundled ones.")
+@click.option("--limit", type=int, metavar="N", help="With --against: samples of each task. Default: 100.")
+@click.option(
+    "--margin",
+    type=float,
+    metavar="X",
+    help="With --against: the score difference that matters. Default: 0.03.",
+)
 @PLUGINS
 @AS_JSON
 def check(
-    model: str, arguments: tuple[str, ...], ask: str | None, plugins: tuple[str, ...], as_json: bool
-) -> None:
-    """Check that MODEL can be used, and show what it can do. Costs nothing without --ask."""
+    model: str,
+    arguments: tuple[str, ...],
+    ask: str | None,
+    against: str | None,
+    other_arguments: tuple[str, ...],
+    tasks: tuple[str, ...],
+    limit: int | None,
+    margin: float | None,
+    plugins: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Check that MODEL can be used, and show what it can do. Costs nothing without --ask or --against.
+
+    --against NAME asks both the same: log-likelihoods, texts at temperature 0, scores. Exit code 1 where their answers should not be
+    mixed in one comparison.
+    """
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.models.registry import open_model
 
+    only_with(other_arguments="against", tasks="against", limit="against", margin="against")
     load_plugins(plugins)
     found = open_model(model, key_values(arguments, "-M"))
+    if against is not None:
+        if ask is not None:
+            raise click.UsageError("--ask shows one model's answer: leave it out with --against.")
+        other = open_model(against, key_values(other_arguments, "-A"))
+        wanted = {"tasks": tasks or None, "limit": limit, "margin": margin}
+        return _compare(
+            found, other, as_json, {key: value for key, value in wanted.items() if value is not None}
+        )
     found.check()
     description = found.describe()
     if ask is not None:
@@ -126,12 +162,38 @@ def check(
         description.pop("template", None)
         for key, value in description.items():
             echo(f"{key:<14} {_shown(value)}".rstrip())
+    return 0
+
+
+def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> int:
+    from evalwright.evaluation.drift import measure_drift
+
+    drift = measure_drift(found, other, **wanted)
+    if as_json:
+        print_json(drift.as_dict())
+    for task in drift.tasks if not as_json else ():
+        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_failed} not answered by both")
+        if task.n_generated:
+            echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
+        if (tokens := task.tokens) is not None:
+            split = (
+                f"; {tokens.n_split} further texts have another number of tokens" if tokens.n_split else ""
+            )
+            echo(f"  tokens     log-probability {tokens.mean:+.2g} on average (90% interval {tokens.low:+.2g} to {tokens.high:+.2g}), "
+                 f"at most {tokens.largest:.2g}, in {tokens.n} texts{split}")  # fmt: skip
+        if (scores := task.scores) is not None:
+            echo(
+                f"  scores     {100 * scores.difference:+.2f} points (90% interval {100 * scores.low:+.2f} to {100 * scores.high:+.2f})"
+            )
+    if not as_json:
+        echo(drift.sentence)
+    return int(not drift.may_be_mixed)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 
 @models.command()

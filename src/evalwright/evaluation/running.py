@@ -48,9 +48,11 @@ from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write
 from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
+from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
+from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
@@ -79,6 +81,7 @@ def evaluate(
     trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
+    on, replicas, gpus_per_replica: "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each replica of local models (docs/ray.md).
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers cannot be kept.
     """
@@ -86,6 +89,7 @@ def evaluate(
         tasks, models = models, tasks  # type: ignore[assignment]
     objects = Objects()
     shown = progress or notebook_progress()
+    on = On.given(*(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica")))
     told = Callbacks((*callbacks, *open_trackers([track] if isinstance(track, str) else track)))
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     for key in ("where", "until", "budget", "price", "plugins"):
@@ -98,7 +102,7 @@ def evaluate(
         **settings,
     )
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told)
+        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told, on=on)
     )
     told.warn()
     return runs
@@ -112,16 +116,36 @@ async def evaluate_configuration(
     grace: float = GRACE,
     sandbox: str | None = None,
     callbacks: Callbacks | None = None,
+    on: On | None = None,
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
     grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
     was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
+    on: where local models have their replicas.
     """
+    objects = objects or Objects()
+    if on is not None:
+        with Cluster(on, configuration.max_resident) as objects.cluster:
+            return await _evaluate(configuration, progress, objects, grace, sandbox, callbacks)
+    return await _evaluate(configuration, progress, objects, grace, sandbox, callbacks)
+
+
+async def _evaluate(
+    configuration: Configuration,
+    progress: ProgressReporter | None,
+    objects: Objects,
+    grace: float,
+    sandbox: str | None,
+    callbacks: Callbacks | None,
+) -> list[Run]:
     progress = Unfailing(progress) if progress else None
     with at_once():
-        plans = make_plans(configuration, objects or Objects())
-    check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
+        plans = make_plans(configuration, objects)
+        check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
+        if objects.cluster is not None:
+            for plan in plans:
+                plan.tasks = [_scored_there(task, objects.cluster) for task in plan.tasks]
     models = [(plan.spec, plan.model) for plan in plans]
     budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
@@ -165,6 +189,19 @@ async def interruptible(
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         raise
+
+
+def _scored_there(task: Task, cluster: Cluster) -> Task:
+    """The task with the scorers that take long to compute, and ask no model, on the cluster."""
+    heavy = [
+        one.kind in RUN_PROGRAMS or (one.options.get("kind") == "math" and not one.asks)
+        for one in task.scorers
+    ]
+    there = [
+        replace(one, function=cluster.scored(one.function, asks=one.asks)) if is_heavy else one
+        for one, is_heavy in zip(task.scorers, heavy, strict=True)
+    ]
+    return replace(task, scorers=tuple(there))
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:

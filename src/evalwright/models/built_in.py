@@ -27,6 +27,7 @@ BUILT_IN: dict[str, str] = {
     "st": "evalwright.models.local.sentence_embedder:SentenceEmbedder",
     "vectara": "evalwright.models.judges.vectara:VectaraModel",
     "verdict": "evalwright.models.rewards.likelihood:verdict_model",
+    "vllm-local": "evalwright.models.local.vllm_model:VllmModel",
 }
 
 OPEN_ARGUMENTS = frozenset({"likelihood", "lm", "lm_eval", "verdict"})
@@ -37,6 +38,7 @@ EXTRAS: dict[str, str] = {
         ("bertscore", "comet", "hf", "hhem", "metricx", "minicheck", "nli", "reward", "st"), "hf"
     ),
     "litellm": "litellm",
+    "vllm-local": "vllm",
 }
 """The extra of this package that a backend needs."""
 
@@ -91,6 +93,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "an embedder in the format of sentence-transformers, for similarity (the extra hf)",
     ),
     "verdict": ("verdict/hf/Qwen/Qwen3-0.6B", "a reward: a model's log-odds of Yes against No about a reply"),
+    "vllm-local": (
+        "vllm-local/Qwen/Qwen3-0.6B",
+        "a model in vLLM in this process, on a GPU (pip install 'evalwright[vllm]')",
+    ),
     "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, needs VECTARA_API_KEY"),
 }
 """Per provider an example of a name, and what it is."""

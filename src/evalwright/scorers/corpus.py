@@ -15,6 +15,7 @@ from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringErro
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.languages import check_language, language_of
+from evalwright.scorers.text.segmentation import pieces_for_mecab
 
 _ORDERS = range(1, 5)
 _NGRAMS = [f"c{n}" for n in range(1, 7)]
@@ -147,7 +148,12 @@ def statistics(
     kind: str, text: str, references: Sequence[str], tokenize: str = "13a", lowercase: bool | None = None
 ) -> list[float]:
     """The counts of one text against its references, in the order of `PARTS[kind]`. lowercase None: as sacrebleu does by default."""
-    metric = _metric(kind, tokenize, kind == "ter" if lowercase is None else lowercase)
+    lower = kind == "ter" if lowercase is None else lowercase
+    metric = _metric(kind, tokenize, lower)
+    if tokenize.endswith("mecab"):  # what its tokeniser refuses is tokenised in pieces
+        cased = [one.lower() if lower else one for one in (text, *references)]
+        text, *references = (" ".join(map(metric.tokenizer, pieces_for_mecab(one.rstrip()))) for one in cased)
+        metric = _metric(kind, "none", lower)
     found = metric._extract_corpus_statistics([text], [[reference] for reference in references])
     return [float(count) for count in found[0]]
 

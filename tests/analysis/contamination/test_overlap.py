@@ -109,6 +109,20 @@ def test_a_line_without_an_end_does_not_fill_the_memory(
         scan_corpus(["one two three four five six"], [tmp_path / "packed.jsonl.gz"])
 
 
+def test_a_packed_file_is_read_no_further_than_text_can_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bomb.txt.gz").write_bytes(gzip.compress(b"a " * (8 << 20)))
+    questions = ["one two three four five six"]
+    assert scan_corpus(questions, [tmp_path / "bomb.txt.gz"]).words == 8 << 20
+    monkeypatch.setattr(corpus_module, "_UNPACKED_FREELY", 1 << 20)
+    with pytest.raises(ConfigurationError, match="more than 200 times its size"):
+        scan_corpus(questions, [tmp_path / "bomb.txt.gz"])
+    (tmp_path / "bomb.txt.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + b"no deflate" * 9)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        scan_corpus(questions, [tmp_path / "bomb.txt.gz"])
+
+
 def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     met = np.arange(200) % 2 == 0

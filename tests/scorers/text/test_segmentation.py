@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import MissingExtra
+from evalwright.scorers import corpus
 from evalwright.scorers.text import segmentation
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "segmentation"
@@ -55,3 +56,14 @@ def test_japanese_over_lines_and_around_characters_of_two_units() -> None:
     pytest.importorskip("MeCab")
     pytest.importorskip("ipadic")
     assert segmentation.segment("猫が😀\n\n寝る。", "ja") == ["猫", "が", "寝る"]
+
+
+def test_japanese_that_mecab_alone_refuses() -> None:
+    pytest.importorskip("MeCab")
+    sentence = "猫は庭で走った。"
+    words = segmentation.segment(sentence, "ja")
+    assert segmentation.segment(sentence * 12_000, "ja") == words * 12_000  # 288 kB on one line
+    assert "".join(segmentation.segment("9" * 100_000, "ja")) == "9" * 100_000
+    assert segmentation.segment(f"\ud800{sentence}", "ja") == words
+    counts = corpus.statistics("bleu", f"{sentence * 9_000}\ud800", [sentence * 9_000], "ja-mecab")
+    assert counts[1] == corpus.statistics("bleu", sentence, [sentence], "ja-mecab")[1] * 9_000

@@ -7,9 +7,11 @@ never reaches across two documents, which are whole text files, or the lines of 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +35,9 @@ _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _CHUNK = 1 << 20
 _LONGEST_LINE = 64 << 20
 """Characters of a line of a corpus: a packed file can hold one that would fill the memory."""
+_MOST_UNPACKED = 200
+_UNPACKED_FREELY = 1 << 30
+"""Bytes that any packed file may unpack to; beyond them at most so many times its size: text grows 3 to 20 times, a bomb a thousand."""
 _TEXT = (".txt", ".md", ".text")
 _LINES = (".jsonl", ".ndjson")
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -86,7 +91,7 @@ def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) ->
     for file in files:
         try:
             words += sum(map(index.read, _documents(file)))
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(f"The corpus file '{file}' cannot be read: {reason}.") from error
     return CorpusScan(len(files), words, index.result())
@@ -182,8 +187,11 @@ def _kind(path: Path) -> str:
 
 def _documents(path: Path) -> Iterator[Iterator[str]]:
     """The documents of a file, each as pieces. A file of another name is read as text."""
-    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+    packed = path.name.lower().endswith(".gz")
+    with (
+        _Unpacked(path) if packed else path.open("rb") as raw,
+        io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file,
+    ):
         if _kind(path) != "lines":
             yield _pieces(file)
             return
@@ -194,6 +202,19 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
                 )
             if line.strip():
                 yield iter([_strings(line)])
+
+
+class _Unpacked(gzip.GzipFile):
+    """A packed file that is read no further than text can grow. Raises ConfigurationError."""
+
+    def read1(self, size: int = -1) -> bytes:
+        out = super().read1(size)
+        place = Path(str(self.name))
+        if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * place.stat().st_size):
+            raise ConfigurationError(
+                f"'{place}' unpacks to more than {_MOST_UNPACKED} times its size, which no text does. It is not read further."
+            )
+        return out
 
 
 def _pieces(file: IO[str]) -> Iterator[str]:

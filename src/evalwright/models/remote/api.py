@@ -86,6 +86,7 @@ class ApiModel(RemoteModel):
         deadline: float = 1800.0,
         max_concurrency: int | None = None,
         max_attempts: int = 10,
+        requests_per_minute: float | None = None,
         revision: str | None = None,
     ) -> None:
         written = model if revision is None else f"{model}@{revision}"
@@ -134,7 +135,12 @@ class ApiModel(RemoteModel):
         )
         self.names_cost = bool(self.provider.cost_field)
         self.pacing = arguments.pacing(
-            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
+            timeout,
+            deadline,
+            max_concurrency,
+            max_attempts,
+            self.provider.max_concurrency,
+            requests_per_minute,
         )
         more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
         self._samplers = {name: value for name, value in more.items() if value is not None}
@@ -398,8 +404,8 @@ class ApiModel(RemoteModel):
             return self._key.source
         return self._credentials.source if self._credentials is not None else ""
 
-    def _make_client(self, timeout: float) -> HttpClient:
-        headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
+    def _make_client(self, timeout: float, base_url: str | None = None) -> HttpClient:
+        headers, auth = dict(self.provider.headers), self.provider.auth
         if self._login is not None:
             headers["Authorization"] = basic(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
@@ -407,7 +413,7 @@ class ApiModel(RemoteModel):
         elif self._key is not None and auth.startswith("header:"):
             headers[auth.removeprefix("header:")] = self._key.reveal()
         return HttpClient(
-            base_url,
+            base_url or self.base_url,
             headers={**headers, **self._more_headers(), **self._headers},
             max_connections=self.pacing.max_concurrency,
             timeout=timeout,

@@ -155,7 +155,10 @@ class OpenAIModel(ApiModel):
             self._refuse_what_needs_echo()
             return super()._abilities()
         if self._echo is None:
-            self._echo = not self.official if self._echo_wanted is None else self._echo_wanted
+            gives = self.provider.scoring != "none" and (
+                self.provider.scoring == "grammar" or not self.official
+            )
+            self._echo = gives if self._echo_wanted is None else self._echo_wanted
         if not self._echo:
             self._refuse_what_needs_echo()
         return frozenset(("generate", "log-likelihood", "rolling") if self._echo else ("generate",))

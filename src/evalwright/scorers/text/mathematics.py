@@ -133,6 +133,8 @@ def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, n
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
     parts, alone = stated(raw)
+    if not parts:
+        return undecided("no formula")
     for part in parts if _plain_number(parts[0], language) is None else parts[:1]:
         for target in targets:
             found.append(same(part, target, language))

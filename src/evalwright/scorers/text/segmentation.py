@@ -7,6 +7,7 @@ may differ, so scores say the version.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -17,6 +18,10 @@ UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages whose words are found by a dictionary."""
 
 _COMPILED = "apt install libicu-dev pkg-config g++ (or brew install icu4c pkg-config)"
+
+_BREAK = r"\s\u3000-\u3002\uff0c\uff0e\uff01\uff1f"
+_ENDLESS = re.compile(rf"[^{_BREAK}]{{2000}}")
+_PIECE = re.compile(rf"(?s).{{1,12000}}(?:(?<=[{_BREAK}])|\Z)")
 
 
 def require(language: str, what: str) -> None:
@@ -32,9 +37,8 @@ def segment(text: str, language: str) -> list[str]:
     require(language, "Segmentation")
     if language == "ja":
         # It reads lines, and none that is empty.
-        words = [
-            word for line in text.split("\n") if line.strip() for word in _japanese().parse(line).split()
-        ]
+        lines = [line for piece in pieces_for_mecab(text) for line in piece.split("\n") if line.strip()]
+        words = [word for line in lines for word in _japanese().parse(line).split()]
         return [word for word in words if any(map(str.isalnum, word))]
     import icu
 
@@ -48,6 +52,15 @@ def segment(text: str, language: str) -> list[str]:
             found.append(units[2 * start : 2 * end].decode("utf-16-le"))
         start = end
     return found
+
+
+def pieces_for_mecab(text: str) -> list[str]:
+    """A text as it is, in one piece or several: MeCab refuses lines above 64 kB, and takes quadratic time for a run without an end.
+
+    Lone surrogates, which it refuses too, are "?", and what no sentence is as long as is broken by a space.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return _PIECE.findall(_ENDLESS.sub(r"\g<0> ", text))
 
 
 def library(language: str) -> str:

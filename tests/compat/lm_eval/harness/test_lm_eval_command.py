@@ -201,7 +201,9 @@ def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> Non
         {"tasks": "sky,s*", "include_path": "tasks", "fewshot_as_multiturn": False, "model": "scripted"}
     )
     found = evaluation_of(given).configuration
-    assert found.dialect["multiturn"] is False
+    assert "multiturn" not in found.dialect, "without messages it says nothing"
+    chat = evaluation_of({**given, "apply_chat_template": True}).configuration
+    assert chat.dialect["multiturn"] is False
     assert found.tasks == ("lm-eval:s*",)
     none = evaluation_of({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
     assert (none["seed"], none["bootstrap"]) == (0, 0), "0 is a value"

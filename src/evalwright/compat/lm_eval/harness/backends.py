@@ -33,7 +33,7 @@ _ANTHROPIC = frozenset(("anthropic-chat", "anthropic-chat-completions"))
 
 _SAME = {
     "dtype": "dtype", "device": "device", "revision": "revision", "subfolder": "subfolder", "tokenizer": "tokenizer",
-    "trust_remote_code": "trust_remote_code", "max_length": "max_length", "add_bos_token": "add_bos", "peft": "peft",
+    "trust_remote_code": "trust_remote_code", "max_length": "max_length", "peft": "peft",
     "prefix_token_id": "prefix_token", "attn_implementation": "attn_implementation", "enable_thinking": "enable_thinking",
     "chat_template_args": "chat_template_args", "use_fast_tokenizer": "use_fast_tokenizer", "max_gen_toks": "max_tokens",
     "torch_dtype": "dtype",
@@ -117,6 +117,8 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     bits = [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]
     if bits:
         out["quantization"] = f"bitsandbytes-{bits[0]}bit"
+    if (begins := given.pop("add_bos_token", None)) is not None:
+        out["add_bos" if begins else "add_special_tokens"] = bool(begins)
     if given.get("revision") == "main":
         given.pop("revision")  # the default; a folder has none
     for key in list(given):

@@ -17,6 +17,7 @@ from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.harness.tables import table
 from evalwright.reports.text import inert, shorten
+from evalwright.tasks.files import check_file
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.harness.evaluating import Evaluation
@@ -74,6 +75,8 @@ def run(ctx: click.Context) -> int:
     for note in evaluation.notes:
         _say(note)
     _say(f"As our own command: {as_command(evaluation)}")
+    if given.get("output_path"):
+        check_file(_place(given)[0] / "model" / "results.json")
     if given.get("check_integrity"):
         _check(ctx, evaluation)
     if given.get("write_out"):
@@ -172,8 +175,7 @@ def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> 
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
     from evalwright.runs.writer import write_json
 
-    path = Path(given["output_path"])
-    folder, stem = (path.parent, path.stem) if path.suffix == ".json" else (path, "")
+    folder, stem = _place(given)
     files = export_lm_eval(run, folder, results["model_name"])
     kept = files if given.get("log_samples") or given.get("predict_only") else files[:1]
     for file in files[len(kept) :]:
@@ -184,6 +186,12 @@ def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> 
         files[0].replace(named)
         kept = [named, *kept[1:]]
     return kept
+
+
+def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
+    """The folder of --output_path, and how the name of the results begins where that is a JSON file."""
+    path = Path(given["output_path"])
+    return (path.parent, path.stem) if path.suffix == ".json" else (path, "")
 
 
 @lm_eval.command("ls")

@@ -55,15 +55,17 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         raise ConfigurationError("No tasks: name at least one with --tasks, such as arc_easy.")
     notes: list[str] = []
     spec = ModelSpec(model.name) if model else _model(given, notes)
+    scoring = given.get("scoring", "published")
+    if scoring not in SCORINGS:
+        raise UnknownName("scoring", str(scoring), SCORINGS, f"Known: {', '.join(SCORINGS)}.")
+    if scoring == "published" and spec.model.startswith("hf/"):
+        spec = replace(spec, arguments={**spec.arguments, "token_rules": "published"})
     chat = given.get("apply_chat_template", False)
     if isinstance(chat, str):
         spec = replace(spec, arguments={**spec.arguments, "chat_template": chat})
     if chat and spec.model.startswith("lm_eval/"):
         spec = replace(spec, arguments={**spec.arguments, "chat": True})
     seeds = given.get("seed", SEEDS)
-    scoring = given.get("scoring", "published")
-    if scoring not in SCORINGS:
-        raise UnknownName("scoring", str(scoring), SCORINGS)
     dialect: dict[str, Any] = {
         "scoring": scoring,
         "task_root": [str(root) for root in _roots(given)],

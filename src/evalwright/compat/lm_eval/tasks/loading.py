@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.lm_eval.tasks.asking import GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -203,7 +204,20 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
     for key, name in (("task_root", "roots"), ("trust", "trust")):
         given[name] = tuple(Path(folder) for folder in _listed(given.pop(key, ())))
+    _check_generation(given.get("generation") or {})
     return Options(**given, chat=chat)
+
+
+def _check_generation(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError or UnknownName for what a person set and no request can carry. The tasks' own may have more."""
+    for key, value in settings.items():
+        if key not in GENERATION:
+            raise UnknownName(
+                "setting of generation", str(key), GENERATION, f"Known: {', '.join(GENERATION)}."
+            )
+        fits, wanted = GENERATION[key]
+        if value is not None and not fits(value):
+            raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
 
 
 def _listed(value: Any) -> Sequence[Any]:

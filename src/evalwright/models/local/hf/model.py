@@ -24,6 +24,7 @@ from evalwright.models.local.hf.adapters import check_embedded, find_adapter
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
     SCORING,
+    TOKEN_RULES,
     HfOptions,
     as_bytes,
     as_count,
@@ -66,6 +67,8 @@ class TransformersModel(LocalModel):
     and quantization that fit into the free memory.
     Beams are transformers' own search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
     prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
+    token_rules: "published" scores the BOS of rolling texts and cuts the left of prompts that are too long to answer, as
+    lm-evaluation-harness does.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
@@ -99,6 +102,7 @@ class TransformersModel(LocalModel):
         quantization: str | Mapping[str, Any] | None = None,
         prefix_token: str | int | None = None,
         use_fast_tokenizer: bool = True,
+        token_rules: str = "corrected",
         memory: float | None = None,
         preset: str | None = None,
         fit: bool = False,
@@ -158,6 +162,7 @@ class TransformersModel(LocalModel):
             placement=placement,
             quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
             prefix_token=as_prefix_token(prefix_token),
+            token_rules=one_of("token_rules", token_rules, TOKEN_RULES),
             memory=None if memory is None else as_bytes("memory", memory),
         )
         self._check_length()

@@ -33,6 +33,8 @@ VARIABLE = "EVALWRIGHT_PROVIDERS"
 """Names files of a person's own providers, with the system's separator of paths between them."""
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
+SCORING = ("echo", "grammar", "none")
+"""The prompt echoed with log-probabilities (found out where nobody says), a grammar that forces the text (llama.cpp), or not at all."""
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
 
 
@@ -75,7 +77,7 @@ class Provider:
     instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
     system_field: the input of the system's text where a model has no messages, "" where it has none.
     takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
-    docs: where its interface is described.
+    scoring: how completions give log-likelihoods, see `SCORING`. docs: where its interface is described.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Provider:
     thinking: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[ModelRule, ...] = ()
     batch: str = ""
+    scoring: str = "echo"
     example: str = ""
     max_concurrency: int = 512
     cost_field: str = ""
@@ -321,6 +324,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "defaults": ("max_tokens", "temperature", "top_p"),
     "tokens_field": TOKENS_FIELDS,
     "batch": tuple(APIS),
+    "scoring": SCORING,
 }
 """The words that a key, or each part of it, may be."""
 

@@ -168,7 +168,7 @@ class Wire:
         if empty and not ended:
             why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
-        if stop and "stop" in settings.refuses:
+        if stop:  # some servers take no stop strings, some (transformers serve) leave them in the text
             text = stop_at(text, stop)
         return Response(
             text=text,

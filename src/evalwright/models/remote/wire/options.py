@@ -95,9 +95,11 @@ def chat_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def completion_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a completion: three lists side by side in `choices[0].logprobs`. Raises NoLogProbs."""
+    """Of a completion: three lists side by side in `choices[0].logprobs`, or llama.cpp's one as in a chat. Raises NoLogProbs."""
     try:
         found = data["choices"][0]["logprobs"]
+        if "content" in found:
+            return chat_tokens(data)
         tokens, values = found["tokens"], found["token_logprobs"]
         others = found.get("top_logprobs") or [{}] * len(tokens)
         rows = [

@@ -1,0 +1,101 @@
+"""What 10^9 requests would cost: two small runs measured, and the difference between them multiplied.
+
+    python benchmarks/billion.py [--samples 5000,20000] [--answer 400] [--shards 4]
+
+Each run sends every sample's prompt (about 500 characters) to a server on loopback that answers at once with --answer characters, scores it, stores the
+response and writes the record; then it is read again with all responses stored, and made once more in --shards shards that are merged. By step: CPU
+milliseconds a request of the client, peak memory, bytes of the store and of the record. Taking the difference between two sizes leaves out start-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from support.openai_server import serving  # noqa: E402
+
+Cost = dict[str, float]
+BILLION = 1_000_000_000
+
+
+def spent(arguments: list[str], home: Path) -> Cost:
+    """CPU seconds and peak bytes of the command `evalwright` with these arguments."""
+    command = [sys.executable, "-m", "evalwright", *arguments]
+    process = os.posix_spawn(
+        command[0],
+        command,
+        {**os.environ, "EVALWRIGHT_HOME": str(home), "COLUMNS": "100"},
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )
+    _, status, used = os.wait4(process, 0)
+    if os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"evalwright {' '.join(arguments)} ended with {os.waitstatus_to_exitcode(status)}")
+    return {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * 1024.0}
+
+
+def size(folder: Path) -> float:
+    """Bytes of all files."""
+    return float(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+
+
+def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
+    """The cost of every step."""
+    rows, task = base / "rows.jsonl", base / "billion.yaml"
+    with rows.open("w") as out:
+        for number in range(samples):
+            text = f"Question {number}: " + "how much of this is read by the model? " * 12
+            out.write(json.dumps({"input": text, "target": str(number % 7)}) + "\n")
+    task.write_text(
+        f"task: billion\ndataset: {rows}\nanswer: {{max_tokens: 100}}\nscorers: [exact-match]\nmetrics: [accuracy]\n"
+    )
+    model = ["--model", f"openai/{url}#m", "-M", "interface=completions", "-M", "echo=false"]
+    run = ["run", str(task), *model, "--quiet", "--out", str(base / "runs")]
+    home, found = base / "home", {}
+    found["sent"] = spent([*run, "--name", "first"], home)
+    found["sent"] |= {"store": size(home), "record": size(base / "runs")}
+    found["read from the store"] = spent([*run, "--name", "again"], home)
+    parts = [spent([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home) for n in range(1, shards + 1)]
+    found["a shard"] = {
+        "cpu": sum(part["cpu"] for part in parts),
+        "peak": max(part["peak"] for part in parts),
+    }
+    found["shards merged"] = spent(["runs", "merge", "parts", "--out", str(base / "runs")], home)
+    return found
+
+
+def main() -> None:
+    """See the module."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("--samples", default="5000,20000")
+    options.add_argument("--answer", type=int, default=400)
+    options.add_argument("--shards", type=int, default=4)
+    given = options.parse_args()
+    few, many = map(int, given.samples.split(","))
+    found = []
+    with serving(lambda prompt: "word " * (given.answer // 5), log=False) as server:
+        for samples in (few, many):
+            with tempfile.TemporaryDirectory() as where:
+                found.append(measured(samples, given.shards, server.url, Path(where)))
+    print(f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}")
+    for step, costs in found[1].items():
+        for what, value in costs.items():
+            each = (value - found[0][step][what]) / (many - few)
+            unit = 1000 if what == "cpu" else 1
+            shown = f"{each * BILLION / 3600:,.0f} h" if what == "cpu" else f"{each * BILLION / 1e9:,.0f} GB"
+            at = f"{value:,.1f} s" if what == "cpu" else f"{value / 2**20:,.0f} MiB"
+            print(
+                f"{step:<22}{what:<8}{each * unit:>11,.3f} {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{shown:>16}"
+            )
+
+
+if __name__ == "__main__":
+    main()

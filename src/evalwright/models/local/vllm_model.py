@@ -1,0 +1,245 @@
+"""`vllm-local/<hub repository or local folder>[@revision]`: a language model that vLLM runs in this process, on a GPU.
+
+The rules between texts and tokens, the templates and the fingerprint are those of `hf/`; vLLM is given token numbers. Log-likelihoods
+are its log-probabilities of prompts. For these it reads nothing from its prefix cache, so that shots which prompts share are computed
+for each of them; generation does share them.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, Failure, MissingExtra, ModelError
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response, TokenLogProb, Usage
+from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
+from evalwright.models.local.answering import Answering, Job, PairScore
+from evalwright.models.local.files import context_length
+from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.options import as_count, resolve_device
+from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
+from evalwright.models.local.writing import token_texts
+
+_AT_ONCE = 2048
+"""Prompts handed to vLLM together, which batches them itself; answers are stored after each such number."""
+_PLACES = 2
+"""A pair is one token longer than the context that its last token is predicted from, and vLLM wants to write one more."""
+
+
+class VllmModel(LocalModel):
+    """A decoder-only model: log-likelihood, rolling, generation, chat. Arguments that `hf/` has mean what they mean there.
+
+    tensor_parallel_size, pipeline_parallel_size: GPUs that share the model. enable_prefix_caching: prompts with the same beginning share
+    its computation when text is generated. engine: further arguments of vllm.LLM, such as {"gpu_memory_utilization": 0.8};
+    these and `quantization` are part of the fingerprint.
+
+    Raises MissingExtra without vllm, ConfigurationError for what cannot be used.
+    """
+
+    carries = frozenset(("top_k", "min_p", "top_logprobs"))
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        max_length: int | None = None,
+        tokenizer: str | None = None,
+        add_special_tokens: bool = True,
+        add_bos: bool = False,
+        prefix_token: str | int | None = None,
+        chat_template: str | None = None,
+        enable_thinking: bool | None = None,
+        chat_template_args: Mapping[str, Any] | None = None,
+        trust_remote_code: bool = False,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        quantization: str | None = None,
+        tensor_parallel_size: int = 1,
+        pipeline_parallel_size: int = 1,
+        data_parallel_size: int = 1,
+        enable_prefix_caching: bool = True,
+        engine: Mapping[str, Any] | None = None,
+    ) -> None:
+        if find_spec("vllm") is None:
+            raise MissingExtra("A model in vLLM ('vllm-local/...')", "vllm", "vllm")
+        if as_count("data_parallel_size", data_parallel_size) > 1:
+            raise ConfigurationError(
+                "vLLM does not run data parallelism within one process. Run the evaluation in several processes with --shard i/n, one "
+                "for each GPU (CUDA_VISIBLE_DEVICES), or start 'vllm serve MODEL --data-parallel-size N' and evaluate 'vllm/MODEL'."
+            )
+        if engine is not None and not isinstance(engine, Mapping):
+            raise ConfigurationError(
+                "engine must be a mapping, for example -M engine.gpu_memory_utilization=0.8."
+            )
+        source = find_source(name, None if revision is None else str(revision))
+        wanted = None if max_length is None else as_count("max_length", max_length)
+        own = context_length(source.config, source.tokenizer_config) or (wanted or 2048) + _PLACES
+        longest = max(1, own - _PLACES if wanted is None else min(wanted, own - _PLACES))
+        self._as_hf = TransformersModel(
+            name, revision=revision, dtype=dtype, device="cuda", max_length=longest, tokenizer=tokenizer,
+            add_special_tokens=add_special_tokens, add_bos=add_bos, prefix_token=prefix_token, chat_template=chat_template,
+            enable_thinking=enable_thinking, chat_template_args=chat_template_args, trust_remote_code=trust_remote_code,
+            max_tokens=max_tokens,
+        )  # fmt: skip
+        self.name = f"vllm-local/{name}" + (f"@{revision}" if revision else "")
+        self.abilities = self._as_hf.abilities
+        self._given: dict[str, Any] = {
+            "model": source.where,
+            "revision": source.revision,
+            "tokenizer": tokenizer or source.where,
+            "dtype": self._as_hf.options.dtype,
+            "trust_remote_code": self._as_hf.options.trust_remote_code,
+            "quantization": quantization,
+            "tensor_parallel_size": as_count("tensor_parallel_size", tensor_parallel_size),
+            "pipeline_parallel_size": as_count("pipeline_parallel_size", pipeline_parallel_size),
+            "enable_prefix_caching": enable_prefix_caching,
+            "max_model_len": longest + _PLACES,
+            **dict(engine or {}),
+        }
+        changing = {"quantization": quantization, "engine": dict(engine or {})}
+        self.fingerprint = fingerprint_of(
+            {"backend": "vllm-local", "model": self._as_hf.fingerprint, **changing}
+        )
+        self._answering: _VllmAnswering | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """What it is: as for `hf/`, with what vLLM is given."""
+        told = {
+            key: value for key, value in self._as_hf.describe().items() if key not in ("device", "scoring")
+        }
+        return {**told, **super().describe(), "backend": "vllm", "version": _version(), "engine": self._given}
+
+    def check(self) -> None:
+        """Raise where there is no GPU, or the files show that the model cannot be used; nothing is loaded."""
+        if resolve_device("auto") == "cpu" and "cpu" not in _version():
+            raise ConfigurationError(
+                f"'{self.name}' needs a GPU that vLLM can use, and there is none here (nvidia-smi shows it where there is one). On a "
+                f"CPU use 'hf/{self.name.partition('/')[2]}'."
+            )
+        self._as_hf.check()
+
+    def reader(self) -> Any:
+        """See Model; the tokenizer alone is loaded."""
+        return self._as_hf.reader()
+
+    def load(self) -> None:
+        """Start vLLM. Raises ConfigurationError or ModelError."""
+        if self._answering is not None:
+            return
+        from vllm import LLM
+
+        try:
+            llm = LLM(**self._given)
+        except Exception as error:  # a missing kernel, too little memory, an argument it does not know
+            raise ModelError(f"vLLM cannot load '{self.name}': {type(error).__name__}: {error}") from error
+        self._answering = _VllmAnswering(
+            llm, self.reader(), self._own_sampling(), self._as_hf.options.max_tokens
+        )
+
+    def _own_sampling(self) -> dict[str, Any]:
+        from transformers import GenerationConfig
+
+        with suppress(OSError):
+            found = GenerationConfig.from_pretrained(self._given["model"], revision=self._given["revision"])
+            return dict(found.to_dict())
+        return {}
+
+    def unload(self) -> None:
+        """Stop vLLM and free the memory."""
+        self._answering = None
+        gc.collect()
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield the answers: likelihoods first, then generations."""
+        self.load()
+        assert self._answering is not None
+        yield from self._answering.answer(requests)
+
+
+class _VllmAnswering(Answering):
+    """See `Answering`; vLLM does its own batching."""
+
+    def __init__(self, llm: Any, reader: Any, own_sampling: Mapping[str, Any], max_tokens: int) -> None:
+        super().__init__(reader, own_sampling=own_sampling, max_tokens=max_tokens)
+        self._llm = llm
+
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
+        """See Answering."""
+        from vllm import SamplingParams
+
+        # 0: the prompt's own tokens with their ranks, and no others.
+        asked = SamplingParams(max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False)
+        rows = [[*context, *targets] for context, targets in pairs]
+        for place, output in self._generated(rows, [asked] * len(rows)):
+            context, targets = pairs[place]
+            found = output.prompt_logprobs
+            if found is None or len(found) != len(rows[place]):
+                yield place, ModelError("vLLM sent no log-probabilities of the prompt.").as_failure()
+                continue
+            values = [found[len(context) + k][token] for k, token in enumerate(targets)]
+            total = sum(value.logprob for value in values)
+            yield place, PairScore(total, all(value.rank == 1 for value in values), len(targets))
+
+    def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
+        """See Answering."""
+        for place, output in self._generated([job.tokens for job in jobs], [_sampling(job) for job in jobs]):
+            job, made = jobs[place], output.outputs[0]
+            if made.finish_reason not in ("stop", "length"):
+                yield place, ModelError(f"vLLM broke the answer off ({made.finish_reason}).").as_failure()
+                continue
+            used = Usage(input_tokens=len(job.tokens), output_tokens=len(made.token_ids))
+            yield (
+                place,
+                Response(
+                    made.text,
+                    finish_reason=made.finish_reason,
+                    usage=used,
+                    tokens=self._log_probs_of(made, job),
+                ),
+            )
+
+    def _log_probs_of(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
+        """The answer's tokens, where the request wants them."""
+        if made.logprobs is None:
+            return ()
+        tokens, most = list(made.token_ids), job.request.top_logprobs or 0
+        values = []
+        for token, row in zip(tokens, made.logprobs, strict=True):
+            ranked = sorted(((one.rank, other) for other, one in row.items() if one.rank <= most))
+            values.append((row[token].logprob, [(other, row[other].logprob) for _, other in ranked]))
+        return answers_tokens(token_texts(self.reader.encoder, tokens, values), made.text)
+
+    def _generated(self, rows: Sequence[list[int]], asked: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        for start in range(0, len(rows), _AT_ONCE):
+            prompts = [{"prompt_token_ids": row} for row in rows[start : start + _AT_ONCE]]
+            outputs = self._llm.generate(prompts, list(asked[start : start + _AT_ONCE]), use_tqdm=False)
+            yield from enumerate(outputs, start)
+
+
+def _sampling(job: Job) -> Any:
+    from vllm import SamplingParams
+
+    request = job.request
+    named = {"top_p": request.top_p, "top_k": request.top_k, "min_p": request.min_p}
+    return SamplingParams(
+        temperature=request.temperature,
+        max_tokens=job.room,
+        stop=[stop for stop in request.stop if stop] or None,
+        seed=None if request.temperature == 0 else (request.seed or 0) + request.draw,
+        logprobs=request.top_logprobs,
+        **{name: value for name, value in named.items() if value is not None},
+    )
+
+
+def _version() -> str:
+    try:
+        return version("vllm")
+    except PackageNotFoundError:
+        return ""

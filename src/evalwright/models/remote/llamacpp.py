@@ -1,0 +1,124 @@
+"""A llama.cpp server: what `openai` does, and log-likelihoods, which it has no echo for.
+
+Its completions give the log-probability of what they generate, by the model alone, whatever the sampling. So the continuation is
+generated: a grammar of token numbers, one rule of them in their order, leaves the server no choice, and the log-probabilities are
+those of the continuation. It costs a step for each of its tokens; the context is kept by the server from one request to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.errors import BadReply, Rejected
+from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.models.local.tokens import common_length, rolling_windows
+from evalwright.models.remote.exchange import Call, Reply, largest_reply
+from evalwright.models.remote.openai import OpenAIModel
+from evalwright.models.remote.openai_echo import EchoedToken, NoEcho, summed
+from evalwright.models.remote.providers import Provider
+from evalwright.models.remote.wire.format import not_documented
+from evalwright.models.remote.wire.openai_text import first_choice, text_of
+
+_WHOLE = 1 << 20
+"""Tokens of a window where nobody said how many the context takes: the server refuses what is too long."""
+
+
+class LlamaCppModel(OpenAIModel):
+    """As `OpenAIModel`; `-M interface=completions` gives log-likelihoods. bos is a text, where the model's own BOS is not wanted."""
+
+    def __init__(self, provider: Provider, model: str, **given: Any) -> None:
+        super().__init__(provider, model, **given)
+        self._echo_is_known = True
+        # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
+        self._root = self._make_client(self.pacing.timeout, self.base_url.removesuffix("/v1"))
+
+    async def close(self) -> None:
+        """Release connections."""
+        await super().close()
+        await self._root.close()
+
+    async def _sent_all(
+        self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
+    ) -> Response:
+        start = await self._tokens(self._bos or "", special=not self._bos)
+        if isinstance(request, RollingLogLikelihood):
+            text = await self._tokens(request.text)
+            if not text:
+                return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
+            self._require(start)
+            found: list[EchoedToken] = []
+            for window, targets in rolling_windows(text, start[-1], (self._context_length or _WHOLE) - 1):
+                found += await self._forced(window[: len(window) - len(targets) + 1], targets, replies)
+        else:
+            context = text_of(request.context, self.settings)
+            kept = context.rstrip()
+            whole = (self._bos if self._bos and not kept else "") + context + request.continuation
+            tokens = await self._tokens(whole, special=not self._bos)
+            alone = await self._tokens(kept, special=True) if kept else start
+            split = min(common_length(alone, tokens), len(tokens) - 1)
+            self._require(tokens[:split])
+            found = await self._forced(tokens[:split], tokens[split:], replies)
+        return summed(found, [reply for reply in replies if reply is not None])
+
+    def _require(self, context: Sequence[int]) -> None:
+        if not context:
+            raise Rejected(
+                f"'{self.name}' has no token before the text that is scored: the context is empty and the model has no BOS. Pass "
+                f"the model's start token as text, for example -M 'bos=<s>', or give the task a context."
+            )
+
+    async def _tokens(self, text: str, *, special: bool = False) -> list[int]:
+        """The text's tokens, by the server's own tokenizer. special: with the BOS that the model wants."""
+        call = Call("/tokenize", {"content": text, "add_special": special, "parse_special": True})
+        data = (await self._root.send(call)).data
+        tokens = data.get("tokens") if isinstance(data, Mapping) else None
+        if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
+            raise not_documented(self.settings, "tokens as a list of numbers", data)
+        return tokens
+
+    async def _forced(
+        self, context: Sequence[int], targets: Sequence[int], replies: list[Reply | None]
+    ) -> list[EchoedToken]:
+        """The log-probability of each of `targets` after what stands before it."""
+        body = {
+            "model": self.settings.model,
+            "prompt": list(context),
+            "max_tokens": len(targets),
+            "temperature": 0,
+            "logprobs": 1,
+            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in targets),
+            **self.settings.extra_body,
+        }
+        replies.append(None)
+        largest = largest_reply(len(context) + len(targets))
+        replies[-1] = reply = await self.client.send(Call("/completions", body, largest=largest))
+        block = first_choice(reply.data, self.settings).get("logprobs")
+        content = block.get("content") if isinstance(block, Mapping) else None
+        if not isinstance(content, list):
+            raise NoEcho(
+                f"{self.settings.where} sends no log-probabilities: its reply has no choices[0].logprobs.content."
+            )
+        if [_at(entry, "id") for entry in content[: len(targets)]] != list(targets):
+            raise BadReply(
+                f"{self.settings.where} wrote other tokens than its grammar allows, so the text cannot be scored. Text that holds "
+                f"the model's own end token is one such case."
+            )
+        return [_read(entry) for entry in content[: len(targets)]]
+
+
+def _at(entry: Any, name: str) -> Any:
+    return entry.get(name) if isinstance(entry, Mapping) else None
+
+
+def _read(entry: Mapping[str, Any]) -> EchoedToken:
+    value, tops = entry.get("logprob"), entry.get("top_logprobs")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise BadReply(f"The log-probability of a token is {value!r}.")
+    first = _at(tops[0], "id") if isinstance(tops, list) and tops else None
+    return EchoedToken(0, 0, float(value), None if first is None else first == entry.get("id"))
+
+
+LlamaCppModel.__signature__ = OpenAIModel.__signature__
