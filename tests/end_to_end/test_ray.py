@@ -145,12 +145,6 @@ def test_what_cannot_be(tmp_path: Path) -> None:
             "--on",
             "ray:127.0.0.1:1",
         ): "No Ray cluster can be reached at '127.0.0.1:1'",
-        (
-            "--model",
-            "demo/small",
-            "--on",
-            "ray:auto",
-        ): "Ray cannot be joined at 'auto': Could not find any running Ray instance",
     }.items():
         done = evalwright("run", "factual-choice" if "demo/small" in flags else "factual-short", *flags, folder=tmp_path, extra={"OPENAI_API_KEY": "none"})  # fmt: skip
         assert done.code == 2 and why in done.text, done.text

@@ -16,6 +16,7 @@ from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.local.cluster import Cluster
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.providers import add_file
+from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.names import is_name
 
@@ -98,20 +99,31 @@ class Objects:
         made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
         if self.cluster is None:
             return made
-        if made.replicas and isinstance(made, LocalModel):
-            raise ConfigurationError(
-                f"'{made.name}' has replicas in this machine's processes, and with --on they are on the cluster: use --replicas, and leave "
-                "out -M replicas."
-            )
-        local = isinstance(made, LocalModel) and given is None
         if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
+            if spec.arguments.get("replicas") is not None:
+                raise ConfigurationError(
+                    "With --on, --replicas says how many there are on the cluster: leave out -M replicas."
+                )
             return self.cluster.open(spec.model, spec.arguments, made)
-        if local or role:
+        if role:
             return made
         what = (
             "is an object of this process" if given else "is answered by a server, which has its own replicas"
         )
         raise ConfigurationError(f"--on has no effect on '{made.name}': it {what}. Leave out --on.")
+
+    def placed(self, task: Task) -> Task:
+        """The task with the scorers on the cluster, where there is one, that take long to compute and ask no model."""
+        cluster = self.cluster
+        if cluster is None:
+            return task
+        scorers = [
+            replace(one, function=cluster.scored(one.function, asks=one.asks))
+            if one.kind in RUN_PROGRAMS or (one.options.get("kind") == "math" and not one.asks)
+            else one
+            for one in task.scorers
+        ]
+        return replace(task, scorers=tuple(scorers))
 
 
 def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:

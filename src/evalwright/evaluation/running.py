@@ -52,7 +52,6 @@ from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
-from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
@@ -124,49 +123,39 @@ async def evaluate_configuration(
     was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
     on: where local models have their replicas.
     """
-    objects = objects or Objects()
-    if on is not None:
-        with Cluster(on, configuration.max_resident) as objects.cluster:
-            return await _evaluate(configuration, progress, objects, grace, sandbox, callbacks)
-    return await _evaluate(configuration, progress, objects, grace, sandbox, callbacks)
-
-
-async def _evaluate(
-    configuration: Configuration,
-    progress: ProgressReporter | None,
-    objects: Objects,
-    grace: float,
-    sandbox: str | None,
-    callbacks: Callbacks | None,
-) -> list[Run]:
-    progress = Unfailing(progress) if progress else None
-    with at_once():
-        plans = make_plans(configuration, objects)
-        check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
-        if objects.cluster is not None:
+    with ExitStack() as stack:
+        objects = objects or Objects()
+        if on is not None:
+            objects.cluster = stack.enter_context(Cluster(on, configuration.max_resident))
+        progress = Unfailing(progress) if progress else None
+        with at_once():
+            plans = make_plans(configuration, objects)
+            check_sandbox(
+                sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers]
+            )
             for plan in plans:
-                plan.tasks = [_scored_there(task, objects.cluster) for task in plan.tasks]
-    models = [(plan.spec, plan.model) for plan in plans]
-    budget = make_budget(configuration, models, plans[0].roles)
-    say = progress.say if progress else None
-    if say and plans[0].left_out:
-        say(plans[0].left_out)
-    for model in {plan.model.name: plan.model for plan in plans}.values():
-        if say and not model.is_known:
-            say(
-                f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
-                f"them, give what answers a name: {model.naming}."
-            )
-    with open_store(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(
-            store,
-            max_resident=configuration.max_resident,
-            resend_empty=configuration.resend_empty,
-            on_event=say,
-        ) as engine:
-            return await interruptible(
-                _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
-            )
+                plan.tasks = [objects.placed(task) for task in plan.tasks]
+        models = [(plan.spec, plan.model) for plan in plans]
+        budget = make_budget(configuration, models, plans[0].roles)
+        say = progress.say if progress else None
+        if say and plans[0].left_out:
+            say(plans[0].left_out)
+        for model in {plan.model.name: plan.model for plan in plans}.values():
+            if say and not model.is_known:
+                say(
+                    f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
+                    f"them, give what answers a name: {model.naming}."
+                )
+        with open_store(home_folder(configuration.home)) as store, seldom_collecting():
+            async with Engine(
+                store,
+                max_resident=configuration.max_resident,
+                resend_empty=configuration.resend_empty,
+                on_event=say,
+            ) as engine:
+                return await interruptible(
+                    _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
+                )
 
 
 async def interruptible(
@@ -189,19 +178,6 @@ async def interruptible(
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         raise
-
-
-def _scored_there(task: Task, cluster: Cluster) -> Task:
-    """The task with the scorers that take long to compute, and ask no model, on the cluster."""
-    heavy = [
-        one.kind in RUN_PROGRAMS or (one.options.get("kind") == "math" and not one.asks)
-        for one in task.scorers
-    ]
-    there = [
-        replace(one, function=cluster.scored(one.function, asks=one.asks)) if is_heavy else one
-        for one, is_heavy in zip(task.scorers, heavy, strict=True)
-    ]
-    return replace(task, scorers=tuple(there))
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:

@@ -142,7 +142,10 @@ class Cluster:
         ]  # fmt: skip
         gpus = self.on.gpus if self.on.gpus is not None else float(any(gpu >= 1 for _, gpu in nodes))
         count, cores = shares(nodes, self.on.replicas, gpus)
-        opened = _Opening(name, dict(arguments), self.on.prepare, str(Path.cwd()))
+        given = dict(arguments)
+        if getattr(model, "threads", None) is not None:  # else each replica would take all cores of its node
+            given.setdefault("threads", cores)
+        opened = _Opening(name, given, self.on.prepare, str(Path.cwd()))
         if gpus:
             # Its dtype, and so its fingerprint, may depend on the device, which is there and not here.
             found = ray.get(ray.remote(num_gpus=gpus, max_calls=1)(_opened).remote(opened))
