@@ -236,6 +236,12 @@ def test_arguments_of_models_become_ours() -> None:
     assert found.arguments == {
         "dtype": "bfloat16", "device_map": "auto", "batch_size": 8, "quantization": "bitsandbytes-4bit",
     }  # fmt: skip
+    plain = backend_of("hf", {"pretrained": "org/m", "add_bos_token": False, "dtype": "float32"}).spec
+    assert plain.arguments == {"dtype": "float32", "add_special_tokens": False}
+    given = {"tasks": ["sky"], "model": "hf", "model_args": {"pretrained": "org/m"}}
+    for scoring, rules in (("published", "published"), ("corrected", None)):
+        (spec,) = evaluation_of({**given, "scoring": scoring}).configuration.models
+        assert spec.arguments.get("token_rules") == rules
     served = backend_of(
         "local-completions",
         {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t"},
