@@ -197,7 +197,9 @@ class _VllmAnswering(Answering):
             used = Usage(input_tokens=len(job.tokens), output_tokens=len(made.token_ids))
             yield (
                 place,
-                Response(made.text, finish_reason=made.finish_reason, usage=used, tokens=self._told(made, job)),
+                Response(
+                    made.text, finish_reason=made.finish_reason, usage=used, tokens=self._told(made, job)
+                ),
             )
 
     def _told(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:

@@ -3,12 +3,14 @@
 Its completions give the log-probability of what they generate, by the model alone, whatever the sampling. So the continuation is
 generated: a grammar of token numbers, one rule of them in their order, leaves the server no choice, and the log-probabilities are
 those of the continuation. It costs a step for each of its tokens; the context is kept by the server from one request to the next.
+Grammars refuse tokens that end within a character; each of these is a request of its own, in which a bias leaves no choice.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from evalwright.core.errors import BadReply, Rejected
@@ -24,6 +26,8 @@ from evalwright.models.remote.wire.openai_text import first_choice, text_of
 
 _WHOLE = 1 << 20
 """Tokens of a window where nobody said how many the context takes: the server refuses what is too long."""
+_CERTAIN = 1e6
+"""A bias of a logit that no other token comes near. The log-probability that is sent is the one before it."""
 
 
 class LlamaCppModel(OpenAIModel):
@@ -32,6 +36,7 @@ class LlamaCppModel(OpenAIModel):
     def __init__(self, provider: Provider, model: str, **given: Any) -> None:
         super().__init__(provider, model, **given)
         self._echo_is_known = True
+        self._parts: set[int] = set()
         # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
         self._root = self._make_client(self.pacing.timeout, self.base_url.removesuffix("/v1"))
 
@@ -72,24 +77,39 @@ class LlamaCppModel(OpenAIModel):
 
     async def _tokens(self, text: str, *, special: bool = False) -> list[int]:
         """The text's tokens, by the server's own tokenizer. special: with the BOS that the model wants."""
-        call = Call("/tokenize", {"content": text, "add_special": special, "parse_special": True})
-        data = (await self._root.send(call)).data
-        tokens = data.get("tokens") if isinstance(data, Mapping) else None
-        if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
-            raise not_documented(self.settings, "tokens as a list of numbers", data)
-        return tokens
+        body = {"content": text, "add_special": special, "parse_special": True, "with_pieces": True}
+        data = (await self._root.send(Call("/tokenize", body))).data
+        rows = data.get("tokens") if isinstance(data, Mapping) else None
+        if not isinstance(rows, list) or not all(type(_at(row, "id")) is int for row in rows):
+            raise not_documented(self.settings, "tokens with ids and pieces", data)
+        # A piece that is not text by itself comes as bytes.
+        self._parts.update(row["id"] for row in rows if isinstance(row.get("piece"), list))
+        return [row["id"] for row in rows]
 
     async def _forced(
         self, context: Sequence[int], targets: Sequence[int], replies: list[Reply | None]
     ) -> list[EchoedToken]:
         """The log-probability of each of `targets` after what stands before it."""
+        found: list[EchoedToken] = []
+        for part, run in groupby(targets, self._parts.__contains__):
+            tokens = list(run)
+            for written in [[token] for token in tokens] if part else [tokens]:
+                before = [*context, *targets[: len(found)]]
+                found += await self._written(before, written, part, replies)
+        return found
+
+    async def _written(
+        self, context: Sequence[int], targets: Sequence[int], part: bool, replies: list[Reply | None]
+    ) -> list[EchoedToken]:
+        """As `_forced`, in one request. part: the only target is a part of a character."""
+        grammar = "root ::= " + " ".join(f"<[{token}]>" for token in targets)
         body = {
             "model": self.settings.model,
             "prompt": list(context),
             "max_tokens": len(targets),
             "temperature": 0,
             "logprobs": 1,
-            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in targets),
+            **({"logit_bias": [[targets[0], _CERTAIN]]} if part else {"grammar": grammar}),
             **self.settings.extra_body,
         }
         replies.append(None)
@@ -103,7 +123,7 @@ class LlamaCppModel(OpenAIModel):
             )
         if [_at(entry, "id") for entry in content[: len(targets)]] != list(targets):
             raise BadReply(
-                f"{self.settings.where} wrote other tokens than its grammar allows, so the text cannot be scored. Text that holds "
+                f"{self.settings.where} wrote other tokens than it was told to, so the text cannot be scored. Text that holds "
                 f"the model's own end token is one such case."
             )
         return [_read(entry) for entry in content[: len(targets)]]
