@@ -130,7 +130,9 @@ class LlamaCppServer(Startable):
             values = torch.log_softmax(logits.float(), dim=-1)
             token = int(values.argmax()) if forced is None else forced[step]
             made.append(token)
-            if alternatives:
+            part = is_part(token_bytes(self.answers.tokenizer, token))
+            if alternatives and not part:  # the real one holds back what is no text yet, and then forgets it
+                alternatives = min(alternatives, len(values))
                 tops = [self._row(values, int(one)) for one in values.topk(alternatives).indices]
                 content.append({**self._row(values, token), "top_logprobs": tops})
         return made, content
