@@ -94,7 +94,7 @@ def test_the_notebook_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert out[3].startswith("<img") and out[5].startswith("<img")
     assert "scores 44.8 points higher than notes" in out[4] and "산수" in out[4]
     assert out[6].count("모르겠습니다") == 3
-    assert "Subsets, the worst first" in out[7] and "may be the best" in repr(names["board"])
+    assert "Subsets, worst first" in out[7] and "may be the best" in repr(names["board"])
     assert names["first"].tasks[0].n_undecided == 0 and names["second"].n_failed == 0
     assert {path.name for path in tmp_path.glob("*.*")} >= {
         "board.html",

@@ -162,6 +162,8 @@ def test_a_wrong_answer_is_asked_again_and_the_one_before_is_kept() -> None:
     assert "Did you mean 'gsm8k'" in done.err and "Did you mean 'openai'" in done.err
     found = read_configuration(Path("suite.yaml"))
     assert found.tasks == ("gsm8k",) and [one.model for one in found.models] == ["openai/x"]
+    done = answered("gsm8k\ndemo/smal\ndemo/small\n", "--replace")
+    assert done.code == 0 and "Did you mean 'small'" in done.err, done.err
     ended = answered("gsm8k\nopnai/x\n", "--replace")
     assert ended.code == 2 and ended.err.rstrip().endswith("`evalwright models list` shows all.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from support.stores import Statements
 from support.typed import typed
 
 pytestmark = pytest.mark.usefixtures("own_folder")
+
+_LONGEST = 100_000
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +71,78 @@ def test_a_damaged_response_is_found_and_deleted(own_folder: Path, behind: State
     assert "9 responses read, 0 damaged" in store("verify")
 
 
+def packed(data: bytes) -> str:
+    return f"x'{data.hex()}'" if "EVALWRIGHT_STORE" not in os.environ else f"'\\x{data.hex()}'::bytea"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b'{"text":' + b"[" * 50_000 + b"]" * 50_000 + b"}", zlib.compress(b"{}")[:-3], zlib.compress(b"{" * (_LONGEST + 1))],
+    ids=["nothing", "cut", "list", "deep", "cut short", "endless"],
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["request", "response"])
+def test_a_row_that_unfolds_to_no_response_is_damaged_and_found(
+    own_folder: Path, behind: Statements, damage: bytes, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalwright.engine.rows.LONGEST", _LONGEST)
+    one = "(SELECT key FROM responses ORDER BY key LIMIT 1)"
+    behind(
+        own_folder / "home",
+        f"UPDATE responses SET {column} = {packed(damage)}, checksum = NULL WHERE key = {one}",
+    )
+    done = typed("store", "verify")
+    assert done.code == 1 and "10 responses read, 1 damaged" in done.out
+    done = typed("store", "export", "some.jsonl")
+    assert done.code == 1 and "9 responses written" in done.out and "1 damaged ones were left out" in done.out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "responses SET created = 'abc'", "responses SET created = 1e300", "responses SET model = x'ff', checksum = NULL",
+        "responses SET key = 'text', checksum = NULL", "responses SET request = 5, checksum = NULL", "responses SET response = 5, checksum = NULL",
+        "models SET name = x'ff'", "models SET name = 7", "ledger SET sendings = 'many'", "ledger SET dollars = 'much', first = 'x'",
+    ],
+)  # fmt: skip
+def test_a_file_that_another_program_changed_is_no_bug_of_ours(
+    own_folder: Path, each_store: str, behind: Statements, change: str
+) -> None:
+    """SQLite keeps any value in any column."""
+    if each_store == "postgres":
+        pytest.skip("a server holds columns to their types")
+    table = change.split()[0]
+    behind(
+        own_folder / "home",
+        f"UPDATE {change} WHERE rowid = 1" if table == "responses" else f"UPDATE {change}",
+    )
+    for words in (["info"], ["info", "--json"], ["verify"], ["export", "x.jsonl"], ["merge", "home", "--home", "new"], ["prune", "--older-than", "1"]):  # fmt: skip
+        done = typed("store", *words)
+        assert done.code in (0, 1, 2) and "bug" not in done.err and "Traceback" not in done.text, done.text
+        assert done.code != 2 or "did not write" in done.err, done.text
+    if table == "responses":
+        assert typed("store", "verify", "--delete").code == 1
+        assert "9 responses read, 0 damaged" in store("verify")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("PRAGMA user_version=-7", "not one that evalwright wrote"),
+        ("PRAGMA user_version=1", "did not write"),
+        ("DROP TABLE models", "did not write"),
+        ("ALTER TABLE responses RENAME COLUMN model TO m2", "did not write"),
+    ],
+)
+def test_a_file_with_other_tables_is_refused(
+    own_folder: Path, each_store: str, behind: Statements, statement: str, words: str
+) -> None:
+    if each_store == "postgres":
+        pytest.skip("tests/engine/test_postgres.py has those of a server")
+    behind(own_folder / "home", statement)
+    done = typed("store", "info")
+    assert done.code == 2 and words in done.err
+
+
 def test_responses_are_deleted_by_model_and_age(own_folder: Path, behind: Statements) -> None:
     first = info()["models"][0]
     assert typed("store", "prune").code == 2
@@ -112,7 +187,19 @@ def bytes_of(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "line", ["nonsense", '{"key": "zz"}', '{"ledger": 3}', '{"empty": "00", "failure": {"x": 1}}', "[]"]
+    "line",
+    [
+        "nonsense",
+        '{"key": "zz"}',
+        '{"ledger": 3}',
+        '{"empty": "00", "failure": {"x": 1}}',
+        "[]",
+        "[" * 100_000,
+        '{"key": "00", "model": "m", "request": {}, "response": {"text": "x"}, "created": NaN}',
+        '{"key": "00", "model": "m", "request": {}, "response": {"text": "x"}, "created": 1e99}',
+        '{"ledger": {"command":"c","model":"m","outcome":"o","estimated":0,"sendings":1e99,"input_tokens":1,"output_tokens":1,"dollars":1,"first":1,"last":1}}',
+        '{"ledger": {"command":"c","model":"m","outcome":"o","estimated":0,"sendings":1,"input_tokens":1,"output_tokens":1,"dollars":Infinity,"first":1,"last":1}}',
+    ],
 )
 def test_a_file_that_is_no_export_is_refused_by_its_line(own_folder: Path, line: str) -> None:
     store("export", "all.jsonl")

@@ -285,7 +285,8 @@ def test_what_another_store_is_asking_is_waited_for_and_said(tmp_path: Path) -> 
                 asking, waiting = Remote(slow_echo), Remote(slow_echo)
                 first, second = one.door({"t": asking}), other.door({"t": waiting})
                 asks = [asyncio.ensure_future(first("t", question(n))) for n in range(20)]
-                await asyncio.sleep(0.01)
+                while len(asking.asked) < 20:
+                    await asyncio.sleep(0.001)
                 answers = await asyncio.gather(*(second("t", question(n)) for n in range(20)))
                 assert [answer.text for answer in answers] == [str(n) for n in range(20)]
                 await asyncio.gather(*asks)

@@ -17,7 +17,20 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer
 from evalwright.engine.remote import RemoteSender
+from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import Pacing
+from evalwright.models.replicas import Replica
+
+
+def lone_endpoint(at_once: int, loop: asyncio.AbstractEventLoop) -> tuple[Endpoint, SendingQueue]:
+    """An endpoint that takes so many at once, and the queue before it."""
+
+    async def none(request: Request) -> Response:
+        raise AssertionError("nothing is sent")
+
+    model = Remote(none, Pacing(start_concurrency=at_once, max_concurrency=at_once))
+    endpoint = Endpoint(model, Replica("one"), loop)
+    return endpoint, SendingQueue([endpoint], loop)
 
 
 def drive(
@@ -44,7 +57,7 @@ def drive(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(worker() for _ in range(workers)))
-        return sender._pacer, failures
+        return sender.endpoints[0].pacer, failures
 
     return run_virtually(work())
 
@@ -256,15 +269,15 @@ def test_a_provider_that_lets_nothing_through_fails_the_rest_after_the_deadline(
 
 def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
     async def work() -> list[str]:
-        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
+        endpoint, queue = lone_endpoint(1, asyncio.get_running_loop())
         order: list[str] = []
-        held = await pacer.enter()
+        _, held = await queue.enter()
 
         async def one(name: str, time_left: float | None = None) -> None:
-            permit = await pacer.enter(time_left=time_left)
+            _, permit = await queue.enter(time_left=time_left)
             order.append(name)
             await asyncio.sleep(0.01)
-            pacer.answered(permit, Response())
+            endpoint.answered(permit, Response())
 
         async with asyncio.TaskGroup() as group:
             for number in range(5):
@@ -272,7 +285,7 @@ def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
             await asyncio.sleep(0)
             group.create_task(one("again", 100.0))
             await asyncio.sleep(0)
-            pacer.answered(held, Response())
+            endpoint.answered(held, Response())
         return order
 
     assert run_virtually(work()) == ["again", "0", "1", "2", "3", "4"]
@@ -281,29 +294,29 @@ def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
 def test_a_repetition_waits_no_longer_than_its_deadline() -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
-        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), loop)
-        held = await pacer.enter()
+        endpoint, queue = lone_endpoint(1, loop)
+        _, held = await queue.enter()
         with pytest.raises(TimeoutError):
-            await pacer.enter(time_left=5.0)
+            await queue.enter(time_left=5.0)
         assert loop.time() == pytest.approx(1005)
-        pacer.answered(held, Response())
-        await pacer.enter()
+        endpoint.answered(held, Response())
+        await queue.enter()
 
     run_virtually(work())
 
 
 def test_a_cancelled_waiter_is_not_sent() -> None:
     async def work() -> None:
-        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
-        held = await pacer.enter()
-        waiting = [asyncio.ensure_future(pacer.enter()) for _ in range(3)]
+        endpoint, queue = lone_endpoint(1, asyncio.get_running_loop())
+        _, held = await queue.enter()
+        waiting = [asyncio.ensure_future(queue.enter()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        pacer.abandon(held)  # the second gets its permit, and is cancelled before it can run
+        endpoint.abandon(held)  # the second gets its permit, and is cancelled before it can run
         waiting[1].cancel()
-        permit = await waiting[2]
-        pacer.abandon(permit)
-        assert pacer.in_flight == 0
+        _, permit = await waiting[2]
+        endpoint.abandon(permit)
+        assert endpoint.pacer.in_flight == 0
 
     run_virtually(work())
 
@@ -329,10 +342,10 @@ def test_token_limits_are_kept(
 def test_trouble_never_raises_the_limit_and_a_lone_error_is_none() -> None:
     for at_once, times, error in ((8, 1, ConnectionFailed("reset")), (1, 50, Overloaded("down", status=503))):
         loop = VirtualClock()
-        pacer = Pacer(Pacing(start_concurrency=at_once, max_concurrency=at_once), loop)
+        endpoint, queue = lone_endpoint(at_once, loop)
         for _ in range(times):
-            permit = loop.run_until_complete(pacer.enter())
+            _, permit = loop.run_until_complete(queue.enter())
             loop.run_until_complete(asyncio.sleep(0.1))
-            pacer.failed(permit, error)
-            assert pacer.limit == at_once and pacer.in_flight == 0
+            endpoint.failed(permit, error)
+            assert endpoint.pacer.limit == at_once and endpoint.pacer.in_flight == 0
         loop.close()

@@ -21,9 +21,11 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.exchange import KEPT
 from evalwright.engine.opening import open_store
+from evalwright.engine.rows import row_of
 from evalwright.models.base import Pacing
 from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
+from support.stores import make_read_only
 from support.typed import typed
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
@@ -137,6 +139,24 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     assert rows == [(400, 800)]
 
 
+def test_what_a_server_did_not_take_may_go_into_a_file(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused() -> None:
+        with open_store(tmp_path) as store:
+            make_read_only(store)
+            with pytest.raises(StoreError, match="are kept in"):
+                await store.put_many([row_of(b"k", "m", b"{}", Response(text="paid"))])
+
+    asyncio.run(refused())
+    (kept,) = (tmp_path / KEPT).iterdir()
+    assert (kept.stat().st_mode & 0o777, (tmp_path / KEPT).stat().st_mode & 0o777) == (0o600, 0o700)
+    monkeypatch.delenv("EVALWRIGHT_STORE")
+    with open_store(tmp_path) as store:
+        assert store.holds(b"k") and "1 responses that an earlier run could not store" in store.notices[0]
+    assert not (tmp_path / KEPT).exists()
+
+
 def test_connections_that_break_again_and_again_count_nothing_twice(
     server: Server, url: str, tmp_path: Path
 ) -> None:
@@ -164,6 +184,166 @@ def test_connections_that_break_again_and_again_count_nothing_twice(
     rows = server.run("SELECT sum(sendings), sum(input_tokens) FROM evalwright.ledger", database(url))
     assert rows == [(600, 1800)]
     assert server.run("SELECT count(*) FROM evalwright.claims", database(url)) == [(0,)]
+
+
+def test_a_server_that_is_silent_is_told_of_and_waited_for(
+    mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections stay, and nothing comes through them."""
+    monkeypatch.setenv("EVALWRIGHT_STORE", mortal.url())
+    monkeypatch.setattr("evalwright.core.postgres.SILENCE", 0.5)
+    log, said = tmp_path / "log", list[str]()
+
+    def freeze() -> None:
+        while len(lines(log)) < 60:
+            time.sleep(0.01)
+        mortal.freeze()
+        until = time.monotonic() + 600
+        while not any("has not answered for" in sentence for sentence in said) and time.monotonic() < until:
+            time.sleep(0.05)
+        mortal.thaw()
+
+    other = threading.Thread(target=freeze)
+    other.start()
+    counts = ask_all(tmp_path / "home", FileCounting(log, 0.005), 300, said)
+    other.join()
+    assert Counter(lines(log)) == Counter({str(number): 1 for number in range(300)})
+    assert (counts["asked"], counts["failed"]) == (300, 0)
+    assert any("has not answered for" in one and "Waiting up to 600 s" in one for one in said), said
+
+
+def test_a_server_that_stays_silent_ends_the_run_and_nothing_is_lost(
+    mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_STORE", mortal.url())
+    monkeypatch.setenv("EVALWRIGHT_STORE_WAIT", "2")
+    asked = Counter[str]()
+
+    async def reply(request: Request) -> Response:
+        asked[number_of(request)] += 1
+        if asked.total() == 100:
+            mortal.freeze()
+        await asyncio.sleep(0.01)
+        return Response(text=f"answer {number_of(request)}")
+
+    model = Remote(reply, Pacing(start_concurrency=16, max_concurrency=16))
+    with pytest.raises(StoreError, match="could not be reached for"):
+        ask_all(tmp_path / "home", model, 300, [])
+    mortal.thaw()
+    ask_all(tmp_path / "home", model, 300, [])
+    assert asked == Counter({str(number): 1 for number in range(300)})
+
+
+def test_a_store_on_a_silent_server_can_be_closed(
+    mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ctrl-C does, with a look and a row under way, long before the server counts as away."""
+    monkeypatch.setenv("EVALWRIGHT_STORE", mortal.url())
+
+    async def work() -> list[BaseException | None]:
+        store = open_store(tmp_path)
+        await store.claim([b"k"])
+        mortal.freeze()
+        waiting = [
+            asyncio.ensure_future(store.get_many([b"k"])),
+            asyncio.ensure_future(store.put_many([row_of(b"k", "m", b"{}", Response(text="paid"))])),
+        ]
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(store.close)
+        await asyncio.wait(waiting)
+        return [one.exception() for one in waiting]
+
+    found = asyncio.run(work())
+    assert all(isinstance(one, StoreError) for one in found)
+    mortal.thaw()
+    with open_store(tmp_path) as store:
+        assert "stored now" in store.notices[0] and store.holds(b"k")
+
+
+@pytest.mark.parametrize(
+    ("statements", "words"),
+    [
+        (["ALTER DATABASE {} SET default_transaction_read_only = on"], "is read-only now"),
+        (["CREATE SCHEMA evalwright", "CREATE TABLE evalwright.responses (x int)"], "did not make"),
+        (["CREATE SCHEMA evalwright", "CREATE TABLE evalwright.version (x int)"], "did not make"),
+        (
+            ["CREATE SCHEMA evalwright", "CREATE TABLE evalwright.version (schema text)", "INSERT INTO evalwright.version VALUES ('; DROP')"],
+            "not one that evalwright wrote",
+        ),
+        (["CREATE SCHEMA evalwright", "CREATE TABLE evalwright.version (schema int)"], "not one that evalwright wrote"),
+        (["ALTER DATABASE {} CONNECTION LIMIT 1"], "takes no more connections"),
+    ],
+)  # fmt: skip
+def test_a_database_that_cannot_hold_a_store_is_told_in_a_sentence(
+    server: Server,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    statements: list[str],
+    words: str,
+) -> None:
+    # As a user who is not above its limits.
+    name = database(url)
+    server.run(f"CREATE ROLE {name} LOGIN PASSWORD 'w'", "postgres")
+    server.run(f"ALTER DATABASE {name} OWNER TO {name}", "postgres")
+    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    for statement in statements:
+        server.run(statement.format(name), name)
+    if statements[0].startswith("CREATE"):
+        server.run(f"GRANT ALL ON SCHEMA evalwright TO {name}", name)
+        server.run(f"GRANT ALL ON ALL TABLES IN SCHEMA evalwright TO {name}", name)
+    with pytest.raises(StoreError, match=words):
+        open_store(tmp_path)
+
+
+def test_a_user_without_rights_is_told_so(
+    server: Server, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = database(url)
+    server.run(f"CREATE ROLE {name} LOGIN PASSWORD 'w'", "postgres")
+    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    with pytest.raises(StoreError, match="does not allow this user"):
+        open_store(tmp_path)  # there are no tables, and it may not make them
+    monkeypatch.setenv("EVALWRIGHT_STORE", url)
+    open_store(tmp_path).close()
+    monkeypatch.setenv("EVALWRIGHT_STORE", f"postgresql://{name}:w@{url.rpartition('@')[2]}")
+    with pytest.raises(StoreError, match="does not allow this user"):
+        open_store(tmp_path)
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(
+    server: Server, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"latin_{database(url)}"
+    server.run(f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0", "postgres")
+    monkeypatch.setenv("EVALWRIGHT_STORE", server.url(name))
+    with pytest.raises(StoreError, match="encoding is LATIN1"):
+        open_store(tmp_path)
+
+
+def test_a_server_that_becomes_read_only_in_the_middle_loses_nothing(
+    server: Server, url: str, tmp_path: Path
+) -> None:
+    name, answers = database(url), Counter[str]()
+
+    async def reply(request: Request) -> Response:
+        answers[number_of(request)] += 1
+        if answers.total() == 50:
+            # Sessions keep what they began with: this ends them, as a change of roles does.
+            await asyncio.to_thread(
+                server.run, f"ALTER DATABASE {name} SET default_transaction_read_only = on", "postgres"
+            )
+            ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{name}'"
+            await asyncio.to_thread(server.run, ended, "postgres")
+        await asyncio.sleep(0.01)
+        return Response(text=f"answer {number_of(request)}")
+
+    model = Remote(reply, Pacing(start_concurrency=8, max_concurrency=8))
+    with pytest.raises(StoreError, match="is read-only now"):
+        ask_all(tmp_path, model, 200, [])
+    server.run(f"ALTER DATABASE {name} RESET default_transaction_read_only", "postgres")
+    ask_all(tmp_path, model, 200, [])
+    assert answers == Counter({str(number): 1 for number in range(200)})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError
-from evalwright.metrics.tree import Node, Sample, read_tree
+from evalwright.metrics.tree import Node, Sample, distinct, read_tree
 
 SIZES = {"law": 10, "logic": 30, "physics": 40, "chem": 20}
 HUMANITIES: dict[str, Any] = {"name": "humanities", "average": "weighted", "parts": ["law", "logic"]}
@@ -104,3 +104,12 @@ def test_a_tree_is_not_deeper_than_anybody_reads() -> None:
         given = {"name": f"level {level}", "parts": [given]}
     with pytest.raises(ConfigurationError, match="20 levels"):
         read_tree(given)
+
+
+def test_a_node_is_shown_once_and_not_beside_its_only_part() -> None:
+    group = Node("id/safety/safeguard", ("a", "b"))
+    chain = Node("id", (Node("id/safety", (group,)),))
+    other = Node("vi", (Node("vi/nlu", ("c",)), Node("vi/safety", ("d",))))
+    trees = Node("SEA", (chain, other)), Node("all", (other, chain))
+    found = [node.name for node in distinct(node for tree in trees for node in tree.nodes())]
+    assert found == ["id", "vi/nlu", "vi/safety", "vi", "SEA", "all"]

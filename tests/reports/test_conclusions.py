@@ -43,7 +43,7 @@ def test_the_better_one_is_named_first_and_its_interval_is_positive() -> None:
 
 def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
     text = said(x=paired(150, 50), y=paired(50, 150))
-    assert "no significant difference between A and B was found (+0.0 points" in text
+    assert "no significant difference between A and B was found (A minus B: +0.0 points" in text
     assert "would often go undetected" in text
     assert "A scores higher on x (by 50.0) and B scores higher on y (by 50.0)." in text
     assert "By task" not in said(x=paired(100, 101), y=paired(90, 92))

@@ -87,7 +87,7 @@ def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
         assert max(map(len, text.splitlines())) <= 80
     short = board_summary(make_board(made), "One is better.")
     text = terminal(runs_summary(made), width=80) + terminal(short, width=80)
-    assert len(text.splitlines()) <= 64 and text.splitlines()[-1] == "One is better."
+    assert len(text.splitlines()) <= 72 and text.splitlines()[-1] == "One is better."
 
 
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
@@ -99,6 +99,8 @@ def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
     assert row_with(text, "Task") == ["Task", "demo/one", "demo/two"]
     assert row_with(text, "b")[1:] == ["n/a", "n/a"]
     assert "2 × rate limited" in text
+    wide, (one, two) = terminal(runs_summary(made), width=1000), (run.folder for run in made)
+    assert f"evalwright compare {one} {two} --flips 5" in wide and f"evalwright view {one} {two}" in wide
 
 
 def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
@@ -178,6 +180,27 @@ def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
         ["Model", "task", "0", "task", "1"],
         ["Model", "task", "2", "task", "3"],
     ]
+
+
+def test_two_rows_of_many_numbers_are_turned() -> None:
+    columns = [
+        Column("Rank", key=True),
+        Column("Model", key=True, folds=True),
+        *(Column(f"task {i}") for i in range(30)),
+    ]
+    rows = [
+        [str(rank), name, *[f"{rank}{i}.0 [10.0, 20.0]" for i in range(30)]]
+        for rank, name in ((1, "one"), (2, "two"))
+    ]
+    text = terminal(Document("", [Table(columns, rows, "")]), width=80)
+    lines = [line.split("  ") for line in text.splitlines()]
+    assert len(lines) < 36 and lines[0][-1].strip() == "two"
+    assert ["Rank", "1", "2"] in [[cell.strip() for cell in line if cell.strip()] for line in lines]
+    assert all(f"{rank}{i}.0 [10.0, 20.0]" in text for rank in (1, 2) for i in range(30))
+    more = terminal(
+        Document("", [Table(columns, rows * 3, "")]), width=80
+    )  # of many rows the columns are repeated in parts
+    assert sum(line.strip().startswith("Rank") for line in more.splitlines()) > 3
 
 
 @given(

@@ -130,19 +130,33 @@ class Server:
 
     def kill(self) -> None:
         """End it as no server would wish to end, with all its processes."""
-        number = int((self.data / "postmaster.pid").read_text().split()[0])
-        children = [int(one) for one in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
-        for one in (number, *children):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+        processes = self._signal(signal.SIGKILL)
         until = time.monotonic() + 600
         while any(
             Path(f"/proc/{one}/stat").exists() and " Z " not in Path(f"/proc/{one}/stat").read_text()
-            for one in (number, *children)
+            for one in processes
         ):
             assert time.monotonic() < until
             time.sleep(0.01)
         (self.data / "postmaster.pid").unlink()  # where nobody reaps its process, that looks alive
+
+    def freeze(self) -> None:
+        """From now on it answers nothing, and keeps its connections."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """The reverse of `freeze`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, what: signal.Signals) -> list[int]:
+        """Send a signal to all its processes; their numbers."""
+        number = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        processes = [number, *map(int, children)]
+        for one in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, what)
+        return processes
 
     def close(self) -> None:
         """End it and remove its folder."""

@@ -51,6 +51,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, rows: dict[Key, Rows]) -> list[Key]:
             yield f"{repository} ({split}), row {number}", row
 
     monkeypatch.setattr(copies, "_hub_rows", hub_rows)
+    monkeypatch.setattr("evalwright.tasks.compiling.first_fetched", lambda repository: "0" * 40)
     return asked
 
 

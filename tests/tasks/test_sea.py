@@ -30,8 +30,15 @@ from support.typed import typed
 from support.written_judge import Asked, judge
 
 FILES = [entry for entry in TaskIndex().files() if "/sea/" in entry.path]
-OTHERS = ("sea-ifeval", "sea-mt-bench", "sea-kalahi-judged", "sea-syntax-judged")
-"""Families without a right answer to compare with."""
+OTHERS = (
+    "sea-ifeval",
+    "sea-mt-bench",
+    "sea-kalahi-judged",
+    "sea-syntax-judged",
+    "sea-countdown",
+    "sea-route",
+)
+"""Families without one right answer in words."""
 NAMES = [name for entry in FILES for name in entry.members if not name.startswith(OTHERS)]
 ANY_SUBJECT = [name for name in NAMES if not re.match("sea-global-mmlu-(?!lite|anatomy|world)", name)]
 OF_REPOSITORY = ("sea-safeguard", "sea-idiom", "sea-novel-qa", "sea-paraphrase", "sea-qa-mc")
@@ -353,3 +360,41 @@ def test_what_cannot_be_fetched_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     done = typed("tasks", "show", "sea-qa-id")
     assert done.code == 2 and "aisingapore/NLU-Question-Answering" in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "prompts", "label", "right"),
+    [
+        (
+            "countdown",
+            {"nums": [2, 3, 4, 5], "target": 5},
+            {
+                "nums": [2, 3, 4, 5],
+                "target": 5,
+                "search_procedure": "<Search Procedure>\na\n</Search Procedure>",
+            },
+            "<Solution>\n3 + 2 = 5\n5 - 4 = 1\n5 * 1 = 5\n</Solution>",
+        ),
+        (
+            "route",
+            {"city_context": "A bus goes from A to B.", "src_city": "A", "dst_city": "B"},
+            "From A, take a bus to B.",
+            "So:\n<Route>\nFrom A, take a bus to B.\n</Route>",
+        ),
+    ],
+)
+def test_long_procedures_are_read_from_rows_of_the_repository(
+    tmp_path: Path, kind: str, prompts: dict[str, Any], label: Any, right: str
+) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(
+        json.dumps({"prompts": [prompts], "label": label, "metadata": {}}) + "\n", encoding="utf-8"
+    )
+    task = load_task(f"sea-{kind}-2k", chat=True, overrides={"dataset.path": str(file)})
+    text, worth = said(task, right)
+    assert worth == 1 and "{{" not in text and task.samples[0].input in text
+    assert (
+        said(task, right.replace("<", ""))[1]
+        == said(task, right.replace("2", "9").replace("bus", "ferry"))[1]
+        == 0
+    )

@@ -28,6 +28,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.tree import distinct
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called
 from evalwright.runs.results import MetricResult, unscored
@@ -182,7 +183,9 @@ def _board(
     if len(complete) > 1 and whole:
         made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
     together = _together(whole)
-    inner = {} if metric else {one.name: one for one in outer_first(common_trees(runs)) if one != node}
+    inner = (
+        {} if metric else {one.name: one for one in distinct(outer_first(common_trees(runs))) if one != node}
+    )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
     for given, run in enumerate(runs):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
-from evalwright.metrics.tree import Node, coverage
+from evalwright.metrics.tree import Node, coverage, distinct
 from evalwright.runs.measures import Matrix, Measure, paired_of, pooled
 from evalwright.runs.reader import Run
 from evalwright.runs.results import trees_of
@@ -175,10 +175,10 @@ def _average_of(found: Sequence[Matrix], node: Node | None) -> Average | None:
 
 
 def group_differences(runs: Sequence[Run], found: Sequence[Matrix]) -> tuple[GroupDifference, ...]:
-    """Each node of the trees that two runs have in common, inner ones first."""
+    """Each node of the trees that two runs have in common once, inner ones first."""
     sizes = {one.measure.task: len(one.keys) for one in found}
     out = []
-    for node in (node for tree in common_trees(runs) for node in tree.nodes()):
+    for node in distinct(node for tree in common_trees(runs) for node in tree.nodes()):
         made = average_of(found, node)
         difference = made.difference() if made is not None and made.paired else None
         out.append(GroupDifference(node.name, node.average, len(node.tasks), node.missing(sizes), difference))

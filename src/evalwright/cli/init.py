@@ -92,14 +92,17 @@ def _check_task(task: str, given: Mapping[str, Any]) -> None:
 
 
 def _check_models(names: Sequence[str]) -> None:
-    """Raise UnknownName for a model whose provider there is not."""
+    """Raise UnknownName for a model whose provider there is not, and for a demonstration model that there is not."""
     from evalwright.core.errors import UnknownName
+    from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
     for name in names:
-        provider = parse_name(name)[0]
+        provider, model, _ = parse_name(name)
         if provider not in providers():
             raise UnknownName("model provider", provider, providers(), "`evalwright models list` shows all.")
+        if provider == "demo":
+            check_demo_name(model)
 
 
 def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:

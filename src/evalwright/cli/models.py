@@ -193,7 +193,7 @@ def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> i
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 
 @models.command()

@@ -145,6 +145,24 @@ def together(*options: Option) -> Option:
     return add
 
 
+ON = together(
+    click.option(
+        "--on",
+        metavar="ray[:ADDRESS]",
+        help="Run local models and heavy scorers on a Ray cluster; without ADDRESS ($RAY_ADDRESS) one is started here.",
+    ),
+    click.option(
+        "--replicas",
+        metavar="auto|N",
+        help="How many copies of a local model. Default: auto, one on each GPU or node.",
+    ),
+    click.option(
+        "--gpus-per-replica",
+        type=float,
+        metavar="G",
+        help="GPUs of each copy, also a share such as 0.5. Default: 1 where there are any.",
+    ),
+)
 JUDGES = several(
     "--judge",
     "judges",

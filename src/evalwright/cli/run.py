@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
 )
+@options.ON
 @options.CONFIG
 @options.TRUST_FILE
 @click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
@@ -93,7 +95,9 @@ def run(**given: Any) -> int:
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration import ModelSpec
     from evalwright.evaluation.configuration_file import configuration_from
+    from evalwright.evaluation.processes import check_one_process
 
+    options.only_with(replicas="on", gpus_per_replica="on")
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
@@ -113,10 +117,23 @@ def run(**given: Any) -> int:
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
-    return _evaluate(configuration, given)
+    if not configuration.shard:
+        check_one_process("-M device_map=auto")
+    return _evaluate(configuration, given, _place(given))
 
 
-def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
+def _place(given: dict[str, Any]) -> Any:
+    """Where --on puts the replicas of local models."""
+    if not given["on"]:
+        return None
+    from evalwright.cli.arguments import load_plugins
+    from evalwright.models.local.cluster import On
+
+    files = [str(Path(file).resolve()) for file in given["plugins"]]
+    return On.given(given["on"], given["replicas"], given["gpus_per_replica"], partial(load_plugins, files))
+
+
+def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.cli import say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
@@ -137,7 +154,7 @@ def _evaluate(configuration: Any, given: dict[str, Any]) -> int:
         )
         runs = run_blocking(
             lambda: evaluate_configuration(
-                configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told
+                configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told, on=on
             )
         )
     if as_json:

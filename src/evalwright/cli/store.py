@@ -33,13 +33,13 @@ def store() -> None:
 @AS_JSON
 def info(home: str | None, as_json: bool) -> None:
     """Show where the store is, what it holds by model, and what was sent and paid."""
-    from evalwright.engine.claims import Owner, process_of
+    from evalwright.engine.claims import process_of
     from evalwright.engine.sqlite import SqliteDatabase, network_warning
 
     with _opened(home) as database:
         models = database.summary()
         owners = [id for (id,) in database.rows("SELECT id FROM owners ORDER BY id")]
-        living = database.living(owners, Owner.new())
+        living = database.living(owners)
         ledger = database.ledger()
         data = {
             "store": database.place,
@@ -64,17 +64,19 @@ def info(home: str | None, as_json: bool) -> None:
             "dollars": sum(row["dollars"] or 0.0 for row in ledger),
             "warning": network_warning(database.path) if isinstance(database, SqliteDatabase) else "",
         }
-    if as_json:
-        print_json(data)
-        return
-    echo(f"{data['store']} ({data['kind']}, {_size(data['bytes'])})")
-    if data["warning"]:
-        echo(f"Warning: {data['warning']}")
-    echo(f"{data['responses']:,} responses; {data['sendings']:,} sendings, ${data['dollars']:,.4f}")
-    for model, name, n, size, first, last in models:
-        echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
-    if data["in_use_by"]:
-        echo(f"In use by process {', '.join(data['in_use_by'])}; {data['claims']:,} requests are being sent.")
+        if as_json:
+            print_json(data)
+            return
+        echo(f"{data['store']} ({data['kind']}, {_size(data['bytes'])})")
+        if data["warning"]:
+            echo(f"Warning: {data['warning']}")
+        echo(f"{data['responses']:,} responses; {data['sendings']:,} sendings, ${data['dollars']:,.4f}")
+        for model, name, n, size, first, last in models:
+            echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
+        if data["in_use_by"]:
+            echo(
+                f"In use by process {', '.join(data['in_use_by'])}; {data['claims']:,} requests are being sent."
+            )
 
 
 @store.command()
@@ -85,7 +87,7 @@ def info(home: str | None, as_json: bool) -> None:
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
-    from evalwright.engine.exchange import is_whole
+    from evalwright.engine.rows import is_whole
 
     with _opened(home) as database:
         structure, read, damaged = database.check(), 0, []

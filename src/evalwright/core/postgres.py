@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -28,7 +30,22 @@ LONGEST_GAP = 10.0
 LOCK = 0x6576616C7772
 """The server's number for the lock under which the tables are made."""
 _STARTING_PATIENCE = 60.0
+SILENCE = 10.0
+"""Seconds without an answer after which people are told."""
+_LOOK = 0.5
+_LAST_PATIENCE = 3.0
+"""Seconds that an answer is waited for where the store is being closed."""
 _STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
+_MEANINGS = {
+    "28": "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)",
+    "3D": "has no database of that name: create it (createdb) or name another",
+    "42501": f"does not allow this user to write: grant it the right to create the schema {SCHEMA}, or to use the one that is there",
+    "42": f"has tables in its schema {SCHEMA} that evalwright did not make: name another database",
+    "25006": "is read-only now: name the server that takes writes",
+    "533": "takes no more connections (a process needs two): end others, or have it take more (max_connections)",
+    "53": "has no room left: free some and run again",
+}
+"""Of the beginnings of its error codes; the first that fits."""
 _OPTIONS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -70,7 +87,7 @@ class Link:
     """A connection to the server, and another one when that is lost. One thread at a time uses it.
 
     closing: ends every wait at once. patience: seconds that a server is waited for, $EVALWRIGHT_STORE_WAIT by default. `say` is
-    told, in a sentence, that the server is away, and that it is back.
+    told, in a sentence, that the server is away or silent, and that it is back.
     """
 
     def __init__(
@@ -81,6 +98,10 @@ class Link:
         self._url = url
         self._patience = _patience() if patience is None else patience
         self._made: psycopg.Connection[Any] | None = None
+        self._since: float | None = None
+        """When the step that is under way was begun."""
+        self._told = False
+        self._watched: threading.Event | None = None
 
     def open(self) -> None:
         """Connect. Only a server that is starting is waited for. Raises psycopg.Error."""
@@ -92,6 +113,13 @@ class Link:
                 if not is_starting(error) or time.monotonic() > until or self.closing.wait(0.2):
                     raise
 
+    def watch(self) -> None:
+        """From now on, notice a server that keeps its connection and answers nothing: one that is frozen, or that a network hides."""
+        self._watched = threading.Event()
+        threading.Thread(
+            target=self._watch, args=(self._watched,), name="evalwright-watch", daemon=True
+        ).start()
+
     @property
     def inside(self) -> bool:
         """Whether a transaction is under way."""
@@ -102,8 +130,9 @@ class Link:
 
         Raises StoreError where the server stays away, psycopg.Error for what waiting does not change.
         """
-        began, gap, told = 0.0, 0.1, False
+        began, gap = 0.0, 0.1
         while True:
+            self._since = since = time.monotonic()
             try:
                 made = self.connection()
                 if transaction:
@@ -118,21 +147,19 @@ class Link:
                     raise
                 lost = error
             else:
-                if told:
+                if self._told:
+                    self._told = False
                     self.say(f"The store {shown(self._url)} is reached again.", False)
                 return found
+            finally:
+                self._since = None
             if self._made is not None:
                 self._made.close()
                 self._made = None
-            began = began or time.monotonic()
+            began = began or since
             waited = time.monotonic() - began
-            if gap > 0.5 and not told:
-                told = True
-                self.say(
-                    f"The store {shown(self._url)} cannot be reached ({reason(lost)}). Waiting up to {self._patience:g} s for it; "
-                    f"no request is sent meanwhile.",
-                    True,
-                )
+            if gap > 0.5:
+                self._tell(f"cannot be reached ({reason(lost)})")
             if waited + gap > self._patience or self.closing.wait(gap * random.uniform(0.8, 1.0)):
                 raise StoreError(
                     f"The store {shown(self._url)} could not be reached for {waited:.0f} s. ({reason(lost)}) Once it is back, run "
@@ -140,10 +167,35 @@ class Link:
                 )
             gap = min(gap * 1.6, LONGEST_GAP)
 
+    def _tell(self, what: str) -> None:
+        if not self._told:
+            self._told = True
+            self.say(
+                f"The store {shown(self._url)} {what}. Waiting up to {self._patience:g} s for it; no request is sent meanwhile.",
+                True,
+            )
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(_LOOK):
+            since, made = self._since, self._made
+            if since is None or made is None:
+                continue
+            silent = time.monotonic() - since
+            if silent > SILENCE:
+                self._tell(f"has not answered for {silent:.0f} s")
+            if silent > (_LAST_PATIENCE if self.closing.is_set() else self._patience):
+                # Whoever waits for an answer is told that the connection has ended.
+                with (
+                    suppress(Exception),
+                    socket.fromfd(made.fileno(), socket.AF_INET, socket.SOCK_STREAM) as one,
+                ):
+                    one.shutdown(socket.SHUT_RDWR)
+
     def connection(self) -> psycopg.Connection[Any]:
         """The connection that there is, or a new one. Raises psycopg.Error."""
         if self._made is None:
-            self._made = connect(self._url)
+            hurry = {"connect_timeout": "2"} if self.closing.is_set() else {}
+            self._made = connect(self._url, **hurry)
         return self._made
 
     def rollback(self) -> None:
@@ -153,6 +205,8 @@ class Link:
 
     def close(self) -> None:
         """Close the connection."""
+        if self._watched is not None:
+            self._watched.set()
         if self._made is not None:
             self._made.close()
 
@@ -166,7 +220,7 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
         import psycopg
     except ImportError as error:
         raise MissingExtra("A store on a PostgreSQL server", "postgres", "psycopg") from error
-    remember_url(url)
+    remember_within(url)
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:  # its message repeats what it could not read, which may be the password
@@ -174,26 +228,13 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
             f"The address of the store on {shown(url)} cannot be read: write it as postgresql://user@host:port/database, and in "
             f"a password %40 for @, %3A for :, %2F for / and %25 for %."
         ) from None
+    for secret in (given.get("password"), given.get("sslpassword"), os.environ.get("PGPASSWORD")):
+        remember(str(secret or ""))
     made: psycopg.Connection[Any] = psycopg.Connection.connect(
         **{**_OPTIONS, **given, **options}, autocommit=True
     )
-    made.execute(f"SET search_path = {SCHEMA}, pg_catalog")
+    made.execute(f"SET search_path = {SCHEMA}")
     return made
-
-
-def remember_url(url: str) -> None:
-    """Have the passwords of a server masked wherever something is written."""
-    remember_within(url)
-    try:
-        words = parse_qs(urlsplit(url).query)
-    except ValueError:
-        words = {}
-    for secret in (
-        *words.get("password", ()),
-        *words.get("sslpassword", ()),
-        os.environ.get("PGPASSWORD", ""),
-    ):
-        remember(secret)
 
 
 def _patience() -> float:
@@ -234,18 +275,17 @@ def server_error(url: str, error: Exception) -> StoreError:
     if isinstance(error, StoreError):
         return error
     said, state = reason(error), getattr(error, "sqlstate", None) or ""
-    if "password" in said or "authentication" in said or state.startswith("28"):
-        what = "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)"
-    elif state == "3D000" or ("database" in said and "does not exist" in said):
-        what = "has no database of that name: create it (createdb) or name another"
-    elif state == "42501":
-        what = "does not allow this user to write: grant it the right to create a schema in the database"
-    elif state in ("53100", "53200"):
-        what = "has no room left: free some and run again"
-    elif is_away(error):
+    if "password" in said or "authentication" in said:
+        state = "28"
+    elif "database" in said and "does not exist" in said:
+        state = "3D"
+    elif "too many" in said:
+        state = "533"
+    what = next(
+        (what for start, what in _MEANINGS.items() if state.startswith(start)), "failed to write or read"
+    )
+    if state not in ("28", "3D", "533") and is_away(error):
         what = "cannot be reached: start it, or check host and port"
-    else:
-        what = "failed to write or read"
     return StoreError(f"The store {shown(url)} {what}. ({said})")
 
 

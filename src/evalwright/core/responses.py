@@ -78,7 +78,8 @@ class Response:
     values: an embedding, class probabilities in the model's order, or one reward.
     tokens: of the answer, with their log-probabilities, where those were asked for.
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
-    model: the model id that the provider's reply names. rate_limits: for pacing only, not stored.
+    model: the model id that the provider's reply names. rate_limits: for pacing only, not stored. replica: which of a pool
+    answered, a note that makes no difference.
     """
 
     text: str = ""
@@ -94,6 +95,7 @@ class Response:
     model: str = ""
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
     tokens: tuple[TokenLogProb, ...] = ()
+    replica: str = field(default="", compare=False)
 
     @property
     def counted(self) -> bool:

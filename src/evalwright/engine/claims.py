@@ -22,6 +22,8 @@ LEASE = 60.0
 """Seconds that an owner's claims hold without a renewal. Time in which the store's server was down does not count."""
 RENEWAL = 10.0
 """Seconds between two renewals."""
+OPEN: set[str] = set()
+"""The owners of this process whose stores are open. One that is closed claims nothing any more, though the process runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,19 @@ class Owner:
         """Another owner in this process."""
         pid = os.getpid()
         name = f"{pid}@{platform.node() or 'host'}-{secrets.token_hex(6)}"
+        OPEN.add(name)
         return cls(name, this_host(), pid, started(pid) or "")
+
+    def end(self) -> None:
+        """Its store is closed."""
+        OPEN.discard(self.id)
 
 
 def is_running(host: str, pid: int, start: str) -> bool | None:
-    """Whether that process runs; None where it cannot be known here: it is on another host, or its start is unknown."""
+    """Whether another process runs; None where it cannot be known here: it is on another host, or its start is unknown."""
     if not host or not start or host != this_host():
         return None
-    return started(pid) == start
+    return pid != os.getpid() and started(pid) == start
 
 
 def process_of(owner: str) -> str:

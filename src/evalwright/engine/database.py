@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalwright.core.errors import Failure, StoreError
-from evalwright.engine.claims import LEASE, Owner, is_running
+from evalwright.engine.claims import LEASE, OPEN, Owner, is_running
 from evalwright.engine.rows import Group, Row, checksum_of
 
 Found = tuple[bytes, str, bytes, bytes, int | None]
@@ -28,16 +29,13 @@ LEDGER = (
     "last",
 )
 
-ADD_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
-    sendings = ledger.sendings + excluded.sendings, input_tokens = ledger.input_tokens + excluded.input_tokens,
-    output_tokens = ledger.output_tokens + excluded.output_tokens, last = excluded.last,
-    dollars = CASE WHEN ledger.dollars IS NULL THEN excluded.dollars ELSE ledger.dollars + coalesce(excluded.dollars, 0) END"""
-
-MERGE_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
+_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
     sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
     dollars = excluded.dollars, last = excluded.last WHERE excluded.sendings > ledger.sendings"""
 
-ADD_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
+_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
+
+_EMPTY = "INSERT INTO empty VALUES (?,?,?)"
 
 _PAGE = 100
 """Rows: a request with images may have megabytes."""
@@ -54,6 +52,9 @@ class Database(ABC):
         self.place = place
         self.closing = threading.Event()
         """Set when its user wants to end: nothing is waited for any more."""
+        self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
+        self._owed: dict[tuple[str, str, str, int], list[Any]] = {}
+        """Those of them of which it is not known that they were written."""
 
     @abstractmethod
     def read(self, keys: Sequence[bytes]) -> list[Found]:
@@ -62,6 +63,10 @@ class Database(ABC):
     @abstractmethod
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
         """Carry out a group of batches, durably: what became of each claim, and the polled keys that no living owner claims."""
+
+    @abstractmethod
+    def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Who claims these keys, living or dead."""
 
     @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -105,9 +110,9 @@ class Database(ABC):
 
     # -- owners and their claims
 
-    def living(self, among: Sequence[str], owner: Owner) -> set[str]:
+    def living(self, among: Sequence[str]) -> set[str]:
         """Those of these owners that live."""
-        alive, others = {owner.id} & set(among), [one for one in among if one != owner.id]
+        alive, others = OPEN.intersection(among), [one for one in among if one not in OPEN]
         if not others:
             return alive
         now, since = self.now(), self.lease_from()
@@ -128,11 +133,10 @@ class Database(ABC):
             (owner.id, owner.host, owner.pid, owner.started, self.now() + LEASE),
         )
 
-    def sweep(self, owner: Owner) -> None:
+    def sweep(self) -> None:
         """Remove dead owners and what they claimed; in a transaction."""
         others = [id for (id,) in self.rows("SELECT id FROM owners ORDER BY id")]
-        alive = self.living(others, owner)
-        for dead in (id for id in others if id not in alive):
+        for dead in sorted(set(others) - self.living(others)):
             self.rows("DELETE FROM claims WHERE owner=?", (dead,))
             self.rows("DELETE FROM owners WHERE id=?", (dead,))
 
@@ -140,6 +144,47 @@ class Database(ABC):
         """Remove an owner that ends, and its claims."""
         self.change("DELETE FROM claims WHERE owner=?", [(owner.id,)])
         self.change("DELETE FROM owners WHERE id=?", [(owner.id,)])
+
+    def freed(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Those keys that no living owner claims any more: answered, given up, or left by a dead process."""
+        held = self.holders(keys)
+        alive = self.living(sorted(set(held.values())))
+        return {key for key in keys if held.get(key) not in alive}
+
+    # -- what an owner writes besides
+
+    def owe(self, group: Group, owner: Owner) -> None:
+        """Add a group's bills to this owner's sums. What is written is the sums: written twice, they are the same."""
+        now = time.time()
+        for model, outcome, estimated, *more in group.bills:
+            key = (owner.id, model, outcome, int(estimated))
+            sums = self._owed[key] = self._bills.setdefault(key, [0, 0, 0, None, now, now])
+            sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
+            sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
+            sums[5] = now
+        group.billed()
+
+    def owed(self) -> list[dict[str, Any]]:
+        """The rows of the ledger of which it is not known that they were written."""
+        return [dict(zip(LEDGER, (*key, *sums), strict=True)) for key, sums in self._owed.items()]
+
+    def settled(self) -> None:
+        """They are written, or kept elsewhere."""
+        self._owed.clear()
+
+    def write_small(self, group: Group) -> None:
+        """Bills, remembered failures, removals of damaged rows and names of models; in a transaction."""
+        for key, sums in self._owed.items():
+            self.rows(_BILL, (*key, *sums))
+        for row in group.empty:
+            self.rows(
+                f"{_EMPTY} ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, checksum = excluded.checksum",
+                row,
+            )
+        for pair in group.damaged:
+            self.rows("DELETE FROM responses WHERE key=? AND response=?", pair)
+        for name in sorted(group.names):
+            self.rows(_NAME, name)
 
     # -- what is kept
 
@@ -206,16 +251,27 @@ class Database(ABC):
 
     def add_empties(self, rows: Sequence[tuple[bytes, str, int]]) -> int:
         """Add failures of requests that have none."""
-        return self.change("INSERT INTO empty VALUES (?,?,?) ON CONFLICT (key) DO NOTHING", rows)
+        return self.change(f"{_EMPTY} ON CONFLICT (key) DO NOTHING", rows)
 
     def add_names(self, pairs: Sequence[tuple[str, str]]) -> int:
         """Add names of models that have none."""
-        return self.change(ADD_NAME, pairs)
+        return self.change(_NAME, pairs)
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Add rows of another ledger. What one command wrote only grows, so of two states the larger counts."""
-        return self.change(MERGE_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
+        return self.change(_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
 
     def delete(self, keys: Sequence[bytes]) -> int:
         """Delete responses; how many there were."""
         return self.change("DELETE FROM responses WHERE key=?", [(key,) for key in keys])
+
+
+def check_version(place: str, found: object, known: int, instead: str) -> None:
+    """Raises StoreError where tables have a version that this version of evalwright does not know."""
+    if not isinstance(found, int) or found < 0:
+        raise StoreError(f"{place} is not one that evalwright wrote: name {instead}.")
+    if found > known:
+        raise StoreError(
+            f"{place} was written by a newer version of evalwright (its schema is {found}, this version knows {known}): "
+            f"upgrade evalwright, or name {instead}."
+        )

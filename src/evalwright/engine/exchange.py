@@ -7,10 +7,10 @@ which every reply was empty (`empty`, `failure`), a row of the ledger (`ledger`)
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,12 +19,12 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
-from evalwright.engine.rows import Group, Row, checksum_of, dump, pack, plain, response_of, unpack
+from evalwright.engine.rows import LONGEST, Group, Row, checksum_of, dump, is_whole, pack, plain, unpack
 
 FORMAT = 1
 KEPT = "unwritten"
 """The folder in a home where answers wait that a server did not take."""
-_LONGEST_LINE = 1 << 28
+_LONGEST_LINE = 2 * LONGEST
 _AT_ONCE = 100
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -49,19 +49,18 @@ def write_lines(
     moved = Moved()
     file.write(_encode({"evalwright_store": FORMAT}) + "\n")
     for page in pages:
-        for key, model, request, response, created, checksum in page:
-            try:
-                response_of(key, model, request, response, checksum)
-                line = {
-                    "key": key.hex(),
-                    "model": model,
-                    "request": json.loads(unpack(request)),
-                    "response": json.loads(unpack(response)),
-                    "created": created,
-                }
-            except (ValueError, zlib.error):
+        for one in page:
+            if not is_whole(one):
                 moved.damaged += 1
                 continue
+            key, model, request, response, created, _ = one
+            line = {
+                "key": key.hex(),
+                "model": model,
+                "request": json.loads(unpack(request)),
+                "response": json.loads(unpack(response)),
+                "created": created,
+            }
             file.write(_encode(line) + "\n")
             moved.responses += 1
     for key, failure, _ in empties:
@@ -129,17 +128,6 @@ def merge(source: Database, target: Database) -> Moved:
     return moved
 
 
-def is_whole(row: Row) -> bool:
-    """Whether a row can be read."""
-    key, model, request, response, _, checksum = row
-    try:
-        response_of(key, model, request, response, checksum)
-        unpack(request)
-    except (ValueError, zlib.error):
-        return False
-    return True
-
-
 def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]) -> str:
     """Write answers, failures and a ledger into a file of the home folder; a sentence that says so, "" where there are none."""
     folder = home / KEPT
@@ -158,7 +146,7 @@ def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]
 
 
 def take_back(home: Path, database: Database) -> str:
-    """Store what `keep_batches` wrote; a sentence that says so, "" where there was nothing."""
+    """Store what `keep` wrote; a sentence that says so, "" where there was nothing."""
     new, folder = 0, home / KEPT
     for path in sorted(folder.glob("*.jsonl")):
         with suppress(FileNotFoundError):  # another process was faster
@@ -180,7 +168,10 @@ def _row(found: dict[str, Any]) -> Row:
     response = Response.from_dict(found["response"]).without_secrets()
     request = pack(mask(dump(dict(found["request"]))).encode("utf-8", "surrogatepass"))
     packed = pack(dump(response.as_dict()).encode("utf-8", "surrogatepass"))
-    return key, model, request, packed, float(found["created"]), checksum_of(key, model, request, packed)
+    row = key, model, request, packed, float(found["created"]), checksum_of(key, model, request, packed)
+    if not is_whole(row):
+        raise ValueError
+    return row
 
 
 def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
@@ -188,6 +179,8 @@ def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
     counts = {name: int(found[name]) for name in LEDGER[3:7]}
     dollars = found["dollars"]
     times = {name: float(found[name]) for name in LEDGER[8:]}
+    if not all(map(isfinite, (*times.values(), dollars or 0.0))) or max(map(abs, counts.values())) > 1 << 53:
+        raise ValueError
     return {**texts, **counts, "dollars": None if dollars is None else float(dollars), **times}
 
 

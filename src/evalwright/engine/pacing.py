@@ -1,12 +1,12 @@
-"""How many requests a remote model may have at once, and when the next may go: one pacer per model.
+"""How many requests a remote model may have at once, and when the next may go: one pacer for each place that requests go to.
 
 The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer until the provider
 first objects. Then nothing is sent for a moment: what is still in flight when the refusals are in is what the provider
 takes at once. Later objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to just
 below where it was cut, and feels its way further so seldom that hardly anything is refused. A few refusals among many
 answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits of requests
-and tokens are kept before they are exhausted. Who came first goes first. A Retry-After of more than `_BELIEVED` seconds holds
-nobody else for so long: one request at a time finds out, at growing gaps, and any answer ends it.
+and tokens are kept before they are exhausted. A Retry-After of more than `_BELIEVED` seconds holds nobody else for so long: one
+request at a time finds out, at growing gaps, and any answer ends it. Who waits for a permit is no matter of a pacer's (`sending.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, TimedOut
@@ -63,17 +61,16 @@ class Permit:
 
 
 class Pacer:
-    """Hands out permits. Belongs to one event loop; costs a few microseconds per request and no task."""
+    """Says when a request may be sent, and learns from what came of it. Belongs to one event loop; costs a few microseconds per request."""
 
     def __init__(self, pacing: Pacing, loop: asyncio.AbstractEventLoop) -> None:
         self.limit = float(max(1, min(pacing.start_concurrency, pacing.max_concurrency)))
         self.in_flight = 0
         self.requests = RateLimit()
         self.tokens = RateLimit()
+        self._own = RateLimit.kept(pacing.requests_per_minute) if pacing.requests_per_minute else RateLimit()
         self._pacing = pacing
         self._loop = loop
-        self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
         self._refused_since = self._refused_at = self._probed_at = 0.0
         self._probes = 0
@@ -97,37 +94,43 @@ class Pacer:
         self._newest = 0
         self._tokens_each: float | None = None
 
-    async def enter(self, size: float = 0.0, time_left: float | None = None) -> Permit:
-        """Wait for a permit.
+    @property
+    def load(self) -> float:
+        """Share of what may be in flight that is."""
+        return self.in_flight / self._width()
 
-        size: a first guess of the request's tokens, until answers have shown how many they use. time_left: for a
-        request that was sent before; it goes ahead of those that were not. Raises TimeoutError when that time is over,
-        RateLimited where the provider has let nothing through for longer than any request may wait.
+    @property
+    def hopeless(self) -> RateLimited | None:
+        """The error of all that wait, where nothing was let through for longer than any request may wait."""
+        if not self._hopeless_why:
+            return None
+        return RateLimited(
+            f"{self._hopeless_why} (it says so since {self._loop.time() - self._refused_since:.0f} s, longer than the deadline of "
+            f"{self._pacing.deadline:g} s)",
+            status=429,
+        )
+
+    def wait(self, size: float, now: float) -> float:
+        """Seconds until a request may be sent, 0 for now; inf where one has to end first.
+
+        size: a first guess of its tokens, until answers have shown how many they use.
         """
-        now = self._loop.time()
-        if self._hopeless_why:
-            raise self._hopeless()
+        return math.inf if self.in_flight >= self._width() else max(0.0, self._delay(self._tokens(size), now))
+
+    def admit(self, size: float, now: float) -> Permit:
+        """The permit for a request that may be sent now."""
         tokens = self._tokens(size)
-        if not self._waiting and self.in_flight < self._width() and self._delay(tokens, now) <= 0:
-            return self._admit(tokens, now)
-        future: asyncio.Future[Permit] = self._loop.create_future()
-        deadline = None
-        if time_left is None:
-            self._waiting.append((future, size))
-        else:
-            self._waiting.appendleft((future, size))
-            deadline = self._loop.call_later(max(time_left, 0.0), _expire, future)
-        if self._waiting[0][0] is future:
-            self._pump()
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self.abandon(future.result())
-            raise
-        finally:
-            if deadline is not None:
-                deadline.cancel()
+        if not self._sent:
+            self._opened_at = now
+        self.in_flight += 1
+        self._sent += 1
+        self.requests.spend(1)
+        self._own.spend(1)
+        self.tokens.spend(tokens)
+        if self._ramp > 0:
+            self._ramp -= 1
+            self._next_send = now + min(self._round_trip / self.limit, _LONGEST_GAP)
+        return Permit(self._sent, now, tokens)
 
     def answered(self, permit: Permit, response: Response) -> None:
         """The request was answered."""
@@ -177,27 +180,8 @@ class Pacer:
         """The permit ends without a reply that would tell anything."""
         self._leave(permit, None, self._loop.time())
 
-    def drop_waiting(self, error: Callable[[], Exception]) -> None:
-        """Whoever waits for a permit gets an error of their own."""
-        waiting, self._waiting = self._waiting, deque()
-        for future, _ in waiting:
-            if not future.done():
-                future.set_exception(error())
-
     def _tokens(self, size: float) -> float:
         return size if self._tokens_each is None else self._tokens_each
-
-    def _admit(self, tokens: float, now: float) -> Permit:
-        if not self._sent:
-            self._opened_at = now
-        self.in_flight += 1
-        self._sent += 1
-        self.requests.spend(1)
-        self.tokens.spend(tokens)
-        if self._ramp > 0:
-            self._ramp -= 1
-            self._next_send = now + min(self._round_trip / self.limit, _LONGEST_GAP)
-        return Permit(self._sent, now, tokens)
 
     def _leave(self, permit: Permit, limits: RateLimits | None, now: float) -> None:
         self.in_flight -= 1
@@ -213,27 +197,6 @@ class Pacer:
             told = (limits.limit_tokens, limits.remaining_tokens, limits.reset_tokens)
             unseen = max(self.in_flight, later) * (self._tokens_each or permit.tokens)
             self.tokens.observe(*told, when, unseen=unseen, counted_at=now)
-        self._pump()
-
-    def _pump(self) -> None:
-        """Give permits to those who wait, as far as is allowed now; else come back when it will be."""
-        while self._waiting:
-            future, size = self._waiting[0]
-            if future.done():
-                self._waiting.popleft()
-                continue
-            if self.in_flight >= self._width():
-                return
-            tokens = self._tokens(size)  # as is known now, not when it came
-            now = self._loop.time()
-            delay = self._delay(tokens, now)
-            if delay > 0:
-                if self._timer is not None:
-                    self._timer.cancel()
-                self._timer = self._loop.call_later(delay, self._pump)
-                return
-            self._waiting.popleft()
-            future.set_result(self._admit(tokens, now))
 
     def _delay(self, tokens: float, now: float) -> float:
         held = max(self._paused_until, self._next_send, self._settling_until) - now
@@ -241,6 +204,7 @@ class Pacer:
             held = max(held, self._opened_at + _DOUBLING * math.log2((self._sent + 1) / _OPENING) - now)
         return max(
             held,
+            self._own.wait(1, now, self._round_trip),
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )
@@ -318,7 +282,6 @@ class Pacer:
         self._refused_at = now
         if now - self._refused_since > self._pacing.deadline:
             self._hopeless_why = str(error)
-            self.drop_waiting(self._hopeless)
 
     def _hold_back(self, seconds: float, permit: Permit, now: float) -> None:
         """A reply says to wait. What it says to one request, when it is too long, is not taken for what all have to wait."""
@@ -333,18 +296,6 @@ class Pacer:
         """How many may be in flight now."""
         return 1 if self._probes else int(self.limit)
 
-    def _hopeless(self) -> RateLimited:
-        return RateLimited(
-            f"{self._hopeless_why} (it says so since {self._loop.time() - self._refused_since:.0f} s, longer than the deadline of "
-            f"{self._pacing.deadline:g} s)",
-            status=429,
-        )
-
 
 def _exhausted(limits: RateLimits | None) -> bool:
     return limits is not None and (limits.remaining_requests == 0 or limits.remaining_tokens == 0)
-
-
-def _expire(future: asyncio.Future[Permit]) -> None:
-    if not future.done():
-        future.set_exception(TimeoutError())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,15 +18,16 @@ from evalwright.core.errors import Failure, StoreError, UsageError
 from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import ADD_NAME, LEDGER, MERGE_BILL, Database, Found
+from evalwright.engine.database import Database, Found, check_version
 from evalwright.engine.exchange import keep, take_back
-from evalwright.engine.kept import DatabaseStore
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
+from evalwright.engine.store import Store
 
 if TYPE_CHECKING:
     import psycopg
 
 _POLL_SECONDS = 0.25
+_ENCODINGS = ("UTF8", "SQL_ASCII")
 
 _TABLES = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
@@ -89,19 +89,22 @@ class PostgresDatabase(Database):
         self.closing = closing or self.closing
         self._url = url
         self._link = Link(url, self.closing, patience)
-        self._bills: dict[tuple[str, str, str, int], list[Any]] = {}
-        self.owed: list[tuple[Any, ...]] = []
-        """Rows of the ledger of which it is not known that they were written."""
 
     def open(self) -> None:
         """Connect, and bring the tables to this version. Raises psycopg.Error, StoreError where they are newer than it knows."""
         self._link.open()
+        if (encoding := self._link.connection().info.parameter_status("server_encoding")) not in _ENCODINGS:
+            raise StoreError(
+                f"The store {self.place} cannot hold every text, as its encoding is {encoding}: create a database with "
+                f"'createdb --encoding UTF8 --template template0'."
+            )
         if self._version() != len(MIGRATIONS):
             self._link.again(self._migrate, transaction=True)
 
-    def tell(self, say: Callable[[str, bool], None]) -> None:
-        """Have told, in a sentence each, that the server is away, and that it is back."""
+    def watch(self, say: Callable[[str, bool], None]) -> None:
+        """Have told, in a sentence each, that the server is away or silent, and that it is back."""
         self._link.say = say
+        self._link.watch()
 
     def read(self, keys: Sequence[bytes]) -> list[Found]:
         return self._link.again(
@@ -113,13 +116,16 @@ class PostgresDatabase(Database):
         )
 
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        changed = self._link.again(lambda made: self._changed(group.polls, owner)) if group.polls else set()
+        changed = self.freed(group.polls) if group.polls else set()
         if group.writes:
             self._write(group, owner)
         outcomes: dict[bytes, str] = {}
         if group.claims or group.renew:
             outcomes = self._link.again(lambda made: self._claim(group, owner), transaction=True)
         return outcomes, changed
+
+    def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        return dict(self.rows("SELECT key, owner FROM claims WHERE key = ANY(?)", (list(keys),)))
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         def step(made: psycopg.Connection[Any]) -> list[Any]:
@@ -175,50 +181,25 @@ class PostgresDatabase(Database):
         self.owe(group, owner)
 
         def step(made: psycopg.Connection[Any]) -> None:
-            for row in self.owed:
-                made.execute(marked(MERGE_BILL), row)
-            for row in group.empty:
-                made.execute(
-                    "INSERT INTO empty VALUES (%s,%s,%s) ON CONFLICT (key) DO UPDATE SET failure = excluded.failure, "
-                    "checksum = excluded.checksum",
-                    row,
-                )
-            for pair in group.damaged:
-                made.execute("DELETE FROM responses WHERE key=%s AND response=%s", pair)
+            self.write_small(group)
             if group.puts:
                 # In one order everywhere, so that no two wait for each other; one row for each key.
                 rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
                 made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
-            for name in sorted(group.names):
-                made.execute(marked(ADD_NAME), name)
             if group.releases:
                 made.execute(
                     "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s", (group.releases, owner.id)
                 )
 
         self._link.again(step, transaction=True)
-        self.owed = []
-
-    def owe(self, group: Group, owner: Owner) -> None:
-        """Add a group's bills to this owner's sums. What is written is the sums: written twice, they are the same."""
-        now = time.time()
-        for model, outcome, estimated, *more in group.bills:
-            sums = self._bills.setdefault(
-                (owner.id, model, outcome, int(estimated)), [0, 0, 0, None, now, now]
-            )
-            sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
-            sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
-            sums[5] = now
-        if group.bills:
-            self.owed = [(*key, *sums) for key, sums in self._bills.items()]
-        group.billed()
+        self.settled()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
         made = self._link.connection()
         if group.renew:
             self.register(owner)
             if group.first:
-                self.sweep(owner)
+                self.sweep()
         outcomes: dict[bytes, str] = {}
         left = sorted(set(group.claims))
         while left:
@@ -232,12 +213,8 @@ class PostgresDatabase(Database):
             left = [key for key in left if key not in outcomes]
             if not left:
                 break
-            held = dict(
-                made.execute(
-                    "SELECT key, owner FROM claims WHERE key = ANY(%b)", (left,), binary=True
-                ).fetchall()
-            )
-            alive = self.living(sorted(set(held.values())), owner)
+            held = self.holders(left)
+            alive = self.living(sorted(set(held.values())))
             outcomes.update(
                 (key, MINE if other == owner.id else other) for key, other in held.items() if other in alive
             )
@@ -262,11 +239,6 @@ class PostgresDatabase(Database):
             )
         return outcomes
 
-    def _changed(self, keys: list[bytes], owner: Owner) -> set[bytes]:
-        held = dict(self.rows("SELECT key, owner FROM claims WHERE key = ANY(?)", (keys,)))
-        alive = self.living(sorted(set(held.values())), owner)
-        return {key for key in keys if held.get(key) not in alive}
-
     def _migrate(self, made: psycopg.Connection[Any]) -> None:
         made.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         # Read again: another process may have migrated while this one waited for the lock.
@@ -280,16 +252,13 @@ class PostgresDatabase(Database):
         # Read as rows: names that were not there a moment ago are remembered by the connection as missing.
         if not self.rows("SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='version'", (SCHEMA,)):
             return 0
-        found = int(self.rows("SELECT schema FROM version")[0][0])
-        if found > len(MIGRATIONS):
-            raise StoreError(
-                f"The store {self.place} was written by a newer version of evalwright (its schema is {found}, this version "
-                f"knows {len(MIGRATIONS)}): upgrade evalwright, or name another database."
-            )
-        return found
+        # With the schema's name: a user who may not use it is told so.
+        (found,) = next(iter(self.rows(f"SELECT schema FROM {SCHEMA}.version")), (-1,))
+        check_version(f"The store {self.place}", found, len(MIGRATIONS), "another database")
+        return int(found)
 
 
-class PostgresStore(DatabaseStore):
+class PostgresStore(Store):
     """A store on a server. Use `PostgresStore.open`. home: where answers are kept that the server did not take."""
 
     poll_seconds = _POLL_SECONDS
@@ -324,7 +293,7 @@ class PostgresStore(DatabaseStore):
                 raise
             raise reading.error(error) from None
         for number, one in enumerate((reading, writing)):
-            one.tell(partial(store._tell, number))
+            one.watch(partial(store._tell, number))
         if taken:
             store.notices.append(taken)
         return store
@@ -391,9 +360,9 @@ class PostgresStore(DatabaseStore):
     def _keep(self, batches: Sequence[Batch]) -> str:
         writing, group = self._writing, Group(batches)
         writing.owe(group, self._owner)
-        ledger = [dict(zip(LEDGER, row, strict=True)) for row in writing.owed]
-        writing.owed = []
-        return keep(self._home, self.command, group, ledger)
+        kept = keep(self._home, self.command, group, writing.owed())
+        writing.settled()
+        return kept
 
 
 def open_server(url: str) -> PostgresDatabase:

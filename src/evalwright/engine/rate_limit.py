@@ -45,6 +45,14 @@ class RateLimit:
         self._anchor: tuple[float, float] | None = None
         self._last_remaining = 0.0
 
+    @classmethod
+    def kept(cls, per_minute: float) -> RateLimit:
+        """One that a person sets, and no reply changes: refilled evenly, with a second's worth at the most."""
+        made = cls()
+        made.kind, made.rate, made._known = "bucket", per_minute / 60, True
+        made.limit = made._level = max(made.rate, 1.0)
+        return made
+
     def spend(self, units: float) -> None:
         """Units were sent."""
         self._level -= units

@@ -1,10 +1,11 @@
-"""Sends requests to one remote model: paced, timed, and sent again where that may help."""
+"""Sends requests to one remote model: paced, timed, and sent again where that may help, to another replica first."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from evalwright.core.errors import (
     Cancelled,
@@ -17,9 +18,12 @@ from evalwright.core.errors import (
 )
 from evalwright.core.responses import Response
 from evalwright.engine.ledger import Account
-from evalwright.engine.pacing import Pacer, Permit
-from evalwright.engine.retry import Attempts, Breaker, seconds_shown
+from evalwright.engine.pacing import Permit
+from evalwright.engine.retry import Attempts, seconds_shown
+from evalwright.engine.sending import Endpoint, SendingQueue, is_of_endpoint
 from evalwright.models.base import RemoteModel
+from evalwright.models.remote.pool import ReplicaPool
+from evalwright.models.replicas import Replica
 from evalwright.models.timeouts import Timeouts
 
 # From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.
@@ -28,7 +32,7 @@ _LONG_WAIT = 20.0
 
 
 class RemoteSender:
-    """One remote model with its pacer and breaker. Runs in its callers' coroutines; has no task of its own."""
+    """One remote model with its endpoints and those who wait for them. Runs in its callers' coroutines; has no task of its own."""
 
     def __init__(
         self, model: RemoteModel, loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None]
@@ -38,8 +42,10 @@ class RemoteSender:
         self._on_event = on_event
         model.listen(on_event)
         self._pacing = model.pacing
-        self._pacer = Pacer(self._pacing, loop)
-        self._breaker = Breaker(model.name)
+        self._is_pool = isinstance(model, ReplicaPool)
+        members = model.members() if isinstance(model, ReplicaPool) else [(model, Replica(model.name))]
+        self.endpoints = [Endpoint(member, record, loop) for member, record in members]
+        self._queue = SendingQueue(self.endpoints, loop)
         self._sleeping: set[asyncio.Future[None]] = set()
         self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
@@ -48,12 +54,13 @@ class RemoteSender:
     async def send(self, account: Account) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
         attempts: Attempts | None = None
+        tried: dict[Endpoint, RequestError] = {}
         while True:
             self._refuse_if_over()
             await account.reserve()
             try:
                 self._refuse_if_over()
-                permit = await self._enter(account.size, attempts)
+                endpoint, permit = await self._enter(account.size, attempts, tried)
             except BaseException:
                 account.release()
                 raise
@@ -65,13 +72,11 @@ class RemoteSender:
                 account.counts.retries += 1
             attempts.sent += 1
             try:
-                response = await self._attempt(account, permit, attempts.timeout(now))
+                return await self._attempt(account, endpoint, permit, attempts.timeout(now))
             except RequestError as error:
-                delay = self._after(error, attempts)
-            else:
-                self._breaker.succeeded()
-                return response
-            await self._sleep(delay)
+                delay = self._after(error, attempts, endpoint, tried)
+            if delay:
+                await self._sleep(delay)
 
     def drop_waiting(self, failure: Failure) -> None:
         """Fail what is not being sent at this moment, and everything that comes later."""
@@ -86,11 +91,13 @@ class RemoteSender:
         """Release the model's connections."""
         await self._model.close()
 
-    async def _enter(self, size: int, attempts: Attempts | None) -> Permit:
+    async def _enter(
+        self, size: int, attempts: Attempts | None, tried: Collection[Endpoint]
+    ) -> tuple[Endpoint, Permit]:
         left = None if attempts is None else attempts.time_left(self._loop.time())
         try:
             # About four bytes of text are a token; it is only the first guess.
-            return await self._pacer.enter(size / 4, left)
+            return await self._queue.enter(size / 4, left, tried)
         except TimeoutError:
             # Only a request that was sent before has a deadline here, and a reason for it.
             assert attempts is not None and attempts.last is not None
@@ -99,19 +106,22 @@ class RemoteSender:
         except RequestError as error:
             raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
 
-    async def _attempt(self, account: Account, permit: Permit, timeout: float) -> Response:
+    async def _attempt(
+        self, account: Account, endpoint: Endpoint, permit: Permit, timeout: float
+    ) -> Response:
         """Send once. Every end gives the permit back and settles the account; what is not a RequestError ends the request."""
         error: Exception
         cause: BaseException
         limit = self._timeouts.limit(timeout)
         try:
             with limit:
-                response = await self._model.answer(account.request)
+                response = await endpoint.model.answer(account.request)
             if not isinstance(response, Response):
                 raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
             account.settle(response)
-            self._pacer.answered(permit, response)
-            return response
+            if endpoint.answered(permit, response):
+                self._on_event(f"{self._model.name}: the replica {endpoint.name} answers again.")
+            return replace(response, replica=endpoint.name) if self._is_pool else response
         except (RequestError, RequestFailed) as failed:
             error = cause = failed
         except TimeoutError as failed:
@@ -126,28 +136,42 @@ class RemoteSender:
             error = cause = ModelError(f"{self._model.name} raised {type(defect).__name__}: {defect}")
         except BaseException as ended:
             account.settle(ended)
-            self._pacer.abandon(permit)
+            endpoint.abandon(permit)
             raise
         account.settle(cause)
-        if isinstance(error, RequestError):
-            self._pacer.failed(permit, error)
-        else:
-            self._pacer.abandon(permit)
+        if not isinstance(error, RequestError):
+            endpoint.abandon(permit)
+        elif endpoint.failed(permit, error):
+            self._on_event(
+                f"{self._model.name}: the replica {endpoint.name} is set aside, and its requests go to the others: "
+                f"{str(error).rstrip('.')}. It is tried again from time to time."
+            )
         try:
             raise error
         finally:
             del error, cause  # they know this frame: a cycle, which only the rare collector would find
 
-    def _after(self, error: RequestError, attempts: Attempts) -> float:
+    def _after(
+        self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]
+    ) -> float:
+        """Seconds until it is sent again. tried: where it failed since it last waited; there it does not go at once."""
         now = self._loop.time()
-        if self._breaker.failed(error, now) and self._breaker.failure is not None:
-            self._on_event(self._breaker.failure.message)
-            self._wake_all(self._breaker.failure)
+        if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
+            self._on_event(over.message)
+            self._wake_all(over)
+        if is_of_endpoint(error):
+            tried[endpoint] = error
+            if self._queue.untried(tried) and attempts.time_left(now) > 0:
+                attempts.last = error
+                attempts.moved += 1
+                self._refuse_if_over()
+                return 0.0
+            # The most hopeful of what the endpoints said.
+            error = min(tried.values(), key=lambda one: (not one.retryable, one.retry_after or 0.0))
+        tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
-            self._on_event(
-                f"{self._model.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}"
-            )
+            self._on_event(f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}")
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None
@@ -156,9 +180,16 @@ class RemoteSender:
         return following
 
     def _refuse_if_over(self) -> None:
-        failure = self._stopped or self._breaker.failure
+        failure = self._stopped or self._over()
         if failure is not None:
             raise RequestFailed(failure)
+
+    def _over(self) -> Failure | None:
+        """Why every request fails at once: no endpoint ever answered, and none will."""
+        for endpoint in self.endpoints:
+            if (failure := endpoint.breaker.failure) is None:
+                return None
+        return failure
 
     async def _sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
@@ -171,7 +202,7 @@ class RemoteSender:
             self._sleeping.discard(future)
 
     def _wake_all(self, failure: Failure) -> None:
-        self._pacer.drop_waiting(lambda: RequestFailed(failure))
+        self._queue.drop_waiting(lambda: RequestFailed(failure))
         for future in self._sleeping:
             if not future.done():
                 future.set_exception(RequestFailed(failure))

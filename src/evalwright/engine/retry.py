@@ -37,11 +37,15 @@ BAD_REPLIES = 3
 
 @dataclass(slots=True)
 class Attempts:
-    """The sendings of one request. Times in seconds of one monotonic clock; `started` is that of the first sending."""
+    """The sendings of one request. Times in seconds of one monotonic clock; `started` is that of the first sending.
+
+    moved: how many failed at one endpoint of a pool and went to another at once; they count for no attempt.
+    """
 
     pacing: Pacing
     started: float
     sent: int = 0
+    moved: int = 0
     bad_replies: int = 0
     last: RequestError | None = None
 
@@ -60,13 +64,13 @@ class Attempts:
             self.bad_replies += 1
         if not error.retryable:
             return self.failure(error)
-        if self.sent >= self.pacing.max_attempts or self.bad_replies >= BAD_REPLIES:
+        if self.sent - self.moved >= self.pacing.max_attempts or self.bad_replies >= BAD_REPLIES:
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:
             asks = f"the server says to wait {seconds_shown(error.retry_after)} s"
             return self.failure(error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s")
-        delay = delay_before(self.sent + 1, error.retry_after)
+        delay = delay_before(self.sent - self.moved + 1, error.retry_after)
         if delay >= left:
             return self.failure(error, f"the deadline of {self.pacing.deadline:g} s has passed")
         return delay

@@ -23,6 +23,8 @@ MINE: Final = "mine"
 STORED: Final = "stored"
 
 _COMPRESS_FROM = 1024
+LONGEST = 1 << 28
+"""Bytes of a request or response, at most: a row of someone else's may unfold to any length."""
 
 dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -104,8 +106,25 @@ def response_of(key: bytes, model: str, request: bytes, response: bytes, checksu
         if checksum is not None and checksum != checksum_of(key, model, request, response):
             raise ValueError("another checksum")
         return Response.from_dict(json.loads(unpack(response))).without_secrets()
-    except (TypeError, AttributeError, zlib.error) as error:
+    except (TypeError, AttributeError, RecursionError) as error:
         raise ValueError(str(error)) from error
+
+
+def is_whole(row: Row) -> bool:
+    """Whether a row can be read: its columns are what they should be, which no SQLite file promises, and the checksum holds."""
+    key, model, request, response, created, checksum = row
+    try:
+        response_of(key, model, request, response, checksum)
+        whole = isinstance(json.loads(unpack(request)), dict)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return (
+        whole
+        and isinstance(key, bytes)
+        and isinstance(model, str)
+        and type(created) is float
+        and abs(created) < 1e11
+    )
 
 
 def checksum_of(key: bytes, text: str, *more: bytes) -> int:
@@ -130,6 +149,14 @@ def pack(text: bytes) -> bytes:
 
 
 def unpack(data: bytes) -> str:
-    """The inverse of `pack`. Raises ValueError or zlib.error for what `pack` cannot have made."""
-    text = data if data[:1] == b"{" else zlib.decompress(data)
+    """The inverse of `pack`. Raises ValueError for what `pack` cannot have made, and TypeError for what is not bytes."""
+    text = data
+    if data[:1] != b"{":
+        opened = zlib.decompressobj()
+        try:
+            text = opened.decompress(data, LONGEST)
+        except zlib.error as error:
+            raise ValueError(str(error)) from error
+        if not opened.eof:
+            raise ValueError("it has no end, or is longer than any response")
     return text.decode("utf-8", "surrogatepass")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import StoreError, UsageError
+from evalwright.engine.database import check_version
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -119,11 +121,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if found > VERSION:
-        raise StoreError(
-            f"The store {path} was written by a newer version of evalwright (its schema is {found}, this version knows "
-            f"{VERSION}): upgrade evalwright, or name another folder with EVALWRIGHT_HOME."
-        )
+    check_version(f"The store {path}", found, VERSION, "another folder with EVALWRIGHT_HOME")
     return found
 
 
@@ -131,6 +129,8 @@ def store_error(path: Path, error: Exception) -> StoreError:
     """What an error of SQLite or of the file system means to a person."""
     if isinstance(error, StoreError):
         return error
+    if isinstance(error, UsageError):
+        return StoreError(str(error))
     said = str(error)
     reason = said.lower()
     if "full" in reason:
@@ -148,6 +148,10 @@ def store_error(path: Path, error: Exception) -> StoreError:
         )
     elif isinstance(error, OSError):
         what = "cannot be used as a folder for the store: name another with EVALWRIGHT_HOME"
+    elif not isinstance(error, sqlite3.Error) or re.search(
+        "no such|already exists|duplicate|view|constraint", reason
+    ):
+        what = "holds what evalwright did not write: move the file away (its requests are then sent again) or restore a copy"
     else:
         what = "failed to write or read: check the disk and run again"
     return StoreError(f"The store {path} {what}. ({said})")

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import StoreError, UsageError
 from evalwright.core.private import open_private, own_database, private_folder
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import ADD_BILL, ADD_NAME, Database, Found
-from evalwright.engine.kept import DatabaseStore
+from evalwright.engine.database import Database, Found
+from evalwright.engine.exchange import take_back
 from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.schema import connect, patiently, store_error
+from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
 _GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
@@ -52,23 +53,16 @@ class SqliteDatabase(Database):
         return [row for key in keys if (row := execute(_GET, (key,)).fetchone()) is not None]
 
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        changed = patiently(lambda: self._changed(group.polls, owner)) if group.polls else set()
+        changed = patiently(lambda: self.freed(group.polls)) if group.polls else set()
         if not (group.claims or group.renew or group.writes):
             return {}, changed
+        self.owe(group, owner)
         self._begin(durable=bool(group.puts or group.empty))
         if group.renew:
             self.register(owner)
             if group.first:
-                self.sweep(owner)
-        now = time.time()
-        for bill in group.bills:
-            self._connection.execute(ADD_BILL, (owner.id, *bill, now, now))
-        for row in group.empty:
-            self._connection.execute("INSERT OR REPLACE INTO empty VALUES (?,?,?)", row)
-        for pair in group.damaged:
-            self._connection.execute("DELETE FROM responses WHERE key=? AND response=?", pair)
-        for name in group.names:
-            self._connection.execute(ADD_NAME, name)
+                self.sweep()
+        self.write_small(group)
         self._put(group.puts)
         for part in _parts(group.releases):
             marks = _marks(len(part))
@@ -77,7 +71,14 @@ class SqliteDatabase(Database):
             )
         outcomes = self._claim(group.claims, owner) if group.claims else {}
         self._connection.execute("COMMIT")
+        self.settled()
         return outcomes, changed
+
+    def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        held: dict[bytes, str] = {}
+        for part in _parts(keys):
+            held.update(self.rows(f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})", part))
+        return held
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
@@ -143,7 +144,7 @@ class SqliteDatabase(Database):
             foreign = f"SELECT key, owner FROM claims WHERE key IN ({marks}) AND owner<>?"
             for key, other in self.rows(foreign, (*part, owner.id)):
                 if other not in alive:
-                    alive[other] = bool(self.living((other,), owner))
+                    alive[other] = bool(self.living((other,)))
                 if outcomes[key] is MINE and alive[other]:
                     outcomes[key] = other
         mine = [key for key, outcome in outcomes.items() if outcome is MINE]
@@ -155,16 +156,8 @@ class SqliteDatabase(Database):
             )
         return outcomes
 
-    def _changed(self, keys: list[bytes], owner: Owner) -> set[bytes]:
-        """Those keys that no living owner claims any more: answered, given up, or left by a dead process."""
-        held: dict[bytes, str] = {}
-        for part in _parts(keys):
-            held.update(self.rows(f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})", part))
-        alive = self.living(sorted(set(held.values())), owner)
-        return {key for key in keys if held.get(key) not in alive}
 
-
-class SqliteStore(DatabaseStore):
+class SqliteStore(Store):
     """A store in one file. Use `SqliteStore.open`."""
 
     def __init__(self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase) -> None:
@@ -183,18 +176,18 @@ class SqliteStore(DatabaseStore):
         try:
             reading = open_file(path)
             reading.rows("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)")
+            taken = take_back(home, reading)
             store = cls(path, reading, SqliteDatabase(path, waits=False))
-        except (OSError, sqlite3.Error, StoreError) as error:
+        except (OSError, sqlite3.Error, UsageError) as error:
             if reading is not None:
                 reading.close()
             raise store_error(path, error) from error
-        if warning := network_warning(path):
-            store.notices.append(warning)
+        store.notices += [notice for notice in (network_warning(path), taken) if notice]
         return store
 
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         # A look into the file takes microseconds: handing it to a thread would take longer.
-        return self._responses(keys)
+        return self._read_out(keys, self._look("read", keys))
 
 
 def open_file(path: Path) -> SqliteDatabase:

@@ -50,6 +50,7 @@ class Writer:
         self._database.closing.set()
         self._queue.put(None)
         self._thread.join(patience)
+        self._owner.end()
 
     def _run(self) -> None:
         closing = False
@@ -63,8 +64,8 @@ class Writer:
                 closing = True
             if batches or not closing:
                 self._work(batches)
-        if self._renew_at is not None and self.broken is None:
-            # Only a courtesy to others: a claim ends with its owner in any case.
+        if self._renew_at is not None:
+            # Only a courtesy to others, and tried on a full disk too: a claim ends with its owner in any case.
             with contextlib.suppress(Exception):
                 self._database.forget(self._owner)
         self._database.close()

@@ -11,10 +11,12 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.models.base import Model
+from evalwright.models.base import LocalModel, Model
 from evalwright.models.functions import FunctionModel, function_model
+from evalwright.models.local.cluster import Cluster
 from evalwright.models.remote.batch.opening import open_batched
 from evalwright.models.remote.providers import add_file
+from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.names import is_name
 
@@ -37,7 +39,9 @@ def written_form(task: str) -> str:
 
 
 class Objects:
-    """Task and Model objects passed in Python, which a Configuration can only name."""
+    """Task and Model objects passed in Python, which a Configuration can only name. cluster: where local models have their replicas."""
+
+    cluster: Cluster | None = None
 
     def __init__(self) -> None:
         self.tasks: dict[str, Task] = {}
@@ -84,10 +88,42 @@ class Objects:
         for file in configuration.plugins:
             add_file(Path(file))
 
-    def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
-        """The model, through its provider's batches where `batch` or its own argument of that name says so."""
-        made = self.models.get(spec.model)
-        return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+    def open(
+        self, spec: ModelSpec, *, batch: bool = False, home: str | None = None, role: bool = False
+    ) -> Model:
+        """The model, through its provider's batches where `batch` or its own argument of that name says so, or on the cluster.
+
+        role: whether it plays one beside the model under test.
+        """
+        given = self.models.get(spec.model)
+        made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+        if self.cluster is None:
+            return made
+        if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
+            if spec.arguments.get("replicas") is not None:
+                raise ConfigurationError(
+                    "With --on, --replicas says how many there are on the cluster: leave out -M replicas."
+                )
+            return self.cluster.open(spec.model, spec.arguments, made)
+        if role:
+            return made
+        what = (
+            "is an object of this process" if given else "is answered by a server, which has its own replicas"
+        )
+        raise ConfigurationError(f"--on has no effect on '{made.name}': it {what}. Leave out --on.")
+
+    def placed(self, task: Task) -> Task:
+        """The task with the scorers on the cluster, where there is one, that take long to compute and ask no model."""
+        cluster = self.cluster
+        if cluster is None:
+            return task
+        scorers = [
+            replace(one, function=cluster.scored(one.function, asks=one.asks))
+            if one.kind in RUN_PROGRAMS or (one.options.get("kind") == "math" and not one.asks)
+            else one
+            for one in task.scorers
+        ]
+        return replace(task, scorers=tuple(scorers))
 
 
 def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:

@@ -28,7 +28,8 @@ from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({
-    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "revision", "seed", "temperature",
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "replicas_differ", "requests_per_minute", "revision", "seed",
+    "temperature",
     "timeout", "top_p",
     # of remote models
     "bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out", "max_tokens_field", "organisation",
@@ -179,6 +180,12 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
         return not text.startswith("~") and is_within(Path(text), Path.cwd())
     if name == "base_url":
         return _is_harmless(text, names)
+    if name == "replicas":
+        listed = text.split(",") if isinstance(value, str) else _listed(value)
+        settings = [one if isinstance(one, Mapping) else {"base_url": one} for one in listed]
+        return isinstance(value, int) or all(
+            _is_safe(str(key), its, names) for one in settings for key, its in one.items()
+        )
     if name == "attn_implementation":
         return text.isidentifier()  # other names are repositories of compiled code
     return name in _SAFE or (name == "trust_remote_code" and value is False)

@@ -107,7 +107,10 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     shard = read_shard(configuration.shard)
     configuration = replace(configuration, shard=str(shard or ""))
     rules = resolve_rules(configuration.until, configuration.models)
-    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    roles = {
+        role: objects.open(spec, home=configuration.home, role=True)
+        for role, spec in configuration.roles.items()
+    }
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     found = [task for plan in plans for task in plan.tasks]
@@ -275,9 +278,13 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 num_fewshot=configuration.num_fewshot,
                 used=used,
             )
-            # A pattern fits groups and their members; each task is evaluated once.
-            there = {task.name for task in tasks} if several != [name] else set()
-            tasks.extend(task for task in loaded if task.name not in there)
+            # A pattern fits groups and their members, and two tags the same task; each task is evaluated once.
+            there = {task.name: task for task in tasks}
+            tasks.extend(
+                task
+                for task in loaded
+                if not ((before := there.get(task.name)) and (several != [name] or _same(task, before)))
+            )
     check_used(configuration.dialect, tasks, used)
     if configuration.undecided:
         tasks = [
@@ -289,6 +296,11 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
     return [with_votes(task) for task in tasks]
+
+
+def _same(task: Task, other: Task) -> bool:
+    """Whether two names of another framework stand for one task."""
+    return dialect_of(task.definition) is not None and task.definition == other.definition
 
 
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:

@@ -19,6 +19,7 @@ from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Door, Engine
 from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.schedule import Schedule
+from evalwright.models.replicas import said
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.environment import environment
@@ -111,7 +112,8 @@ class Meter(AbstractContextManager["Meter"]):
             seconds = time.monotonic() - self.began
             counts, total = self.door.counts, self.plan.total
             state = self.plan.id, label, total, self.done, self.failed, seconds, counts
-            self.reporter.update(Progress(*state, finished, self.state, self.door.loading()))
+            where = "; ".join(filter(None, (self.state, said(self.plan.model.replicas))))
+            self.reporter.update(Progress(*state, finished, where, self.door.loading()))
 
     async def _tick(self) -> None:
         while True:

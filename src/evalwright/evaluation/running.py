@@ -48,6 +48,7 @@ from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write
 from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
+from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
@@ -79,6 +80,7 @@ def evaluate(
     trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
+    on, replicas, gpus_per_replica: "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each replica of local models (docs/ray.md).
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers cannot be kept.
     """
@@ -86,6 +88,7 @@ def evaluate(
         tasks, models = models, tasks  # type: ignore[assignment]
     objects = Objects()
     shown = progress or notebook_progress()
+    on = On.given(*(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica")))
     told = Callbacks((*callbacks, *open_trackers([track] if isinstance(track, str) else track)))
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     for key in ("where", "until", "budget", "price", "plugins"):
@@ -98,7 +101,7 @@ def evaluate(
         **settings,
     )
     runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told)
+        lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told, on=on)
     )
     told.warn()
     return runs
@@ -112,37 +115,47 @@ async def evaluate_configuration(
     grace: float = GRACE,
     sandbox: str | None = None,
     callbacks: Callbacks | None = None,
+    on: On | None = None,
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop.
 
     grace: seconds in which requests that were sent may be answered, and their answers stored, once this is cancelled. sandbox: what
     was chosen for this evaluation alone, which is an error where no scorer runs programs. callbacks: told of runs and samples, with what failed of them in `faults`.
+    on: where local models have their replicas.
     """
-    progress = Unfailing(progress) if progress else None
-    with at_once():
-        plans = make_plans(configuration, objects or Objects())
-    check_sandbox(sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers])
-    models = [(plan.spec, plan.model) for plan in plans]
-    budget = make_budget(configuration, models, plans[0].roles)
-    say = progress.say if progress else None
-    if say and plans[0].left_out:
-        say(plans[0].left_out)
-    for model in {plan.model.name: plan.model for plan in plans}.values():
-        if say and not model.is_known:
-            say(
-                f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
-                f"them, give what answers a name: {model.naming}."
+    with ExitStack() as stack:
+        objects = objects or Objects()
+        if on is not None:
+            objects.cluster = stack.enter_context(Cluster(on, configuration.max_resident))
+        progress = Unfailing(progress) if progress else None
+        with at_once():
+            plans = make_plans(configuration, objects)
+            check_sandbox(
+                sandbox, [scorer for plan in plans for task in plan.tasks for scorer in task.scorers]
             )
-    with open_store(home_folder(configuration.home)) as store, seldom_collecting():
-        async with Engine(
-            store,
-            max_resident=configuration.max_resident,
-            resend_empty=configuration.resend_empty,
-            on_event=say,
-        ) as engine:
-            return await interruptible(
-                _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
-            )
+            for plan in plans:
+                plan.tasks = [objects.placed(task) for task in plan.tasks]
+        models = [(plan.spec, plan.model) for plan in plans]
+        budget = make_budget(configuration, models, plans[0].roles)
+        say = progress.say if progress else None
+        if say and plans[0].left_out:
+            say(plans[0].left_out)
+        for model in {plan.model.name: plan.model for plan in plans}.values():
+            if say and not model.is_known:
+                say(
+                    f"It cannot be known what answers behind '{model.name}', so its responses are not shared with other runs. To share "
+                    f"them, give what answers a name: {model.naming}."
+                )
+        with open_store(home_folder(configuration.home)) as store, seldom_collecting():
+            async with Engine(
+                store,
+                max_resident=configuration.max_resident,
+                resend_empty=configuration.resend_empty,
+                on_event=say,
+            ) as engine:
+                return await interruptible(
+                    _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
+                )
 
 
 async def interruptible(

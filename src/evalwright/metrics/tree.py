@@ -7,7 +7,7 @@ a task has no number has none either, unless the tree says `missing: ignore`; th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -86,6 +86,14 @@ class Node:
         missing = {"missing": "ignore"} if self.ignores_missing else {}
         parts = [part if isinstance(part, str) else part.as_dict() for part in self.parts]
         return {"name": self.name, "average": self.average, **missing, "parts": parts}
+
+
+def distinct(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes to be shown: each name once, and none that is all that another has below, whose number is the same."""
+    found = {node.name: node for node in nodes}
+    only = [node.parts[0] for node in found.values() if len(node.parts) == 1]
+    alone = {part.name for part in only if isinstance(part, Node)}
+    return [node for name, node in found.items() if name not in alone]
 
 
 def coverage(total: int, missing: Sequence[str]) -> str:

@@ -92,7 +92,12 @@ def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, s
 
 
 def pacing(
-    timeout: float, deadline: float, max_concurrency: int | None, max_attempts: int, most: int = 512
+    timeout: float,
+    deadline: float,
+    max_concurrency: int | None,
+    max_attempts: int,
+    most: int = 512,
+    requests_per_minute: float | None = None,
 ) -> Pacing:
     """How requests to a remote model are paced; times in seconds. most: requests at once where no number is given.
 
@@ -105,4 +110,5 @@ def pacing(
         timeout=number("timeout", timeout, low=0) or 1.0,
         deadline=number("deadline", deadline, low=0) or 1.0,
         max_attempts=whole("max_attempts", max_attempts) or 1,
+        requests_per_minute=number("requests_per_minute", requests_per_minute, low=0),
     )

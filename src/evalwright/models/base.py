@@ -19,6 +19,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
+from evalwright.models.replicas import Replica
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
@@ -44,6 +45,7 @@ class Model(ABC):
     fingerprint: str
     price: Price | None = None
     carries: frozenset[str] = frozenset()
+    replicas: Sequence[Replica] = ()
     naming: str = "-M fingerprint=NAME"
     """How a person names what answers, where that cannot be known."""
 
@@ -97,7 +99,7 @@ class Pacing:
     max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
     timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
     max_attempts: how often a request is sent at the most. careful: send only a few before the first reply has come, because it may
-    tell of small limits.
+    tell of small limits. requests_per_minute: the most that are sent, whatever replies announce; None leaves it to them.
     """
 
     max_concurrency: int = 512
@@ -106,6 +108,7 @@ class Pacing:
     deadline: float = 1800.0
     max_attempts: int = 10
     careful: bool = True
+    requests_per_minute: float | None = None
 
 
 class RemoteModel(Model):

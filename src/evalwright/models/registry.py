@@ -19,6 +19,8 @@ from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_o
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.remote import providers as table
+from evalwright.models.replicated import ARGUMENTS as REPLICAS
+from evalwright.models.replicated import open_replicated
 
 Backend = TypeVar("Backend", bound=Callable[..., Any])
 
@@ -134,6 +136,8 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     backend = _BACKENDS.get(provider)
     given = dict(arguments or {})
     _take_secrets(name, given)
+    if any(given.get(key) is not None for key in REPLICAS):
+        return open_replicated(name, given, open_model, list(_BACKENDS.options(provider)))
     if revision is not None:
         given["revision"] = revision
     parameters = inspect.signature(backend).parameters
@@ -175,7 +179,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
-    known = _BACKENDS.options(provider)
+    known = [*_BACKENDS.options(provider), *REPLICAS]
     for name in given:
         if name == "revision" and name not in known:
             raise ConfigurationError(

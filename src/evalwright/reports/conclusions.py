@@ -232,7 +232,7 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
         f"{where} no significant difference between {name_a} and {name_b} was found "
-        f"({100 * difference:+.1f} points; {basis}); "
+        f"({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis}); "
         f"{_undetected(overall.smallest_visible_difference, 1.0, overall.n_missing, lambda x: f'{100 * x:.1f} points')}."
     )
 

@@ -166,7 +166,7 @@ def check_plot(file: str) -> str:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingExtra("A plot", "plot", "matplotlib") from None
+        raise MissingExtra("A PDF" if suffix == ".pdf" else "A plot", "plot", "matplotlib") from None
     return suffix
 
 

@@ -1,7 +1,7 @@
 """Shows documents on the terminal: plain text always, coloured only where somebody is looking.
 
 Text is wrapped, numbers never: a table that is too wide first folds its text columns and then falls into parts that each
-repeat the key columns. The result is lines of segments with a tone; plain text joins them, a terminal colours them.
+repeat the key columns; one of a few rows that would fall into many is turned. The result is lines of segments with a tone; plain text joins them, a terminal colours them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _COMFORT = 18
 """Cells under which text columns are not folded only to keep a table in one part."""
 _LONG_TITLE = 20
 _LONG_NAME = 40
+_MOST_PARTS, _MOST_TURNED = 3, 4
+"""A table that would fall into more parts is turned, if it has no more rows than that."""
 _ROOM = 24
 """Cells that folded key columns leave to the others, at least."""
 
@@ -53,10 +55,24 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
     _fold(grid, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD)
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
-    for number, part in enumerate(_parts(grid, widths, room)):
+    parts = list(_parts(grid, widths, room))
+    if len(parts) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(parts[0]) * len(parts):
+        yield from lay_out_table(_turned(grid), width, indent)
+        return
+    for number, part in enumerate(parts):
         if number:
             yield []
         yield from _draw(grid, widths, part, " " * indent)
+
+
+def _turned(grid: Grid) -> Grid:
+    """A line for each column but the last key, whose cells head the columns: a few rows with many numbers are read downwards."""
+    last = max((i for i, column in enumerate(grid.columns) if column.key), default=0)
+    others = [i for i in range(len(grid.columns)) if i != last and (grid.titles[i] or i < last)]
+    titles = [grid.titles[last], *(row[last][0] for row in grid.rows)]
+    columns = [Column(title, key=not i, folds=not i, name=True) for i, title in enumerate(titles)]
+    rows: list[list[Segment]] = [[(grid.titles[i], ""), *(row[i] for row in grid.rows)] for i in others]
+    return Grid(columns, titles, rows, [False] * len(titles))
 
 
 def _natural_width(grid: Grid, i: int) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Progress:
     """How far one run is. done counts samples times draws, failed those without an answer or score.
 
-    state: where stopping rules stand, in a few words. loading: the model that is being loaded, and for how many seconds.
+    state: where stopping rules and replicas stand, in a few words. loading: the model that is being loaded, and for how many seconds.
     """
 
     run: str

@@ -65,9 +65,9 @@ def sharing(units: Sequence[UnitSums | None]) -> Sharing:
     norms = np.array([np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0 for one in units])
     overlap = shares @ shares.T / np.outer(norms, norms)
     np.fill_diagonal(overlap, 1.0)
-    sets = np.arange(len(units))
-    for _ in units:  # the least number spreads to all that are connected
-        sets = np.where(overlap > 0, sets, len(units)).min(axis=1)
+    sets, before = np.arange(len(units)), None
+    while before is None or (sets != before).any():  # the least number spreads to all that are connected
+        sets, before = np.where(overlap > 0, sets, len(units)).min(axis=1), sets
     return Sharing(shared, overlap, sets)
 
 

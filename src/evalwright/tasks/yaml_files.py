@@ -153,14 +153,14 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def read_document(path: Path) -> Document:
-    """The mapping in a YAML file. Raises TaskError with file and line for whatever is wrong with it."""
+def read_document(path: Path, kind: str = "task file") -> Document:
+    """The mapping in a YAML file. kind: what it is in messages. Raises TaskError with file and line for whatever is wrong with it."""
     import yaml
 
     try:
         text = ordinary(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise TaskError(f"The task file '{shown(path)}' cannot be read: {error.strerror}.") from None
+        raise TaskError(f"The {kind} '{shown(path)}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise TaskError(f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8.") from None
@@ -192,9 +192,7 @@ def read_document(path: Path) -> Document:
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
-        raise TaskError(
-            f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}."
-        )
+        raise TaskError(f"{shown(path)}:1: a {kind} is a mapping (`key: value`), not {kind_of(value)}.")
     return Document(value, shown(path), path.parent, builder.places, (path,))
 
 

@@ -1,4 +1,4 @@
-"""Weights & Biases: a run in the project `where`, else $WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline."""
+"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for one of a team), else $WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     """Write the run's settings and numbers, with its files as an artifact; the id follows from the run, so it is one run for ever."""
     import wandb
 
-    project = where or os.environ.get("WANDB_PROJECT") or "evalwright"
+    entity, _, project = where.rpartition("/")
+    project = project or os.environ.get("WANDB_PROJECT") or "evalwright"
     own = {"console": "off", "silent": True, "disable_git": True, "disable_code": True}
     quiet = wandb.Settings(**own, x_disable_stats=True)
     with wandb.init(
-        project=project, id=run.key, name=run.name, job_type="evaluation", resume="allow", settings=quiet,
+        project=project, entity=entity or None, id=run.key, name=run.name, job_type="evaluation", resume="allow", settings=quiet,
         reinit="create_new", config=dict(run.settings), allow_val_change=True,
     ) as logged:  # fmt: skip
         logged.summary.update({**run.numbers, **run.usage})

@@ -32,7 +32,7 @@ def test_from_the_example_to_a_board(capsys: pytest.CaptureFixture[str]) -> None
     written = Path("README.md").read_bytes(), Path("output/leaderboard.csv").read_bytes()
     capsys.readouterr()
     assert main(live) == 0
-    assert "0 sent" in capsys.readouterr().out
+    assert "0 requests sent" in " ".join(capsys.readouterr().out.split())
     assert written == (Path("README.md").read_bytes(), Path("output/leaderboard.csv").read_bytes())
     assert main(["--init"]) == 2
 

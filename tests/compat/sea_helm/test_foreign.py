@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from compat.sea_helm.small_tree import entry, rows, spoken, write
 from evalwright.cli import main
+from evalwright.compat.sea_helm import foreign
 
 METRIC = """
 from pathlib import Path
@@ -57,7 +60,7 @@ class MyLoader(HuggingFaceDataloader):
 
 
 @pytest.fixture
-def root(own_folder: Path) -> Path:
+def root(own_folder: Path) -> Iterator[Path]:
     folder = own_folder / "tree"
     mine = folder / "seahelm_tasks" / "mine"
     write(mine / "metric.py", METRIC.format(mark=own_folder / "mark"))
@@ -72,7 +75,8 @@ def root(own_folder: Path) -> Path:
     known = {"known": entry("known", {"id": spoken("mine", "id")})}
     write(folder / "seahelm_tasks" / "known" / "config.yaml", known)
     write(folder / "seahelm_tasks" / "task_config.yaml", {"all": {"id": "all"}})
-    return folder
+    yield folder
+    foreign.end_workers()
 
 
 def run(root: Path, *more: str) -> int:
@@ -144,7 +148,7 @@ def test_without_trust_nothing_runs_and_file_class_and_flag_are_named(
         (
             "seahelm_tasks/mine/loader.py",
             LOADER + "\n    @staticmethod\n    def prompt_formatter(row): return row\n",
-            "whose own `prompt_formatter` makes prompts",
+            "its own `prompt_formatter` makes prompts",
         ),
         (
             "seahelm_tasks/mine/loader.py",
@@ -174,3 +178,23 @@ def test_a_metric_that_raises_fails_the_sample_and_not_the_run(root: Path, own_f
     assert run(root, "--trust", str(root), "--name", "one") == 1
     (task,) = json.loads((own_folder / "runs" / "one" / "run.json").read_text())["tasks"]
     assert task["metrics"][0]["value"] == 0 and "ValueError: no" in task["metrics"][0]["method"]
+
+
+def test_they_run_in_a_process_of_their_own_without_keys(
+    root: Path, own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnop")
+    seen = "import json, os\nprint('noise')\njson.dump([os.getpid(), os.getcwd(), dict(os.environ)], open('seen', 'w'))\n"
+    write(root / "seahelm_tasks" / "mine" / "helping.py", seen + HELPING)
+    assert run(root, "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "one") == 0
+    process, folder, variables = json.loads((root / "seen").read_text())
+    assert process != os.getpid() and Path(folder) == root
+    assert "OPENAI_API_KEY" not in variables and "noise" not in capsys.readouterr().out
+    # One that ends its process fails its task, and not the run.
+    write(root / "seahelm_tasks" / "mine" / "helping.py", "import os\ndef wanted(*given): os._exit(0)\n")
+    os.utime(root / "seahelm_tasks" / "mine" / "config.yaml")
+    foreign.end_workers()
+    assert run(root, "--trust", str(root), "--name", "two") == 1
+    (task,) = json.loads((own_folder / "runs" / "two" / "run.json").read_text())["tasks"]
+    assert task["metrics"][0]["value"] == 0 and "its process ended" in task["metrics"][0]["method"]

@@ -206,6 +206,57 @@ def test_many_tasks_are_shown_in_steps_and_the_skip_link_is_no_address(tmp_path:
     in_browser(tmp_path, (run,), "#/run/a", steps)
 
 
+def test_thousands_of_parts_of_one_sample_are_shown_in_steps(tmp_path: Path) -> None:
+    def large(row: dict[str, Any], place: int) -> None:
+        row |= {
+            "choices": [f"choice {n}" for n in range(3000)],
+            "prompt": [["user", f"message {n}"] for n in range(3000)],
+            "passages": [{"id": "p", "text": f"passage {n}"} for n in range(3000)],
+            "responses": [{"text": f"reply {n}"} for n in range(3000)],
+            "scores": {f"scorer {n}": {"value": 1.0, "explanation": "why"} for n in range(3000)},
+        }
+
+    a = rewrite(make_run(tmp_path, scores=[1.0, 0.0], name="a", model="demo/a"), large)
+    b = rewrite(make_run(tmp_path, scores=[1.0, 0.0], name="b", model="demo/b"), large)
+
+    async def steps(tab: Tab) -> None:
+        for what in ("messages", "choices", "scores"):
+            await until(tab, f"{TEXT}.includes(' of 3,000 {what}')")
+        await tab.evaluate("document.querySelectorAll('details.fold').forEach(e => { e.open = true; })")
+        for what in ("replies", "passages"):
+            await until(tab, f"{TEXT}.includes('50 of 3,000 {what}')")
+        assert await tab.evaluate("document.querySelectorAll('*').length") < 8000
+        more = "[...document.querySelectorAll('.paging button')].find(e => e.innerText.includes('choices'))"
+        await tab.evaluate(f"{more}.click()")
+        await until(tab, f"{TEXT}.includes('choice 999') && {TEXT}.includes('1,000 of 3,000 choices')")
+        await tab.evaluate("location.hash = '#/compare/a/b?task=factual&id=item-1'")
+        await until(tab, f"{TEXT}.includes('100 of 3,000 choices') && {TEXT}.includes('of 3,000 reasons')")
+        assert await tab.evaluate("document.querySelectorAll('*').length") < 8000
+
+    in_browser(tmp_path, (a, b), "#/run/a/sample/factual/item-1/0", steps)
+
+
+def test_the_sentence_of_two_runs_has_the_sign_of_their_table_at_every_width(tmp_path: Path) -> None:
+    """The better run is A, whatever order they were given in; between a phone and a screen nothing is wider than the page."""
+    names = ("worse", 2), ("better", 3)
+    runs = tuple(
+        make_run(tmp_path, scores={"one": [1.0] * n + [0.0] * (5 - n), "two": [1.0, 0.0] * 3}, name=name, model=f"demo/{name}")
+        for name, n in names
+    )  # fmt: skip
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, "!!document.querySelector('.pick select')")
+        await tab.evaluate("document.querySelector('.pick button').click()")
+        await until(tab, f"{TEXT}.includes('demo/better minus demo/worse: +10.0 points')")
+        assert "+10.0" in await tab.evaluate("document.querySelector('.differences tr.group').innerText")
+        for width in (390, 721, 800, 993, 1280):
+            await tab.send("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)  # fmt: skip
+            await until(tab, f"innerWidth === {width}")
+            assert await tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
+
+    in_browser(tmp_path, runs, "#/", steps)
+
+
 def test_the_range_of_dates_is_given_in_days(tmp_path: Path) -> None:
     def dated(row: dict[str, Any], place: int) -> None:
         row["metadata"] = {"created_at": f"2026-01-0{place + 1}T12:00:00+00:00"}

@@ -2,9 +2,13 @@
 import type { Failure, Sample, ScoreOf } from "../data/api";
 import { number } from "../samples/values";
 import { hits, Line, Text } from "../text/text";
+import { Some } from "../views/parts";
 import { Fold } from "./fold";
 import { Messages, Part, ReplyBox } from "./story";
 import { failureInWords, tone } from "./words";
+
+/** Scores, and exchanges with a judge, that are drawn at first. */
+const MOST = 50;
 
 export function FailureBox({ failure }: { failure: Failure }) {
   return (
@@ -36,7 +40,7 @@ export function Targets({ targets, words = "" }: { targets: string[]; words?: st
 
 export function Scores({ sample, words }: { sample: Sample; words: string }) {
   if (!sample.scores.length) return <Part title="Scores"><p class="note quiet">{sample.failure ? "A sample that failed has no score." : "Nothing was scored."}</p></Part>;
-  return <Part title="Scores">{sample.scores.map((score) => <ScoreBox score={score} words={words} />)}</Part>;
+  return <Part title="Scores"><Some all={sample.scores} what="scores" first={MOST} each={(score) => <ScoreBox score={score} words={words} />} /></Part>;
 }
 
 function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
@@ -55,7 +59,7 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
       {parts.length > 0 && (
         <dl class="pairs">{parts.slice(0, 100).map(([name, value]) => <div><dt><Line value={name} /></dt><dd>{number(value)}</dd></div>)}</dl>
       )}
-      {score.exchange.map((one) => (
+      <Some all={score.exchange} what="exchanges" first={MOST} each={(one) => (
         <Fold summary={<>What <Line value={one.role} /> was sent and replied</>}>
           {() => (
             <>
@@ -65,7 +69,7 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
             </>
           )}
         </Fold>
-      ))}
+      )} />
     </article>
   );
 }

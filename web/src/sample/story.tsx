@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Message, Reply, Sample } from "../data/api";
 import { dollars, number, seconds } from "../samples/values";
 import { hits, Line, type Mark, Text } from "../text/text";
+import { Some, useSome } from "../views/parts";
 import { Fold } from "./fold";
 
 /** A picture that the record holds; anything else is named and not loaded. */
@@ -18,9 +19,11 @@ export function Part({ title, note, children }: { title: string; note?: Componen
 }
 
 export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
+  const [shown, more] = useSome(messages, "messages");
   return (
+    <>
     <ol class="messages">
-      {messages.map((message) => (
+      {shown.map((message) => (
         <li>
           <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
           {message.parts.map((part) =>
@@ -35,6 +38,8 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
         </li>
       ))}
     </ol>
+    {more}
+    </>
   );
 }
 
@@ -45,12 +50,12 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
       {sample.choices.length > 0 && <Choices sample={sample} />}
       {sample.passages.length > 0 && (
         <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
-          {() => sample.passages.map((passage) => (
+          {() => <Some all={sample.passages} what="passages" first={50} each={(passage) => (
             <>
               <h3 class="role"><Line value={passage.id} /></h3>
               <Text value={passage.text} marks={hits(passage.text, words)} label={`passage ${passage.id}`} />
             </>
-          ))}
+          )} />}
         </Fold>
       )}
     </Part>
@@ -59,12 +64,13 @@ export function Question({ sample, words }: { sample: Sample; words: string }) {
 
 function Choices({ sample }: { sample: Sample }) {
   const scored = sample.logLikelihoods.length > 0;
+  const [shown, more] = useSome(sample.choices, "choices");
   return (
     <div class="sideways" tabIndex={0} role="region" aria-label="Choices">
       <table class="plain">
         <thead><tr><th scope="col">Choice</th>{scored && <th scope="col" class="number">Log-likelihood</th>}<th scope="col"><span class="unseen">What it is</span></th></tr></thead>
         <tbody>
-          {sample.choices.map((choice, place) => (
+          {shown.map((choice, place) => (
             <tr>
               <td><Line value={choice} /></td>
               {scored && <td class="number">{number(sample.logLikelihoods[place])}</td>}
@@ -73,6 +79,7 @@ function Choices({ sample }: { sample: Sample }) {
           ))}
         </tbody>
       </table>
+      {more}
     </div>
   );
 }
@@ -93,7 +100,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
       {sample.strategy && sample.strategy.votes.length > 0 && <Votes votes={sample.strategy.votes} name={sample.strategy.name} />}
       {!same && sample.replies.length > 0 && (
         <Fold summary={sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`} open={sample.replies.length === 1}>
-          {() => sample.replies.map((reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />)}
+          {() => <Some all={sample.replies} what="replies" first={50} each={(reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />} />}
         </Fold>
       )}
       {same && <Tokens reply={only} />}

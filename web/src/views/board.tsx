@@ -115,13 +115,13 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   <RunLink catalog={catalog} run={run} />
                   <span class="small"><Line value={run.name} /></span>
                   <span class="small"><StateLine run={run} brief /></span>
-                  {narrow && <span class="small">{numbers.counted(scored(run), "item")}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} failed</span>}</span>}
+                  {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} failed</span>}</span>}
                 </th>
                 {!narrow && hasOverall && (
                   <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
-                {!narrow && <td class="number">{numbers.count(scored(run))}</td>}
+                {!narrow && <td class="number">{items(run)}</td>}
                 {!narrow && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
               </tr>
             ))}
@@ -138,6 +138,11 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
 
 /** Items that the main scores of a run rest on, over all tasks. */
 const scored = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + (task.metrics[0]?.n ?? 0), 0);
+
+const asked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.samples, 0);
+
+/** Scored items, with all where some have no score: "39 of 40". */
+const items = (run: RunInfo) => (scored(run) < asked(run) ? `${numbers.count(scored(run))} of ${numbers.count(asked(run))}` : numbers.count(scored(run)));
 
 const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.failed, 0);
 

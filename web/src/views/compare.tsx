@@ -11,7 +11,7 @@ import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
 import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem, wins } from "./pairs";
-import { AxisWords, Bar, Choice, Note, Nothing, Reading, RunChoice, RunLink, StateLine, useCatalog, useSome } from "./parts";
+import { AxisWords, Bar, Choice, Note, Nothing, Reading, RunChoice, RunLink, Some, StateLine, useCatalog, useSome } from "./parts";
 import { differences } from "./words";
 
 export function ComparePage({ data, parameters, query, go }: PageProps) {
@@ -346,9 +346,9 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
               <Text value={answerOf(sample)} marks={marks} />
             )}
             {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
-            {sample.scores.filter((score) => score.explanation).map((score) => (
+            <Some all={sample.scores.filter((score) => score.explanation)} what="reasons" first={50} each={(score) => (
               <div key={score.scorer} class="why"><h4><Line value={score.scorer} />:</h4><Text value={score.explanation} /></div>
-            ))}
+            )} />
             <p class="doors">
               <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>The whole sample</a>
               <LabelThis run={run} task={sample.task} id={sample.id} draw={sample.draw} />
@@ -362,13 +362,15 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
 }
 
 function Question({ sample }: { sample: Sample }) {
+  const [choices, more] = useSome(sample.choices, "choices");
   return (
     <>
       <h3>Question</h3>
       <Text value={sample.input} />
       {sample.choices.length > 0 && (
-        <ol class="choices" type="A">{sample.choices.map((choice, place) => <li key={place} class={sample.gold.includes(place) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
+        <ol class="choices" type="A">{choices.map((choice, place) => <li key={place} class={sample.gold.includes(place) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
       )}
+      {more}
     </>
   );
 }
@@ -379,7 +381,7 @@ function Verdict({ sample, score }: { sample: Sample; score: number }) {
     <>
       {Number.isNaN(score) ? <span class="warn">no score</span> : <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>}
       {sample.outcome && <span class="quiet"> · <Line value={sample.outcome} /></span>}
-      {sample.scores.map((one) => one.label && <span key={one.scorer} class="quiet"> · <Line value={one.scorer} />: <Line value={one.label} /></span>)}
+      {sample.scores.slice(0, 20).map((one) => one.label && <span key={one.scorer} class="quiet"> · <Line value={one.scorer} />: <Line value={one.label} /></span>)}
     </>
   );
 }

@@ -43,6 +43,12 @@ export function useSome<T>(all: T[], what: string, first = 100): [some: T[], mor
   return [all.slice(0, limit), more];
 }
 
+/** Each of many as it is drawn, the first ones at first. */
+export function Some<T>({ all, what, first, each }: { all: T[]; what: string; first: number; each: (one: T, place: number) => ComponentChildren }) {
+  const [some, more] = useSome(all, what, first);
+  return <>{some.map(each)}{more}</>;
+}
+
 /** A run's label with a link to its page. */
 export function RunLink({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   return <a href={links.run(runAddress(catalog, run))}><Line value={run.label || run.name} /></a>;

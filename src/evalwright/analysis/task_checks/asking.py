@@ -20,6 +20,8 @@ Reply = Callable[[int, Request], Response]
 
 UNSCORED = frozenset({"perplexity"})
 """Scorers whose worth is a likelihood, so that no answer is right."""
+SHAPED = frozenset({"procedure"})
+"""Scorers whose targets are no answers as they stand."""
 
 _LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
 
@@ -69,6 +71,8 @@ def unjudged(task: Task, scorer: Scorer) -> str:
     if scorer.asks:
         what = "uses a model" if scorer.roles else "uses a model or runs programs"
         return f"{scorer.name} {what}, so it cannot be checked here"
+    if scorer.kind in SHAPED:
+        return f"{scorer.name} reads an answer of another shape than the target, so no gold answer is at hand"
     if scorer.kind in UNSCORED:
         return f"{scorer.name} measures a likelihood, which has no right or wrong answer"
     if is_dialect(scorer.kind):

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.sea_helm.config import Row, SeaTask, assigned
+from evalwright.compat.sea_helm.rows import local_file
 from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
-from evalwright.tasks.files import is_within
 from evalwright.tasks.long_texts import (
     CODE_POINTS,
     GREATEST,
@@ -62,24 +62,19 @@ def _whole(task: SeaTask, key: str, least: int = 1) -> int:
     return value
 
 
-def _root(task: SeaTask) -> Path:
-    if task.root is None:
-        raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
-    return task.root
-
-
 def _text_of(task: SeaTask, inside: Path | str) -> str:
     """A text file of the tree's OneRuler folder."""
-    path = _root(task) / _FOLDER / inside
-    where = f"'{shown(path)}', of which {task.name} is made,"
-    if not is_within(path, _root(task)):
-        raise TaskError(f"{where} is outside of the folder (links followed), or hidden.")
+    path = local_file(task, str(_FOLDER / inside))
     try:
-        if not path.is_file() or path.stat().st_size > _MOST:  # nor a pipe, for which nothing would be read
-            raise DatasetError(f"{where} does not exist, or is not a file of at most {_MOST:,} bytes.")
+        if path.stat().st_size > _MOST:
+            raise DatasetError(
+                f"'{shown(path)}', of which {task.name} is made, has more than {_MOST:,} bytes."
+            )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{where} cannot be read: {error}.") from error
+        raise DatasetError(
+            f"'{shown(path)}', of which {task.name} is made, cannot be read: {error}."
+        ) from error
 
 
 def _lines(text: str) -> list[str]:
@@ -107,7 +102,7 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
     if tokens < 1:
         raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt.")
     folder = Path("niah/books") / task.language
-    names = sorted(path.name for path in (_root(task) / _FOLDER / folder).glob("*.txt"))
+    names = sorted(path.name for path in ((task.root or Path()) / _FOLDER / folder).glob("*.txt"))
     books = re.sub(r"[ \t]+", " ", "\n\n".join(_text_of(task, folder / name) for name in names))
     text = measure.beginning(books, tokens)
     make = haystacks(

@@ -366,7 +366,12 @@ def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) ->
         raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
     fetch, examples = partial(hub_file, named), key != "filepath"
     if loader.local or (examples and loader.local_examples):
-        table = Table(task, [file_source(local_file(task, named))], first=first)
+        path = local_file(task, named)
+        with path.open("rb") as file:
+            is_array = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        table = Table(
+            task, [file_source(copy_of_file(path, "json", None) if is_array else path)], first=first
+        )
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _whole(table, make) if task.published else make
         table.null_is_missing = not task.published
@@ -414,9 +419,10 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
 
 
 def local_file(task: SeaTask, name: str) -> Path:
-    """A file of rows that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
-    assert task.root is not None
+    """A file that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
     where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
+    if task.root is None:
+        raise DatasetError(f"{where}, a file of SEA-HELM's folder: name that with --task-root.")
     if "://" in name:
         raise TaskError(f"{where}: addresses are not opened.")
     path, folder = task.root / name, shown(task.root)
@@ -428,9 +434,7 @@ def local_file(task: SeaTask, name: str) -> Path:
         there = False
     if not there:
         raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
-    with path.open("rb") as file:
-        start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return copy_of_file(path, "json", None) if start.startswith(b"[") else path
+    return path
 
 
 def pinned(repository: str) -> tuple[str, str]:

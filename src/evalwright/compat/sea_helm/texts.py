@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
@@ -247,7 +246,8 @@ class Foreign(Scoring):
     """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
 
     def prepare(self) -> None:
-        self._class, self._kept = foreign.class_of(self.task, *self.task.scored_by, METRICS), list[Row]()
+        foreign.check_trusted(self.task, self.task.scored_by, METRICS)
+        self._kept = list[Row]()
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
     def made(self) -> Made:
@@ -267,16 +267,8 @@ class Foreign(Scoring):
         return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
 
     def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
-        """Its numbers, and what it gives to each row. Raises SeaHelmRaised."""
-        config = foreign.TaskConfig(self.task)
-        loader = foreign.Loader(config)
         try:
-            with foreign.running(
-                self.task, f"The metric of '{self.task.name}' is its own class {self._class.__name__}"
-            ):
-                loader.dataframe = import_module("pandas").DataFrame([dict(row) for row in rows])
-                found = self._class(loader, config).evaluate_responses()[self.task.name]
-            return found, list(loader.dataframe.get("individual_scores", ()))
+            return foreign.foreign_numbers(self.task, rows)
         except TaskError as error:
             self._raised = str(error)
             raise SeaHelmRaised(self._raised) from None

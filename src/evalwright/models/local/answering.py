@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from evalwright.models.local.tokens import (
     DoesNotFit,
     Pair,
     Reader,
+    TokenRules,
     encode_pair,
     encode_sides,
     encode_source,
@@ -24,7 +26,10 @@ from evalwright.models.local.tokens import (
     room_for_answer,
     truncate_pair,
     truncate_sides,
+    with_room,
 )
+
+log = logging.getLogger("evalwright.models.local")
 
 _PREPARED = 512
 """Requests whose texts are turned into tokens together."""
@@ -69,6 +74,7 @@ class Answering(ABC):
         self._own_sampling = own_sampling or {}
         self.start_tokens = tuple(start_tokens)
         self.max_tokens = max_tokens
+        self._told = False
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
@@ -173,7 +179,9 @@ class Answering(ABC):
             tokens = [rules.prefix_token]
         limit = self.max_tokens if request.max_tokens is None else request.max_tokens
         if not self.start_tokens:
+            tokens = self._cut(tokens, limit, rules)
             return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
+        tokens = self._cut(tokens, 0, rules)
         if len(tokens) > rules.max_length:
             raise DoesNotFit(
                 f"The prompt has {len(tokens)} tokens and the model's encoder takes {rules.max_length}. Use fewer shots or a "
@@ -181,6 +189,19 @@ class Answering(ABC):
             )
         # The decoder's own window holds the answer and what it starts from, and its last token is never read again.
         return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
+
+    def _cut(self, prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
+        kept = with_room(prompt, max_tokens, rules)
+        if len(kept) < len(prompt) and not self._told:
+            self._told = True
+            log.warning(
+                "A prompt of %d tokens keeps its last %d: the model's context has %d, and the answer needs %d. Further ones are not told.",
+                len(prompt),
+                len(kept),
+                rules.max_length,
+                max_tokens,
+            )
+        return kept
 
 
 def settled(request: Generate, own: Mapping[str, Any]) -> Generate:

@@ -23,6 +23,13 @@ def demo_names() -> list[str]:
     return sorted(path.parent.name.removeprefix(_PREFIX) for path in EMBEDDED.glob(f"{_PREFIX}*/model.onnx"))
 
 
+def check_demo_name(name: str) -> None:
+    """Raises UnknownName for a model that does not come with the package."""
+    known = demo_names()
+    if name not in known:
+        raise UnknownName("demonstration model", name, known, f"Known: {', '.join(known)}.")
+
+
 def demo_model(
     name: str,
     *,
@@ -32,9 +39,7 @@ def demo_model(
     chat_template: str | bool | None = None,
 ) -> OnnxModel:
     """Open an embedded model; the arguments are those of `OnnxModel`. Raises UnknownName for a name that is not there."""
-    known = demo_names()
-    if name not in known:
-        raise UnknownName("demonstration model", name, known, f"Known: {', '.join(known)}.")
+    check_demo_name(name)
     given: dict[str, Any] = {"threads": threads, "batch_size": batch_size}
     model = OnnxModel(
         str(EMBEDDED / f"{_PREFIX}{name}"), max_length=max_length, chat_template=chat_template, **given

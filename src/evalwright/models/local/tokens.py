@@ -10,6 +10,8 @@ The rules are those that published log-likelihood scores were made with, with th
   the joined text's, which is nearly always, both are the same.
 - a BOS that the tokenizer adds is never scored in a rolling log-likelihood. (Published code scores it, once a text.)
 - a text is never given two BOS tokens.
+- a prompt for generation is never cut. (Published code drops its left side until `max_tokens` more fit.)
+`TokenRules.published` makes the first, second and last as they were published.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class TokenRules:
     add_special_tokens: let the tokenizer add what it adds by default (for most models a BOS or nothing).
     bos_token: the BOS that must not come twice. max_length: tokens that the model can take in at once.
     trailing: how many tokens the tokenizer adds at the end of a text (an EOS); they are taken off again.
-    add_bos: put the BOS in front even where the tokenizer does not.
+    add_bos: put the BOS in front even where the tokenizer does not. published: see above.
     """
 
     prefix_token: int | None
@@ -64,6 +66,7 @@ class TokenRules:
     max_length: int
     trailing: int = 0
     add_bos: bool = False
+    published: bool = False
 
     def without_special_tokens(self) -> TokenRules:
         """The rules for text that holds its special tokens already, such as a rendered chat template."""
@@ -87,6 +90,7 @@ def rules_for(
     max_length: int,
     add_special_tokens: bool = True,
     add_bos: bool = False,
+    published: bool = False,
 ) -> TokenRules:
     """The rules of a model with this tokenizer; finds out what the tokenizer puts at the end of a text."""
     plain = encoder.encode("a", False)
@@ -99,6 +103,7 @@ def rules_for(
         max_length=max_length,
         trailing=max(0, len(dressed) - leading - len(plain)),
         add_bos=add_bos and bos_token is not None,
+        published=published,
     )
 
 
@@ -126,6 +131,8 @@ def encode_pair(encoder: Encoder, rules: TokenRules, context: str, continuation:
         return _after_prefix(rules, encoder.encode(continuation, False))
     alone = encode_text(encoder, rules, kept)
     whole = encode_text(encoder, rules, kept + continuation)
+    if rules.published and alone and len(alone) < len(whole):
+        return alone, whole[len(alone) :]
     split = min(common_length(alone, whole), len(whole) - 1)
     if split <= 0:
         return _after_prefix(rules, whole)
@@ -187,15 +194,22 @@ def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
     """The windows of a text as context and continuation, each scored as any other pair is.
 
     The text is encoded without special tokens, and a BOS written at its start is not scored: the prefix token stands there
-    already. An empty text has no windows. Raises DoesNotFit where the model has neither BOS nor EOS to start from.
+    already. An empty text has no windows. By published rules it is encoded, and scored, with all special tokens.
+    Raises DoesNotFit where the model has neither BOS nor EOS to start from.
     """
-    tokens = encoder.encode(text, False)
-    if rules.bos_token is not None and tokens[:1] == [rules.bos_token]:
+    tokens = encode_source(encoder, rules, text) if rules.published else encoder.encode(text, False)
+    if not rules.published and rules.bos_token is not None and tokens[:1] == [rules.bos_token]:
         tokens = tokens[1:]
     if not tokens:
         return []
     windows = rolling_windows(tokens, _prefix(rules), rules.max_length)
     return [(inputs[: len(inputs) - len(targets) + 1], targets) for inputs, targets in windows]
+
+
+def with_room(prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
+    """The prompt by published rules: without as much of its left side as leaves room for `max_tokens`; else as it is."""
+    left = rules.max_length - max_tokens
+    return prompt[-left:] if rules.published and left > 0 else prompt
 
 
 def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int) -> int:

@@ -86,6 +86,7 @@ class ApiModel(RemoteModel):
         deadline: float = 1800.0,
         max_concurrency: int | None = None,
         max_attempts: int = 10,
+        requests_per_minute: float | None = None,
         revision: str | None = None,
     ) -> None:
         written = model if revision is None else f"{model}@{revision}"
@@ -133,9 +134,9 @@ class ApiModel(RemoteModel):
             base_url=self.base_url,
         )
         self.names_cost = bool(self.provider.cost_field)
-        self.pacing = arguments.pacing(
-            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
-        )
+        most = self.provider.max_concurrency
+        paced = timeout, deadline, max_concurrency, max_attempts, most, requests_per_minute
+        self.pacing = arguments.pacing(*paced)
         more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
         self._samplers = {name: value for name, value in more.items() if value is not None}
         self.abilities = self._abilities()

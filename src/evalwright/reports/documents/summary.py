@@ -8,18 +8,20 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from evalwright.analysis.words import listed
+from evalwright.metrics.tree import distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
 from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, part_facts, usage_facts
 from evalwright.reports.endings import failure_notes, stopping_sentences
-from evalwright.runs.results import unscored
+from evalwright.runs.results import trees_of, unscored
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
-    from evalwright.runs.results import MetricResult
+    from evalwright.runs.results import GroupResult, MetricResult
 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
@@ -53,7 +55,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     if len(runs) > _MOST_ROWS:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
     shown = next((run for run in runs if run.n_failed), runs[0])
-    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown)))])
+    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))])
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
@@ -80,12 +82,15 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes([said]), *ends])
 
 
-def _more(run: Run) -> Iterator[tuple[str, str]]:
-    """The commands that show the rest."""
+def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
+    """The commands that show the rest. runs: all that were made, of which `run` is one."""
     name = _typed(run)
+    together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
-    yield "Browser", f"evalwright view {name}"
+    if len(together) == 2:
+        yield "Compare", f"evalwright compare {' '.join(map(_typed, together))} --flips 5"
+    yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
 
 
 def _typed(run: Run) -> str:
@@ -126,14 +131,23 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         yield from bounds_notes(task)
         return
     tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
-    groups = [(f"{one.name} ({one.coverage})", "", one.metrics[0]) for one in run.groups if one.metrics]
+    kept = {node.name for node in distinct(node for tree in trees_of(run.groups) for node in tree.nodes())}
+    shown = [one for one in run.groups if one.metrics and (one.name in kept or not one.average)]
+    groups = [(f"{one.name} ({_counted(one)})", "", one.metrics[0]) for one in shown]
     found = [*tasks, *groups] if len(tasks) + len(groups) <= _MOST_ROWS else [*groups, *tasks]
     yield _table(found[:_MOST_ROWS], _metric(run))
     if len(found) > _MOST_ROWS:
         yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
+    if lost := list(dict.fromkeys(name for one in shown for name in one.missing[1:] and one.missing)):
+        yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
     for name, _, metric in found:
         if few := numbers.few_clusters(metric.estimate.effective_clusters):
             yield doc.Note(f"{name}: {few}", "warn")
+
+
+def _counted(group: GroupResult) -> str:
+    """How many of a group's tasks have a number. One that does not is named here, several are once, below the table."""
+    return group.coverage if len(group.missing) == 1 else group.coverage.partition(";")[0]
 
 
 def _metric(run: Run) -> str:

@@ -117,15 +117,18 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
                 f"'{run.folder}' is not as records of runs are ({type(error).__name__}: {str(error)[:200]}). "
                 f"`evalwright runs check {run.name}` looks at it."
             ) from error
+    progress("the board")
+    board = board_of([(key, run) for key, run, _ in found])
     if len(runs) <= MOST_PAIRED:
+        # Of two runs the better one is A, as on the page: what is said of their difference has the sign of its table.
+        ranked = [row["run"] for row in board["rows"]] if board else []
+        found.sort(key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked))
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
             with contextlib.suppress(
                 EvalwrightError
             ):  # they have no task in common: there is nothing to show
                 put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
-    progress("the board")
-    board = board_of([(key, run) for key, run, _ in found])
     put("catalog", json_part(catalog(infos, board, title=title)))
     return said
 

@@ -29,6 +29,7 @@ from evalwright.models.local.answering import PairScore  # noqa: E402
 from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
 from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
+from evalwright.models.local.hf.tree import Row  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
 
@@ -240,7 +241,10 @@ def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Score
     assert left == [len(pairs)]
 
 
-def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cascading", [True, False])
+def test_a_pass_stays_within_its_budget(
+    scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = scorers["llama"]
     sizes: list[tuple[int, int]] = []
     inner = both.model.base_model.forward
@@ -250,12 +254,25 @@ def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch
         return inner(*args, **given)
 
     pairs = shared_pairs(prefixes=1)
-    tree = both.tree(tokens=200, rows=3)
+    tree = both.tree(tokens=200, rows=3, cascading=cascading)
     dict(tree.score(pairs))
     monkeypatch.setattr(both.model.base_model, "forward", noted)
+    run, passes = tree.forward.run, []
+
+    def counted(rows: Sequence[Row], *args: Any, **given: Any) -> Any:
+        passes.append([row.length for row in rows])
+        return run(rows, *args, **given)
+
+    monkeypatch.setattr(tree.forward, "run", counted)
+    before = tree._computed
     dict(tree.score(pairs))
-    assert all(rows <= 3 and rows * length <= 200 for rows, length in sizes)
-    assert max(rows for rows, _ in sizes) == 3
+    assert all(rows * length <= 200 for rows, length in sizes)
+    assert max(map(len, passes)) == 3
+    if cascading:
+        assert sizes == [(1, sum(lengths)) for lengths in passes], "rows lie end to end, without padding"
+        assert sum(map(sum, passes)) == tree._computed - before
+    else:
+        assert sizes == [(len(lengths), max(lengths)) for lengths in passes]
 
 
 def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:

@@ -14,9 +14,11 @@ import click
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.compat.lm_eval.harness.processes import check_one_process
+from evalwright.compat.lm_eval.harness.backends import SPREAD
 from evalwright.compat.lm_eval.harness.tables import table
+from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
+from evalwright.tasks.files import check_file
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.harness.evaluating import Evaluation
@@ -66,7 +68,7 @@ def run(ctx: click.Context) -> int:
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
-    check_one_process()
+    check_one_process(SPREAD)
     given = flags.read_arguments(ctx.args)
     evaluation = evaluation_of(given)
     if verbosity := given.get("verbosity"):
@@ -74,6 +76,8 @@ def run(ctx: click.Context) -> int:
     for note in evaluation.notes:
         _say(note)
     _say(f"As our own command: {as_command(evaluation)}")
+    if given.get("output_path"):
+        check_file(_place(given)[0] / "model" / "results.json")
     if given.get("check_integrity"):
         _check(ctx, evaluation)
     if given.get("write_out"):
@@ -172,8 +176,7 @@ def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> 
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
     from evalwright.runs.writer import write_json
 
-    path = Path(given["output_path"])
-    folder, stem = (path.parent, path.stem) if path.suffix == ".json" else (path, "")
+    folder, stem = _place(given)
     files = export_lm_eval(run, folder, results["model_name"])
     kept = files if given.get("log_samples") or given.get("predict_only") else files[:1]
     for file in files[len(kept) :]:
@@ -184,6 +187,12 @@ def _written(run: Run, results: Mapping[str, Any], given: Mapping[str, Any]) -> 
         files[0].replace(named)
         kept = [named, *kept[1:]]
     return kept
+
+
+def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
+    """The folder of --output_path, and how the name of the results begins where that is a JSON file."""
+    path = Path(given["output_path"])
+    return (path.parent, path.stem) if path.suffix == ".json" else (path, "")
 
 
 @lm_eval.command("ls")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -71,7 +72,9 @@ _BY_PERSON = (
 )  # fmt: skip
 _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers", "auth_token", "api_key")
 """What only the person at the command line may set."""
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
+_KINDS = {name: kind for name, _, kind, _ in FLAGS}
 _MAPPINGS = tuple(name for name, _, kind, _ in FLAGS if kind == "mapping")
 
 
@@ -89,11 +92,7 @@ def parser() -> argparse.ArgumentParser:
         prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS, allow_abbrev=True
     )
     for name, short, kind, text in (*FLAGS, *OWN):
-        names = [
-            f"--{name}",
-            *([f"--{name.replace('_', '-')}"] if "_" in name else []),
-            *filter(None, [short]),
-        ]
+        names = [f"--{name}", *filter(None, [short])]
         how: dict[str, Any] = {"dest": name, "help": text}
         if kind == "flag":
             how["action"] = "store_true"
@@ -111,14 +110,20 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """What a command line says, the file of --config below it. Raises ConfigurationError."""
     if gone := renamed.renamed_flags(arguments):
         raise ConfigurationError(" ".join(gone))
-    given = vars(parser().parse_args(list(arguments)))
+    given = vars(parser().parse_args([_underscored(word) for word in arguments]))
     below = read_config(given["config"]) if "config" in given else {}
     return normalised({**below, **given})
 
 
+def _underscored(word: str) -> str:
+    """A flag as there: with underscores."""
+    name, equals, value = word.partition("=")
+    return f"--{name[2:].replace('-', '_')}{equals}{value}" if re.match(r"--\w", word) else word
+
+
 def read_config(path: str) -> dict[str, Any]:
     """The settings of a YAML file. Raises ConfigurationError and UnknownName."""
-    document = read_document(Path(path))
+    document = read_document(Path(path), "settings file")
     if not isinstance(document.value, Mapping):
         raise ConfigurationError(f"{path} must be a mapping of settings, such as `tasks: [arc_easy]`.")
     found = dict(document.value)
@@ -158,7 +163,15 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "samples":
             value = _rows(value)
         elif name == "fewshot_as_multiturn":
-            value = value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
+            value = _truth(name, value)
+        elif name in ("batch_size", "max_batch_size"):
+            _check_size(name, value)
+        elif (
+            name != "include_path"
+            and _KINDS.get(name) in ("text", "integer")
+            and isinstance(value, Mapping | list)
+        ):
+            raise ConfigurationError(f"--{name} takes one value, not {shown(str(value))}.")
         elif name == "limit":
             value = _limit(value)
         elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
@@ -166,6 +179,8 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
                 f"--cache_requests takes {', '.join(_CACHING)} or nothing, not {shown(value)}."
             )
         out[name] = value
+    if place := out.get("hf_hub_log_args", {}).get("output_path"):
+        out.setdefault("output_path", str(place))
     _check(out)
     return out
 
@@ -192,7 +207,9 @@ def mapping_of(name: str, value: Any) -> dict[str, Any]:
     """`key=value` texts (with commas or one by one), a JSON object, or a mapping. Raises ConfigurationError."""
     if isinstance(value, Mapping):
         return dict(value)
-    texts = [value] if isinstance(value, str) else list(value)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+        raise ConfigurationError(f"--{name} takes key=value, or a mapping, not {shown(str(value))}.")
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
         try:
             found = json.loads(texts[0])
@@ -248,6 +265,22 @@ def _value(text: str) -> Any:
         return text
 
 
+def _check_size(name: str, value: Any) -> None:
+    auto = str(value) if name == "batch_size" else ""
+    text = "1" if auto == "auto" else auto.removeprefix("auto:") if auto.startswith("auto:") else str(value)
+    if not text.isdecimal() or int(text) < 1:
+        also = ", auto or auto:N" if name == "batch_size" else ""
+        raise ConfigurationError(
+            f"--{name} takes a whole number of at least 1{also}, not {shown(str(value))}."
+        )
+
+
+def _truth(name: str, value: Any) -> bool:
+    if str(value).lower() not in (*_TRUE, *_FALSE):
+        raise ConfigurationError(f"--{name} takes true or false, not {shown(str(value))}.")
+    return str(value).lower() in _TRUE
+
+
 def _limit(value: Any) -> float:
     try:
         found = value if isinstance(value, int) else float(value)
@@ -285,17 +318,20 @@ def _rows(value: Any) -> dict[str, list[int]]:
     if isinstance(value, str):
         text = value
         try:
-            if not text.lstrip().startswith("{"):
+            if not text.lstrip().startswith(("{", "[")):
                 text = Path(text).read_text(encoding="utf-8")
             value = json.loads(text)
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(
-                f"--samples {shown(value)} is no JSON and no file of it: {error}."
-            ) from error
+        except OSError as error:
+            said = f"The file of --samples, {shown(text)}, cannot be read: {error.strerror}."
+            raise ConfigurationError(said) from error
+        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(f"--samples {shown(text)} is not valid JSON: {error}.") from error
     good = isinstance(value, Mapping) and all(
-        isinstance(rows, list) and all(type(row) is int and row >= 0 for row in rows)
+        isinstance(rows, list) and rows and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
-    if not good:
-        raise ConfigurationError("--samples takes rows by task, such as '{\"arc_easy\": [0, 1, 2]}'.")
+    if not good or not value:
+        raise ConfigurationError(
+            "--samples takes rows by task, at least one each, such as '{\"arc_easy\": [0, 1, 2]}'."
+        )
     return {str(task): list(rows) for task, rows in value.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
@@ -35,6 +36,37 @@ ABILITIES: Mapping[str, Ability] = {
 }
 
 
+Fits = Callable[[Any], bool]
+_COUNT: tuple[Fits, str] = (lambda value: type(value) is int and value >= 1, "a whole number of at least 1")
+_NUMBER: tuple[Fits, str] = (
+    lambda value: type(value) in (int, float) and isfinite(value) and value >= 0,
+    "a number of at least 0",
+)
+_SHARE: tuple[Fits, str] = (
+    lambda value: type(value) in (int, float) and 0 <= value <= 1,
+    "a number between 0 and 1",
+)
+_TEXTS: tuple[Fits, str] = (
+    lambda value: (
+        isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    ),
+    "a text, or a list of texts",
+)
+LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+GENERATION: Mapping[str, tuple[Fits, str]] = {
+    "until": _TEXTS,
+    "stop": _TEXTS,
+    **dict.fromkeys((*LIMITS, "top_k", "num_beams"), _COUNT),
+    "do_sample": (lambda value: isinstance(value, bool), "true or false"),
+    "temperature": _NUMBER,
+    "top_p": _SHARE,
+    "min_p": _SHARE,
+    "length_penalty": (lambda value: type(value) in (int, float) and isfinite(value), "a number"),
+    "early_stopping": (lambda value: isinstance(value, bool) or value == "never", "true, false or never"),
+}
+"""The settings of generation that a request carries, with what each may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """One request in the published words: a context, and a continuation or settings of generation.
@@ -58,25 +90,32 @@ class Arguments:
 
 def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
     """The published settings of generation as a request. `do_sample: false` is greedy, whatever the temperature says."""
-    until = settings.get("until") or ()
+    given = [settings.get(key) or () for key in ("until", "stop")]
+    stops = tuple(text for one in given for text in ((one,) if isinstance(one, str) else one))
     limit = next(
-        (
-            settings[key]
-            for key in ("max_gen_toks", "max_new_tokens", "max_tokens")
-            if settings.get(key) is not None
-        ),
+        (settings[key] for key in LIMITS if settings.get(key) is not None),
         None,
     )
     sampled = settings.get("do_sample") is not False
     temperature = float(settings.get("temperature") or 0.0) if sampled else 0.0
     top_p = settings.get("top_p")
+    drawing = ("top_k", "min_p") if temperature > 0 else ()
+    beams = (
+        ("num_beams", "length_penalty", "early_stopping")
+        if settings.get("num_beams") not in (None, 1)
+        else ()
+    )
+    more: dict[str, Any] = {
+        name: settings[name] for name in (*drawing, *beams) if settings.get(name) is not None
+    }
     return Generate(
         prompt,
         max_tokens=None if limit is None else int(limit),
         temperature=temperature,
         top_p=float(top_p) if top_p is not None and temperature > 0 else None,
-        stop=(until,) if isinstance(until, str) else tuple(until),
+        stop=stops,
         draw=draw if temperature > 0 else 0,
+        **more,
     )
 
 

@@ -163,7 +163,7 @@ class Samples:
             raise DatasetError(
                 f"The task '{name}' has {len(rows):,} rows, from 0: it has no row {beyond[0]:,}."
             )
-        return list(dict.fromkeys(chosen))
+        return sorted({*chosen})
 
     @property
     def n_rows(self) -> int:
@@ -216,8 +216,15 @@ class Work(TaskWork):
         scoring = scoring_of(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
+            asked = options.samples.get(definition.name) if options.published else None
             shots = Shots(
-                definition, splits.pool(), rows, count, seed=options.seed, published=options.published
+                definition,
+                splits.pool(),
+                rows,
+                count,
+                seed=options.seed,
+                published=options.published,
+                asked=asked,
             )
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)

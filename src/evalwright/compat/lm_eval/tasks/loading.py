@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.lm_eval.tasks.asking import GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -47,6 +48,7 @@ class Library:
         self.index = Index(self.roots)
         self.files = Files(self._may_include)
         self.functions = Functions(options, self.roots)
+        self._open: list[str] = []
 
     def _may_include(self, path: Path) -> bool:
         return any(path.is_relative_to(root) for root in self.roots) or self.options.trusts(path.parent)
@@ -81,6 +83,7 @@ class Library:
     def collect(self, name: str) -> Collection:
         """The settings of all tasks that a name stands for."""
         found = Collection()
+        self._open.clear()
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             path = Path(name).resolve()
             config = self.files.read(path)
@@ -116,6 +119,9 @@ class Library:
         return name
 
     def _add_group(self, name: str, config: Settings, overrides: Settings, found: Collection) -> list[str]:
+        if name in self._open:
+            raise TaskError(f"The group '{name}' is a member of itself.")
+        self._open.append(name)
         below = {key: value for key, value in config.items() if key not in _GROUP_KEYS} | overrides
         members = config.get("task")
         tasks: list[str] = []
@@ -124,6 +130,7 @@ class Library:
             child, leaves = self._add_member(name, member, below, found)
             children += child
             tasks += leaves
+        self._open.remove(name)
         averages, findings = averages_of(config.get("aggregate_metric_list"), name)
         metadata = config.get("metadata") or {}
         found.groups[name] = Group(
@@ -203,7 +210,20 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
     for key, name in (("task_root", "roots"), ("trust", "trust")):
         given[name] = tuple(Path(folder) for folder in _listed(given.pop(key, ())))
+    _check_generation(given.get("generation") or {})
     return Options(**given, chat=chat)
+
+
+def _check_generation(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError or UnknownName for what a person set and no request can carry. The tasks' own may have more."""
+    for key, value in settings.items():
+        if key not in GENERATION:
+            raise UnknownName(
+                "setting of generation", str(key), GENERATION, f"Known: {', '.join(GENERATION)}."
+            )
+        fits, wanted = GENERATION[key]
+        if value is not None and not fits(value):
+            raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
 
 
 def _listed(value: Any) -> Sequence[Any]:

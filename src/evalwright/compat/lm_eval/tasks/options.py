@@ -68,7 +68,7 @@ def _installed() -> tuple[Path, ...]:
     if not found:
         raise ConfigurationError(
             "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
-            "--task-root."
+            "--task-root (of `evalwright lm-eval`: --include_path)."
         )
     return found
 

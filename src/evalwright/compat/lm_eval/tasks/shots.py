@@ -22,10 +22,21 @@ Doc = Mapping[str, Any]
 
 
 class Shots:
-    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is passed over."""
+    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is passed over.
+
+    asked: the places of the questions that are asked, where those are not all; published shots are drawn for these alone, in their order.
+    """
 
     def __init__(
-        self, definition: Definition, pool: Any, questions: Any, count: int, *, seed: int, published: bool
+        self,
+        definition: Definition,
+        pool: Any,
+        questions: Any,
+        count: int,
+        *,
+        seed: int,
+        published: bool,
+        asked: Sequence[int] | None = None,
     ) -> None:
         self.count = count
         self.pool = pool
@@ -34,6 +45,11 @@ class Shots:
         self.task = definition.name
         self.sampler = definition.shots.sampler if definition.config.fewshot_config else "default"
         self.avoid_own = not published or definition.shots.split == definition.config.test_split
+        self._asked = (
+            range(len(questions))
+            if asked is None
+            else sorted({place for place in asked if place < len(questions)})
+        )
         self._drawn: array[int] | None = None
         self._own: list[Sequence[Doc]] | None = None
         if not isinstance(self.sampler, str):
@@ -48,9 +64,10 @@ class Shots:
     def of(self, index: int, doc: Doc) -> list[Doc]:
         """The shots of the question at that place."""
         if self._own is not None:
-            return list(self._own[index])
+            return list(self._own[self._asked.index(index)])
         if self._drawn is not None:
-            return [self.pool[place] for place in self._drawn[index * self.count : (index + 1) * self.count]]
+            first = self._asked.index(index) * self.count
+            return [self.pool[place] for place in self._drawn[first : first + self.count]]
         if self.sampler == "first_n":
             return self._first(doc)
         chance = random.Random(f"{self.seed}:{digest_of(doc)}")
@@ -61,7 +78,7 @@ class Shots:
         chance = random.Random(self.seed)
         drawn = array("q")
         size = len(self.pool)
-        for index in range(len(questions)):
+        for index in self._asked:
             if self.avoid_own and (doc := questions[index]):
                 drawn.extend(self._places(chance, doc, size))
             else:
@@ -94,7 +111,7 @@ class Shots:
         sampler.set_rnd(self.seed)
         return [
             sampler.sample(n=self.count, eval_doc=questions[index] if self.avoid_own else None)
-            for index in range(len(questions))
+            for index in self._asked
         ]
 
     def _check(self, there: int, wanted: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -34,8 +35,13 @@ class BatchRunner(Generic[Result]):
         self.tokens = tokens
         self._passing = passing
 
-    def run(self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]]) -> Steps[Result]:
-        """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results of a list of items."""
+    def run(
+        self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]], padded: bool = True
+    ) -> Steps[Result]:
+        """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results of a list of items.
+
+        padded: every item of a batch costs as much as its longest; else what it has itself.
+        """
 
         def whole(queue: deque[int], _: int) -> Steps[Result]:
             batch = list(queue)
@@ -43,11 +49,15 @@ class BatchRunner(Generic[Result]):
             yield from zip(batch, work(batch), strict=True)
 
         def portion(waiting: deque[int]) -> deque[int]:
-            count = min(self._rows_of(costs[waiting[0]], len(costs)), len(waiting))
+            if padded:
+                count = min(self._rows_of(costs[waiting[0]], len(costs)), len(waiting))
+            else:
+                sums = accumulate(costs[item] for item in islice(waiting, self.rows))
+                count = max(1, sum(total <= self.tokens for total in sums))
             return deque(waiting.popleft() for _ in range(count))
 
         order = sorted(range(len(costs)), key=lambda item: -costs[item])
-        return self._drive(costs, order, whole, portion, len(costs))
+        return self._drive(costs, order, whole, portion, len(costs), padded)
 
     def stream(
         self,
@@ -82,6 +92,7 @@ class BatchRunner(Generic[Result]):
         work: Callable[[deque[int], int], Steps[Result]],
         portion: Callable[[deque[int]], deque[int]],
         most: int,
+        padded: bool = True,
     ) -> Steps[Result]:
         """Give out portions of what waits; what a failed one held is given out again, in smaller portions or alone."""
         waiting, alone = deque(order), deque[int]()
@@ -103,7 +114,10 @@ class BatchRunner(Generic[Result]):
             if len(held) == 1 and failed is not None:
                 yield held[0], _failure(failed)
             elif failed is not None and is_out_of_memory(failed):
-                self._shrink(len(held) // 2, costs[held[0]])
+                half = len(held) // 2
+                self._shrink(
+                    half, half * costs[held[0]] if padded else sum(costs[item] for item in held) // 2
+                )
                 waiting.extendleft(reversed(held))
             else:
                 alone.extend(held)
@@ -126,10 +140,10 @@ class BatchRunner(Generic[Result]):
             free_memory()
         return failed
 
-    def _shrink(self, rows: int, longest: int) -> None:
+    def _shrink(self, rows: int, tokens: int) -> None:
         if self.rows is not None:
             self.rows = max(1, rows)
-        self.tokens = max(1, min(self.tokens, rows * longest))
+        self.tokens = max(1, min(self.tokens, tokens))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -26,17 +26,29 @@ _NOT_UNDERSTOOD = ("softcap", "s_aux", "sinks", "position_bias", "head_mask")
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of several rows that are laid end to end in one, so that none is padded.
+
+    trunk: tokens at its start that are causal. mask: added to the scores of those after these, (length - trunk, length).
+    """
+
+    length: int
+    trunk: int
+    mask: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class PassPlan:
     """What one pass attends to.
 
-    stored: for every layer, keys and values (1, key-value heads, length, width); empty: nothing. trunk: tokens at the start
-    of every row that are causal. mask: added to the scores of the tokens after these (rows, 1, length - trunk, length).
-    step: one token of every row attends to the keys of its row; the mask is that of these (rows, 1, 1, keys).
+    stored: for every layer, keys and values (1, key-value heads, length, width); empty: nothing. parts: of the one row that
+    is given; empty: every row is causal. step: one token of every row attends to the keys of its row, with `mask` added to
+    the scores (rows, 1, 1, keys).
     """
 
     stored: list[KeysValues]
-    trunk: int
-    mask: Tensor
+    parts: Sequence[Part] = ()
+    mask: Tensor = None
     step: bool = False
 
 
@@ -139,8 +151,9 @@ def attend(
     if stored is not None:
         before, weight = _to_stored(query, stored, scaling)
         both = torch.logaddexp(total, weight)
-        out = out * (total - both).exp()[..., None].to(out.dtype)
-        out += before * (weight - both).exp()[..., None].to(out.dtype)
+        # Both belong to nobody else, so they are changed where they lie.
+        out.mul_((total - both).exp()[..., None].to(out.dtype))
+        out.addcmul_(before, (weight - both).exp()[..., None].to(out.dtype))
     return out.transpose(1, 2).contiguous(), None
 
 
@@ -178,14 +191,22 @@ def _within(
     plan: PassPlan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None
 ) -> tuple[Tensor, Tensor]:
     groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
-    trunk = plan.trunk
-    if plan.mask is None:
-        return _kernel(query, key, value, scaling, causal=True)
-    first = _kernel(query[:, :, :trunk], key[:, :, :trunk], value[:, :, :trunk], scaling, causal=True)
-    rest = _kernel(query[:, :, trunk:], key, value, scaling, mask=plan.mask)
-    return torch.cat([first[0], rest[0]], dim=2), torch.cat([first[1], rest[1]], dim=2)
+    found: list[tuple[Tensor, Tensor]] = []
+    start = 0
+    for part in plan.parts or [Part(query.shape[2], query.shape[2], None)]:
+        own, keys, values = (each[:, :, start : start + part.length] for each in (query, key, value))
+        if groups > 1:
+            keys, values = (each.repeat_interleave(groups, dim=1) for each in (keys, values))
+        cut = part.trunk
+        found.append(_kernel(own[:, :, :cut], keys[:, :, :cut], values[:, :, :cut], scaling, causal=True))
+        if cut < part.length:
+            found.append(_kernel(own[:, :, cut:], keys, values, scaling, mask=part.mask))
+        start += part.length
+    if len(found) == 1:
+        return found[0]
+    # In the order that the kernel writes and the model wants: (rows, length, heads, width).
+    out = torch.cat([own.transpose(1, 2) for own, _ in found], dim=1).transpose(1, 2)
+    return out, torch.cat([total for _, total in found], dim=2)
 
 
 def _to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:

@@ -192,6 +192,7 @@ def _reader(encoder: HubEncoder, length: int | None, options: HfOptions, *, part
         max_length=options.max_length or length or FALLBACK_LENGTH,
         add_special_tokens=options.add_special_tokens,
         add_bos=options.add_bos,
+        published=options.token_rules == "published",
     )
     rules = _with_prefix(rules, tokenizer, options.prefix_token)
     renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments, parts=parts)

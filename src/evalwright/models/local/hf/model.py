@@ -24,6 +24,7 @@ from evalwright.models.local.hf.adapters import check_embedded, find_adapter
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
     SCORING,
+    TOKEN_RULES,
     HfOptions,
     as_bytes,
     as_count,
@@ -36,6 +37,7 @@ from evalwright.models.local.hf.options import (
     resolve_template,
 )
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
+from evalwright.models.local.hf.quiet import without_collection
 from evalwright.models.local.hf.source import Checkpoint, code_elsewhere, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 
@@ -65,6 +67,8 @@ class TransformersModel(LocalModel):
     and quantization that fit into the free memory.
     Beams are transformers' own search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
     prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
+    token_rules: "published" scores the BOS of rolling texts and cuts the left of prompts that are too long to answer, as
+    lm-evaluation-harness does.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
@@ -98,6 +102,7 @@ class TransformersModel(LocalModel):
         quantization: str | Mapping[str, Any] | None = None,
         prefix_token: str | int | None = None,
         use_fast_tokenizer: bool = True,
+        token_rules: str = "corrected",
         memory: float | None = None,
         preset: str | None = None,
         fit: bool = False,
@@ -157,6 +162,7 @@ class TransformersModel(LocalModel):
             placement=placement,
             quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
             prefix_token=as_prefix_token(prefix_token),
+            token_rules=one_of("token_rules", token_rules, TOKEN_RULES),
             memory=None if memory is None else as_bytes("memory", memory),
         )
         self._check_length()
@@ -287,22 +293,26 @@ class TransformersModel(LocalModel):
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
         if self._engine is None:
-            from evalwright.models.local.hf.engine import TransformersAnswering
-            from evalwright.models.local.hf.loading import load
+            with without_collection():
+                self._engine = self._loaded()
 
-            check_embedded(self.name, self._source)
-            require_quantisation_libraries(self.name, self._source, self.options.quantisation)
-            loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
-            for source in (self._source, self._tokenizer_source, self._adapter):
-                if source is not None:
-                    source.require_unchanged()
-            self._engine = TransformersAnswering(loaded, self.options, self.name)
-            self._known.pop("scoring", None)
-            self._known = {
-                "parameters": loaded.model.num_parameters(),
-                "context_length": loaded.reader.rules.max_length,
-                "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
-            }
+    def _loaded(self) -> TransformersAnswering:
+        from evalwright.models.local.hf.engine import TransformersAnswering
+        from evalwright.models.local.hf.loading import load
+
+        check_embedded(self.name, self._source)
+        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+        loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
+        for source in (self._source, self._tokenizer_source, self._adapter):
+            if source is not None:
+                source.require_unchanged()
+        engine = TransformersAnswering(loaded, self.options, self.name)
+        self._known = {
+            "parameters": loaded.model.num_parameters(),
+            "context_length": loaded.reader.rules.max_length,
+            "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
+        }
+        return engine
 
     def unload(self) -> None:
         """Free the weights; the model can be loaded again."""

@@ -30,6 +30,9 @@ SCORING = ("auto", "tree", "plain")
 """By a prefix tree where the model can; by a prefix tree or not at all; every different input by itself."""
 
 
+TOKEN_RULES = ("corrected", "published")
+"""Those of `models/local/tokens.py`, or as published numbers were made."""
+
 AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways of spreading a model over devices that accelerate knows by name."""
 
@@ -59,6 +62,7 @@ class HfOptions:
     placement: Mapping[str, Any] | None = None
     quantisation: Mapping[str, Any] | None = None
     prefix_token: str | int | None = None
+    token_rules: str = "corrected"
     memory: int | None = None
     """Bytes that scoring and generating may use beside the model."""
 
@@ -67,7 +71,8 @@ class HfOptions:
 
         What came later stands in it only where it is used, so that models keep the fingerprints that they had.
         """
-        later = {"quantization": self.quantisation, "prefix_token": self.prefix_token}
+        rules = None if self.token_rules == "corrected" else self.token_rules
+        later = {"quantization": self.quantisation, "prefix_token": self.prefix_token, "token_rules": rules}
         return {
             "dtype": self.dtype,
             "max_length": self.max_length,
@@ -102,6 +107,7 @@ def resolve_device(device: str) -> str:
 
 def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
     """ "auto" is float32 on a CPU, and the checkpoint's own dtype elsewhere."""
+    dtype = str(dtype)
     if dtype == "auto":
         if device == "cpu":
             return "float32"

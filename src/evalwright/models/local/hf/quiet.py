@@ -1,7 +1,11 @@
-"""Keeps third-party libraries from writing over the run's own output: their progress bars, log lines and warnings."""
+"""Keeps third-party libraries from writing over the run's own output: their progress bars, log lines and warnings.
+
+And keeps the collector of garbage out of their way while they are imported.
+"""
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import warnings
@@ -54,3 +58,16 @@ def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> 
     if bars:
         undo.callback(enable)
         disable()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Leave garbage where it lies within the block: the thousands of classes that torch and transformers make are none."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -130,7 +130,7 @@ class Slots:
         if self.cascading:
             stored = [layer.stored for layer in self._layers if layer.stored is not None]
             mask_of_step = self._mask if self._stepping else None
-            plan = cascade.PassPlan(stored, ids.shape[1], mask_of_step, self._stepping)
+            plan = cascade.PassPlan(stored, mask=mask_of_step, step=self._stepping)
             attending = cascade.attending(self._config, plan)
         with attending:
             return self._whole.base(

@@ -56,19 +56,21 @@ class TreeForward:
         self.longest = longest_path(self.config)
 
     def run(self, rows: Sequence[Row], past: Stored, keep: bool = False) -> tuple[Tensor, Stored | None]:
-        """The last hidden states (rows, longest row, width) of rows below `past`; with `keep`, what to store below one row.
+        """The last hidden states (tokens, width) of rows below `past`, row after row; with `keep`, what to store below one row.
 
         Stored is `past` and the row's own tokens.
         """
-        length = max(row.length for row in rows)
-        ids = np.zeros((len(rows), length), dtype=np.int64)
-        positions = np.full((len(rows), length), past.length, dtype=np.int64)
+        lengths = [row.length for row in rows]
+        # Attending in parts needs no padding: the rows are laid end to end.
+        shape = (1, sum(lengths)) if self.cascading else (len(rows), max(lengths))
+        ids, positions = np.zeros(shape, dtype=np.int64), np.full(shape, past.length, dtype=np.int64)
+        end = 0
         for place, row in enumerate(rows):
-            end = 0
+            line, end = (0, end) if self.cascading else (place, 0)
             for part in row.parts:
                 start, end = end, end + len(part.node)
-                ids[place, start:end] = part.node.tokens
-                positions[place, start:end] = np.arange(part.node.start, part.node.end)
+                ids[line, start:end] = part.node.tokens
+                positions[line, start:end] = np.arange(part.node.start, part.node.end)
         given: dict[str, Any] = {
             "input_ids": torch.from_numpy(ids).to(self.device),
             "position_ids": torch.from_numpy(positions).to(self.device),
@@ -76,8 +78,10 @@ class TreeForward:
         }
         with torch.inference_mode():
             if self.cascading:
-                return self._cascaded(given, rows, past, keep)
-            return self._portable(given, rows, past, keep)
+                hidden, stored = self._cascaded(given, rows, past, keep)
+                return hidden[0], stored
+            hidden, stored = self._portable(given, rows, past, keep)
+            return torch.cat([own[:length] for own, length in zip(hidden, lengths, strict=True)]), stored
 
     def _portable(
         self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
@@ -87,7 +91,7 @@ class TreeForward:
             seen = np.ones((len(rows), length, past.length + length), dtype=bool)
             for place, row in enumerate(rows):
                 seen[place, :, past.length :] = visible(row, length)
-            given["attention_mask"] = self._mask(seen)
+            given["attention_mask"] = self._mask(seen)[:, None]
         else:
             # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
@@ -98,13 +102,13 @@ class TreeForward:
     def _cascaded(
         self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
     ) -> tuple[Tensor, Stored | None]:
-        length = given["input_ids"].shape[1]
-        trunk = min((row.trunk for row in rows if row.branches), default=length)
-        mask = None
-        if trunk < length:
-            mask = self._mask(np.stack([visible(row, length)[trunk:] for row in rows]))
+        parts = []
+        for row in rows:
+            trunk = row.trunk
+            mask = self._mask(visible(row, row.length)[trunk:]) if trunk < row.length else None
+            parts.append(cascade.Part(row.length, trunk, mask))
         cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
-        with cascade.attending(self.config, cascade.PassPlan(past.layers, trunk, mask)):
+        with cascade.attending(self.config, cascade.PassPlan(past.layers, parts)):
             # Only a mask that is given keeps some models from warning of padding; this one is not used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
             hidden = self.base(past_key_values=cache, **given).last_hidden_state
@@ -127,7 +131,7 @@ class TreeForward:
         )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)[:, None]
+        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""

@@ -207,7 +207,9 @@ class TreeScorer:
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
         for place, outcome in self._batcher.run(
-            costs, lambda batch: self._pass(job, [rows[i] for i in batch], past)
+            costs,
+            lambda batch: self._pass(job, [rows[i] for i in batch], past),
+            padded=not self.forward.cascading,
         ):
             if isinstance(outcome, Failure):
                 failed.append(rows[place])
@@ -248,14 +250,14 @@ class TreeScorer:
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
         """Read what the rows read; check it, or raise _Unfit."""
-        places: dict[tuple[int, int], int] = {}
+        places: dict[int, int] = {}
         reads: list[tuple[int, int]] = []
         slots: list[int] = []
-        for place, row in enumerate(rows):
-            start = 0
+        start = 0
+        for row in rows:
             for part in row.parts:
                 for read in part.node.reads if part.read else ():
-                    at = places.setdefault((place, start + read.offset), len(places))
+                    at = places.setdefault(start + read.offset, len(places))
                     reads.append((at, read.target))
                     slots.append(read.slot)
                 start += len(part.node)
@@ -264,7 +266,7 @@ class TreeScorer:
         if job.limits is None:
             self._read += len(places)
         with torch.inference_mode():
-            chosen = hidden[[row for row, _ in places], [column for _, column in places]]
+            chosen = hidden[list(places)]
             values, greedy = read_log_likelihoods(
                 lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
             )
@@ -281,13 +283,12 @@ class TreeScorer:
             (context if len(context) <= 2 * _SHORT else [*context[:_SHORT], *context[-_SHORT:]], targets[:4])
             for context, targets in some
         ]
-        whole = build_tree(cuts)
-        largest = max(root.total for root in whole.roots)
+        largest = max(root.total for root in build_tree(cuts).roots)
         found: Found = []
-        # Rows without branches below what is stored, with branches, and with branches below nothing.
-        for row in (1, largest - 1, largest):
+        # Rows below what is stored, some with branches where there are any, and rows with branches below nothing.
+        for row in (largest - 1, largest):
             tree = build_tree(cuts)
-            limits = CutLimits(row=row, piece=2 * _SHORT if row == 1 else largest, shortest=1)
+            limits = CutLimits(row=row, piece=largest, shortest=1)
             found += self._walk(_Job(cuts, tree.spans, limits), tree)
         self._compare(cuts, found)
         self._compared = 2 * _SHORT
@@ -296,11 +297,15 @@ class TreeScorer:
         """Compare the longest request of a pass with the plain way where none of half its length was before."""
         if job.limits is not None or not found or not (past.length or any(row.branches for row in rows)):
             return
-        longest = max(found, key=lambda each: sum(map(len, job.pairs[each[0]])))
-        length = sum(map(len, job.pairs[longest[0]]))
-        if self._compared is None or length >= 2 * self._compared:
-            self._compare(job.pairs, [longest])
-            self._compared = length
+        lengths = {each[0]: sum(map(len, job.pairs[each[0]])) for each in found}
+        longest = max(lengths.values())
+        if self._compared is None or longest >= 2 * self._compared:
+            # The shortest that will do: the plain way pays for every token.
+            one = min(
+                (each for each in found if 2 * lengths[each[0]] > longest), key=lambda each: lengths[each[0]]
+            )
+            self._compare(job.pairs, [one])
+            self._compared = lengths[one[0]]
 
     def _compare(self, pairs: Sequence[Pair], found: Found) -> None:
         noted = [(pairs[index], scored) for index, scored in found]

@@ -39,7 +39,12 @@ def open_batched(
     if wanted:
         from evalwright.models.remote.api import ApiModel
         from evalwright.models.remote.batch.model import BatchModel
+        from evalwright.models.remote.pool import ReplicaPool
 
+        if isinstance(made, ReplicaPool):
+            raise ConfigurationError(
+                "Batch jobs go to one endpoint: leave out --batch, or leave out replicas."
+            )
         if not isinstance(made, ApiModel):
             raise ConfigurationError(
                 f"'{name}' has no batch jobs: only remote providers offer them. Leave out --batch."

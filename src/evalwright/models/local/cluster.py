@@ -1,0 +1,455 @@
+"""Ray: the replicas of a local model as actors of a cluster, and heavy scorers as its tasks.
+
+Ray hands objects over by pickle, so whoever reaches a cluster's port can run programs on it and on this machine. Its address is
+therefore a person's own (command line, environment, Python) and in no file, and a cluster that is started here listens on the
+loopback alone, wants a token made for it, and ends with this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, MissingExtra, ModelError
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.models.base import LocalModel
+from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
+from evalwright.models.registry import open_model
+
+_GATHER = 0.2
+"""Seconds in which an actor gathers answers before it hands them over."""
+_PLACED_WITHIN = 600.0
+"""Seconds after which a replica that found no place is given up."""
+_CONNECT = 5.0
+_STORE_BYTES = 256 << 20
+_SETTINGS = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_gcs_server_port_wait_time_s": "3",
+    "RAY_py_gcs_connect_timeout_s": "20",
+}
+"""For Ray while it starts: no telemetry, no warning, and no ten minutes at a cluster that does not let us in."""
+_ALIKE = (
+    " It must have the same version of Ray and of Python as this machine, and, where it wants a token, RAY_AUTH_MODE=token and its "
+    "RAY_AUTH_TOKEN must be set here."
+)
+_PASSED_ON = (
+    "EVALWRIGHT_HOME", "EVALWRIGHT_SANDBOX", "HF_DATASETS_OFFLINE", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM",
+    "TRANSFORMERS_OFFLINE",
+)  # fmt: skip
+"""Settings of this process that workers on other machines get. No keys: a cluster shows what its jobs were started with."""
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """Where replicas run. address: of a cluster ("host:6379", "auto" for the one on this machine), "" to start one here.
+
+    replicas: None for one on each GPU, or on each node where no replica has a GPU. gpus: for each replica; None for 1 where the
+    cluster has any. prepare: called in every worker before it does anything (plug-ins).
+    """
+
+    address: str = ""
+    replicas: int | None = None
+    gpus: float | None = None
+    prepare: Callable[[], None] | None = None
+
+    @classmethod
+    def given(
+        cls,
+        place: str | None,
+        replicas: int | str | None = None,
+        gpus: float | None = None,
+        prepare: Callable[[], None] | None = None,
+    ) -> On | None:
+        """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each. Raises ConfigurationError."""
+        if not place:
+            if replicas is not None or gpus is not None:
+                raise ConfigurationError("replicas and gpus_per_replica can only be used with on.")
+            return None
+        name, colon, address = place.partition(":")
+        if name != "ray" or (colon and not address):
+            raise ConfigurationError(
+                f"'{place}' is no place to run on: use ray (a cluster is started here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or "
+                "ray:auto for the cluster on this machine."
+            )
+        if address.startswith("ray://"):
+            raise ConfigurationError(
+                f"'{address}' is an address for Ray's client, which hands over everything twice. Run the command on a machine of the "
+                "cluster, with --on ray:auto."
+            )
+        if not colon:
+            address = os.environ.get("RAY_ADDRESS", "")
+        wanted = "auto" if replicas is None else str(replicas)
+        if wanted != "auto" and not (wanted.isdecimal() and int(wanted)):
+            raise ConfigurationError(f"--replicas must be 'auto' or a whole number from 1, not '{wanted}'.")
+        count = None if wanted == "auto" else int(wanted)
+        if gpus is not None and (gpus < 0 or (gpus > 1 and gpus != int(gpus)) or not math.isfinite(gpus)):
+            raise ConfigurationError(
+                f"--gpus-per-replica must be a share below 1 or a whole number, not {gpus:g}."
+            )
+        return cls(address, count, gpus, prepare)
+
+
+class Cluster:
+    """A connection to a Ray cluster, made when the first model needs it. `max_resident`: models that share it at a time."""
+
+    def __init__(self, on: On, max_resident: int = 1) -> None:
+        if find_spec("ray") is None:
+            raise MissingExtra("--on ray", "ray", "ray")
+        self.on, self.max_resident = on, max(1, max_resident)
+        self.ended = False
+        self._folder: str | None = None
+        self._ray: Any = None
+        self._turns: asyncio.Semaphore | None = None
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = True
+        if self._ray is not None:
+            with suppress(Exception):  # it may be gone already
+                self._ray.shutdown()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def open(self, name: str, arguments: Mapping[str, Any], model: LocalModel) -> ReplicaSet:
+        """The model as replicas here. Raises ConfigurationError where they do not fit, or the cluster cannot be reached."""
+        ray = self.ray()
+        nodes = [
+            (one["Resources"].get("CPU", 0.0) / self.max_resident, one["Resources"].get("GPU", 0.0) / self.max_resident)
+            for one in ray.nodes()
+            if one["Alive"]
+        ]  # fmt: skip
+        gpus = self.on.gpus if self.on.gpus is not None else float(any(gpu >= 1 for _, gpu in nodes))
+        count, cores = shares(nodes, self.on.replicas, gpus)
+        given = dict(arguments)
+        if getattr(model, "threads", None) is not None:  # else each replica would take all cores of its node
+            given.setdefault("threads", cores)
+        opened = _Opening(name, given, self.on.prepare, str(Path.cwd()))
+        if gpus:
+            # Its dtype, and so its fingerprint, may depend on the device, which is there and not here.
+            found = ray.get(ray.remote(num_gpus=gpus, max_calls=1)(_opened).remote(opened))
+            if not isinstance(found, LocalModel):
+                raise ConfigurationError(f"On the cluster, '{name}' cannot be opened: {found}")
+            model = found
+        actor = ray.remote(max_restarts=0, max_task_retries=0)(_Actor)
+        placed = actor.options(num_cpus=cores, num_gpus=gpus, scheduling_strategy="SPREAD")
+        made = ReplicaSet(
+            model,
+            [RayWorker(self, f"replica {number}", placed, opened, model) for number in range(1, count + 1)],
+        )
+        made.heavy = True  # a small model, too, must leave its cores to the next one
+        return made
+
+    def scored(self, function: Callable[..., Any], *, asks: bool) -> Callable[..., Any]:
+        """A scorer's function as a task of the cluster, to be awaited; what it raises is raised here."""
+        task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(_scored)
+        prepare = self.on.prepare
+
+        async def score(sample: Sample, answer: Answer, *_: Any) -> Any:
+            # The replicas hold the cores, so what bounds these tasks is counted here.
+            self._turns = self._turns or asyncio.Semaphore(
+                max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            )
+            async with self._turns:
+                try:
+                    reference = task.remote(prepare, function, asks, sample, answer)
+                    return await asyncio.wrap_future(reference.future())
+                except self._ray.exceptions.RayTaskError as error:
+                    raise error.cause from None
+
+        return score
+
+    def ray(self) -> Any:
+        """The library, connected. Raises ConfigurationError where that cannot be."""
+        if self._ray is None:
+            self._ray = self._connected()
+        return self._ray
+
+    def _connected(self) -> Any:
+        address = self.on.address
+        own = not address or address == "local"
+        settings = dict(_SETTINGS)
+        given: dict[str, Any] = {"address": address}
+        if own:
+            settings |= _kept_to_oneself()
+            self._folder = tempfile.mkdtemp(prefix="ew-ray-")
+            given = {"address": "local", "include_dashboard": False, "_temp_dir": self._folder}
+            given["object_store_memory"] = _STORE_BYTES
+        else:
+            _require_reachable(address)
+            passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+            given["runtime_env"] = {"env_vars": passed}
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
+        try:
+            import ray
+
+            logging.getLogger("ray").setLevel(logging.CRITICAL)
+            with _silent():
+                ray.init(**given, log_to_driver=False, logging_level=logging.CRITICAL, namespace="evalwright")
+        except Exception as error:
+            where = "be started here" if own else f"be joined at '{address}'"
+            advice = "" if own else _ALIKE
+            raise ConfigurationError(f"Ray cannot {where}: {_first_line(error)}.{advice}") from None
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+            with suppress(ValueError):  # outside of the main thread nobody sets any
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        return ray
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Nothing is written to standard error, not by a library in another language either."""
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+@cache
+def _kept_to_oneself() -> Mapping[str, str]:
+    """For a cluster that is started here: a token, and the loopback alone (which Ray names after systems where that is the rule).
+
+    Once for a process, as Ray reads them when it is imported; where somebody has done so before, its own rules hold.
+    """
+    if "ray" in sys.modules:
+        return {}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return {**token, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+def shares(nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float) -> tuple[int, int]:
+    """How many replicas, and how many cores each has, as many as fit. nodes: cores and GPUs of each. Raises ConfigurationError."""
+
+    def fitting(cores: int) -> int:
+        return sum(min(int(cpu // cores), int(gpu // gpus + 1e-9) if gpus else 1 << 30) for cpu, gpu in nodes)
+
+    most = fitting(1)
+    wanted = replicas or (most if gpus else sum(cpu >= 1 for cpu, _ in nodes))
+    if not wanted or wanted > most:
+        cores_there, gpus_there = (f"{sum(column):g}" for column in zip(*nodes, strict=True))
+        each = f"{gpus:g} GPU{'s' * (gpus > 1)} and a core" if gpus else "a core"
+        advice = f"Use --replicas {most} or fewer" if most else "Use --gpus-per-replica 0"
+        raise ConfigurationError(
+            f"{wanted or 'No'} replica{'s' * (wanted != 1)} with {each} each {'do not' if wanted != 1 else 'does not'} fit: a model can use "
+            f"{cores_there} cores and {gpus_there} GPUs on {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
+        )
+    largest = int(max(cpu for cpu, _ in nodes))
+    return wanted, next(cores for cores in range(largest, 0, -1) if fitting(cores) >= wanted)
+
+
+class RayWorker:
+    """One replica: an actor, and another one when it has died. See `replica_set.Worker`."""
+
+    def __init__(
+        self, cluster: Cluster, name: str, placed: Any, opening: _Opening, model: LocalModel
+    ) -> None:
+        self.name = name
+        self._cluster, self._placed, self._opening, self._model = cluster, placed, opening, model
+        self._actor: Any = None
+
+    def start(self) -> None:
+        """See Worker."""
+        ray = self._cluster.ray()
+        if self._cluster.ended:
+            raise ModelError("the run has ended")
+        self._actor = self._placed.remote(self._opening)
+        loading = self._actor.load.remote()
+        try:
+            ray.get(self._actor.ready.remote(), timeout=_PLACED_WITHIN)
+        except ray.exceptions.GetTimeoutError:
+            self.stop()
+            raise ModelError(
+                f"Ray found no place for {self.name} within {_PLACED_WITHIN:g} s: other work holds the cores or GPUs that it needs."
+            ) from None
+        except ray.exceptions.RayError as error:
+            raise WorkerDied(_how(error)) from None
+        fingerprint, why = self._got(loading)
+        if why:
+            raise ModelError(why)
+        if fingerprint != self._model.fingerprint:
+            raise ModelError(
+                f"{self.name} would not answer as '{self._model.name}' does here: its files, device or dtype differ on that node. Name "
+                "them (-M dtype=..., -M device=...), or use nodes that are alike."
+            )
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """See Worker."""
+        found, ended = self._got(self._actor.begin.remote(list(requests)))
+        while not ended:
+            # The next answers are computed while these are stored.
+            following = self._actor.more.remote()
+            yield from found
+            found, ended = self._got(following)
+        yield from found
+
+    def stop(self) -> None:
+        """See Worker."""
+        actor, self._actor = self._actor, None
+        if actor is not None:
+            with suppress(Exception):  # it is dead already, or the cluster is
+                self._cluster.ray().kill(actor)
+
+    def _got(self, reference: Any) -> Any:
+        ray = self._cluster.ray()
+        try:
+            return ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise ModelError(f"{type(error.cause).__name__}: {error.cause}") from None
+        except ray.exceptions.RayError as error:
+            raise WorkerDied(_how(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """How a worker opens the model."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    prepare: Callable[[], None] | None
+    folder: str
+
+    def __call__(self) -> LocalModel:
+        with suppress(OSError):  # names of files start in the folder of the command, where a node has it
+            os.chdir(self.folder)
+        if self.prepare is not None:
+            self.prepare()
+        model = open_model(self.name, self.arguments)
+        assert isinstance(model, LocalModel)
+        return model
+
+
+def _opened(opening: _Opening) -> LocalModel | str:
+    """In a task of the cluster: the model, unloaded, or why not."""
+    try:
+        return opening()
+    except EvalwrightError as error:
+        return str(error)
+
+
+def _scored(
+    prepare: Callable[[], None] | None,
+    function: Callable[..., Any],
+    asks: bool,
+    sample: Sample,
+    answer: Answer,
+) -> Any:
+    """In a task of the cluster."""
+    if prepare is not None:
+        prepare()
+    return asyncio.run(function(sample, answer, None)) if asks else function(sample, answer)
+
+
+class _Actor:
+    """A replica in its own process on a node."""
+
+    def __init__(self, opening: _Opening) -> None:
+        self._opening = opening
+        self._model: LocalModel | None = None
+        self._answers: Iterator[tuple[int, Response | Failure]] = iter(())
+
+    def ready(self) -> None:
+        """It has a place."""
+
+    def load(self) -> tuple[str, str]:
+        """The loaded model's fingerprint, or why there is none."""
+        try:
+            self._model = self._opening()
+            self._model.load()
+        except Exception as error:
+            return "", str(error) if isinstance(
+                error, EvalwrightError
+            ) else f"{type(error).__name__}: {error}"
+        return self._model.fingerprint, ""
+
+    def begin(self, requests: Sequence[Request]) -> tuple[list[tuple[int, Response | Failure]], bool]:
+        """Take a group, and give its first answers."""
+        assert self._model is not None
+        self._answers = self._all(self._model, requests)
+        return self.more()
+
+    def more(self) -> tuple[list[tuple[int, Response | Failure]], bool]:
+        """The answers of the next moment, and whether they were the last."""
+        found = []
+        until = time.monotonic() + _GATHER
+        for one in self._answers:
+            found.append(one)
+            if time.monotonic() >= until:
+                return found, False
+        return found, True
+
+    @staticmethod
+    def _all(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """An error of the model fails what it had not answered."""
+        left = set(range(len(requests)))
+        error = "it ended its batch without a response to this request"
+        try:
+            for index, answer in model.answer_batch(requests):
+                left.discard(index)
+                yield index, answer
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {raised}"
+        failure = ModelError(f"The model {model.name} failed: {error}").as_failure()
+        for index in sorted(left):
+            yield index, failure
+
+
+def _require_reachable(address: str) -> None:
+    """Raise ConfigurationError where nothing listens there: Ray itself would try for a minute, and then end the process."""
+    if address == "auto":
+        return
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or not host:
+        raise ConfigurationError(
+            f"'{address}' is no address of a Ray cluster: use HOST:PORT, for example 10.0.0.1:6379, or auto."
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigurationError(
+            f"No Ray cluster can be reached at '{address}' ({error}). `ray status` on its head node shows whether it runs."
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip(" .") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _how(error: BaseException) -> str:
+    """How an actor died, out of Ray's pages about it."""
+    found = re.search(r"Worker exit detail: ([^\n.]+)", str(error)) or re.search(
+        r"cause: ([^\n]+)", str(error)
+    )
+    return found[1] if found else _first_line(error)

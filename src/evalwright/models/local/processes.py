@@ -1,0 +1,136 @@
+"""Workers of a local model as processes of this machine, one for each device; on processors they share the cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from evalwright.core.errors import Failure, ModelError
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel
+from evalwright.models.local.hardware import nvml
+from evalwright.models.local.hardware.machine import usable_cores
+from evalwright.models.local.lines import request_as_json
+from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
+
+_TAIL = 300
+_PATIENCE = 5.0
+
+
+class ProcessWorker:
+    """A process with one copy of the model. environment: what is set for it besides this process's own."""
+
+    def __init__(
+        self, number: int, model: LocalModel, arguments: Mapping[str, Any], environment: Mapping[str, str]
+    ) -> None:
+        self._model = model
+        self._first = {"name": model.name, "arguments": dict(arguments)}
+        self._environment = dict(environment)
+        device = environment.get("CUDA_VISIBLE_DEVICES")
+        self.name = f"process {number}" + (f" on device {device}" if device is not None else "")
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[bytes] | None = None
+
+    def start(self) -> None:
+        """See Worker."""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is read when the process has died)
+        self._process = subprocess.Popen(
+            # -P: no module of the working folder is run.
+            [sys.executable, "-P", "-m", "evalwright.models.local.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, **self._environment},
+            encoding="ascii",
+        )
+        self._tell(self._first)
+        said = self._read()
+        if "error" in said:
+            raise ModelError(said["error"])
+        if self._model.is_known and said["fingerprint"] != self._model.fingerprint:
+            raise ModelError("its files changed while it was being loaded.")
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """See Worker."""
+        self._tell([request_as_json(request) for request in requests])
+        while (said := self._read()) is not None:
+            index, answer = said
+            failed = "failure" in answer
+            yield index, Failure(**answer["failure"]) if failed else Response.from_dict(answer["response"])
+
+    def stop(self) -> None:
+        """See Worker."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                assert stream is not None
+                stream.close()
+        if self._errors is not None:
+            self._errors.close()
+
+    def _tell(self, what: Any) -> None:
+        try:
+            assert self._process is not None and self._process.stdin is not None
+            self._process.stdin.write(json.dumps(what) + "\n")
+            self._process.stdin.flush()
+        except (AssertionError, OSError, ValueError):
+            raise WorkerDied(self._death()) from None
+
+    def _read(self) -> Any:
+        try:
+            assert self._process is not None and self._process.stdout is not None
+            return json.loads(self._process.stdout.readline())
+        except (AssertionError, OSError, ValueError):
+            raise WorkerDied(self._death()) from None
+
+    def _death(self) -> str:
+        """How the process ended, with the last that it said."""
+        process, errors = self._process, self._errors
+        if process is None or errors is None or errors.closed:
+            return "it was stopped"
+        try:
+            code = process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "it no longer answers"
+        errors.seek(0, os.SEEK_END)
+        errors.seek(max(0, errors.tell() - _TAIL))
+        words = " ".join(errors.read().decode("utf-8", "replace").split())
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return f"{how}: {words}" if words else how
+
+
+def in_processes(
+    model: LocalModel, arguments: Mapping[str, Any], number: int, options: Sequence[str]
+) -> ReplicaSet:
+    """The model in so many processes. arguments: those that it was opened with; options: those that it could be."""
+    devices = _devices() if arguments.get("device") != "cpu" else []
+    share = max(1, int(usable_cores()) // number)
+    threads = {"threads": share} if "threads" in options and "threads" not in arguments else {}
+    workers = [
+        ProcessWorker(
+            place + 1,
+            model,
+            {**threads, **arguments},
+            {"CUDA_VISIBLE_DEVICES": devices[place % len(devices)]}
+            if devices
+            else {"OMP_NUM_THREADS": str(share)},
+        )
+        for place in range(number)
+    ]
+    return ReplicaSet(model, workers)
+
+
+def _devices() -> list[str]:
+    """The names of the devices that this process may use."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [one.strip() for one in named.split(",") if one.strip()]
+    return [str(place) for place, _ in enumerate(nvml.cards())]

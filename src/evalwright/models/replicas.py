@@ -1,0 +1,50 @@
+"""What replicas of one model share, be they endpoints, processes or actors: how each of them did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+
+class Replica:
+    """The record of one replica. requests: sent to it. failures: of those. aside: why it is not used at present, "" where it is."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.aside = ""
+        self.requests = self.failures = self.under_way = 0
+        self._seconds = self._since = 0.0
+
+    def begin(self, requests: int = 1) -> None:
+        """Requests are handed to it."""
+        if not self.under_way:
+            self._since = time.monotonic()
+        self.requests += requests
+        self.under_way += requests
+
+    def end(self, requests: int = 1, *, failed: bool = False) -> None:
+        """Requests have ended there, with an answer or without."""
+        self.under_way -= requests
+        self.failures += requests if failed else 0
+        if requests and not self.under_way:
+            self._seconds += time.monotonic() - self._since
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the record; answers_per_second: while something was under way."""
+        seconds = self._seconds + (time.monotonic() - self._since if self.under_way else 0.0)
+        answers = self.requests - self.failures - self.under_way
+        rate = {"answers_per_second": float(f"{answers / seconds:.4g}")} if seconds > 0 else {}
+        aside = {"aside": self.aside} if self.aside else {}
+        return {"name": self.name, "requests": self.requests, "failures": self.failures, **rate, **aside}
+
+
+def said(replicas: Iterable[Replica]) -> str:
+    """How each did, in a few words: "a 20/s, b 48/s (2 failed), c set aside"."""
+    parts = []
+    for one in replicas:
+        found = one.as_dict()
+        failed = f" ({one.failures} failed)" if one.failures else ""
+        rate = f"{found['answers_per_second']:.3g}/s" if "answers_per_second" in found else "idle"
+        parts.append(f"{one.name} {'set aside' if one.aside else rate}{failed}")
+    return ", ".join(parts)

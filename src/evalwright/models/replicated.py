@@ -1,0 +1,140 @@
+"""From `replicas` among a model's arguments to the model that has them: endpoints of a remote model, processes of a local one.
+
+replicas=http://a:8000/v1,http://b:8000/v1                            addresses
+replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]         what differs from the model's own arguments
+replicas=4                                                            processes of a local model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.secrets import without_login
+from evalwright.models import arguments
+from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.built_in import BUILT_IN
+from evalwright.models.remote.pool import ReplicaPool
+
+ARGUMENTS = ("replicas", "replicas_differ")
+_DIFFERING = (
+    "api_key_env",
+    "base_url",
+    "headers",
+    "max_concurrency",
+    "model",
+    "requests_per_minute",
+    "variables",
+)
+"""What may be set for one endpoint: nothing that would change an answer."""
+_MOST = 128
+_FORM = (
+    "replicas must be a number of processes for a local model, and for a remote one addresses with commas between them or a "
+    "list of mappings, each with what differs: replicas=http://a:8000/v1,http://b:8000/v1"
+)
+
+Open = Callable[[str, Mapping[str, Any]], Model]
+"""How one model without replicas is opened."""
+
+
+def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options: Sequence[str]) -> Model:
+    """The model that `name` and `given`, with `replicas` among it, describe. options: arguments that it takes.
+
+    Raises UsageError as `open_one` does.
+    """
+    rest = dict(given)
+    replicas = rest.pop("replicas", None)
+    if isinstance(replicas, int) and not isinstance(replicas, bool):
+        return _in_processes(name, rest, replicas, open_one, options)
+    differ = arguments.flag("replicas_differ", rest.pop("replicas_differ", None))
+    if replicas is None:
+        raise ConfigurationError(
+            "replicas_differ has no effect without replicas: name them, or leave it out."
+        )
+    listed = replicas.split(",") if isinstance(replicas, str) else replicas
+    if not isinstance(listed, list) or not listed:
+        raise ConfigurationError(f"{_FORM}; it is {replicas!r}.")
+    settings = [_settings(one) for one in listed]
+    endpoints: list[tuple[str, RemoteModel]] = []
+    for number, own in enumerate(settings, 1):
+        if own in settings[: number - 1]:
+            raise ConfigurationError(
+                f"Replica {number} is the same as replica {settings.index(own) + 1}: leave it out."
+            )
+        made = open_one(_named(name, own), {**rest, **_merged(rest, own)})
+        if not isinstance(made, RemoteModel):
+            raise ConfigurationError(f"'{name}' is a model in this process, which has no addresses: {_FORM}.")
+        made.name = name
+        endpoints.append((_label(own, number), made))
+    placed = "base_url" in rest or _address(name)
+    model = open_one(name, rest) if placed else endpoints[0][1]
+    assert isinstance(model, RemoteModel)
+    return ReplicaPool(model, endpoints, differ=bool(differ))
+
+
+def _in_processes(
+    name: str, rest: dict[str, Any], number: int, open_one: Open, options: Sequence[str]
+) -> Model:
+    if rest.pop("replicas_differ", None) is not None:
+        raise ConfigurationError(
+            "replicas_differ has no effect on a model in this machine's processes: leave it out."
+        )
+    number = arguments.whole("replicas", number) or 1
+    if number > _MOST:
+        raise ConfigurationError(
+            f"replicas={number} processes are more than the {_MOST} that one machine is given."
+        )
+    model = open_one(name, rest)
+    if not isinstance(model, LocalModel):
+        raise ConfigurationError(f"{_FORM}; it is {number}.")
+    if name.partition("/")[0] not in BUILT_IN:
+        raise ConfigurationError(
+            f"Only models of the package's own backends run in several processes: '{name}' is a plug-in's. Leave out replicas."
+        )
+    from evalwright.models.local.processes import in_processes
+
+    return in_processes(model, rest, number, options)
+
+
+def _settings(one: Any) -> dict[str, Any]:
+    own = {"base_url": one.strip()} if isinstance(one, str) else one
+    if not isinstance(own, Mapping) or own.get("base_url") == "":
+        raise ConfigurationError(f"{_FORM}; one of them is {one!r}.")
+    for key in own:
+        if key not in _DIFFERING:
+            raise UnknownName(
+                "setting of a replica", str(key), _DIFFERING, f"Known: {', '.join(_DIFFERING)}."
+            )
+    return dict(own)
+
+
+def _address(name: str) -> str:
+    """The address in a model's name; "" where it has none."""
+    rest = name.partition("/")[2]
+    return rest.partition("#")[0] if rest.startswith(("http://", "https://")) else ""
+
+
+def _named(name: str, own: Mapping[str, Any]) -> str:
+    """The name of an endpoint's model: with an address, or a name there, of its own, it stands in the place of the model's."""
+    provider, _, rest = name.partition("/")
+    address = _address(name)
+    model = own.get("model") or (rest.partition("#")[2] if address else rest)
+    return f"{provider}/{address}#{model}" if address and "base_url" not in own else f"{provider}/{model}"
+
+
+def _merged(rest: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The endpoint's settings; mappings have the model's own beside them."""
+    found = {key: value for key, value in own.items() if key != "model"}
+    for key in ("headers", "variables"):
+        if isinstance(found.get(key), Mapping) and isinstance(rest.get(key), Mapping):
+            found[key] = {**rest[key], **found[key]}
+    return found
+
+
+def _label(own: Mapping[str, Any], number: int) -> str:
+    """What people call an endpoint: its address, key, region; never a header."""
+    variables = own.get("variables")
+    parts = [own.get("base_url"), own.get("model"), own.get("api_key_env")]
+    parts += variables.values() if isinstance(variables, Mapping) else []
+    return " ".join(without_login(str(part)) for part in parts if part) or f"replica {number}"

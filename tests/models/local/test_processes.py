@@ -1,0 +1,218 @@
+"""A local model in several processes: its own answers, whatever happens to a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, UsageError
+from evalwright.core.images import Image
+from evalwright.core.requests import (
+    Classify,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    Reward,
+    RollingLogLikelihood,
+)
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel
+from evalwright.models.local.lines import request_as_json, request_from
+from evalwright.models.local.processes import ProcessWorker
+from evalwright.models.local.replica_set import ReplicaSet
+from evalwright.models.registry import open_model
+from support.command import record, records, write_questions
+from support.local_models import answers
+from support.tiny_models import make_tiny_model
+from support.typed import typed
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    make_tiny_model(folder, "llama", chat=True)
+    return f"hf/{folder}"
+
+
+@pytest.fixture
+def opened() -> Iterator[Any]:
+    """Opens models that are unloaded at the end."""
+    made: list[LocalModel] = []
+
+    def open_one(name: str, **given: Any) -> LocalModel:
+        model = open_model(name, given)
+        assert isinstance(model, LocalModel)
+        made.append(model)
+        model.load()
+        return model
+
+    yield open_one
+    for model in made:
+        model.unload()
+
+
+def requests(chat: bool) -> list[Request]:
+    """Of every kind that a language model answers; many share their beginnings."""
+    found: list[Request] = [
+        LogLikelihood(f"The river {'rises ' * (number % 5)}and", f" {word}")
+        for number in range(30)
+        for word in ("yes", "no")
+    ]
+    found += [Generate(f"Question {number}", max_tokens=6, stop=("\n\n",)) for number in range(20)]
+    if chat:
+        found += [Generate((Message("user", f"Say {number}"),), max_tokens=4) for number in range(5)]
+    found += [RollingLogLikelihood(f"Iron melts at {number} degrees.") for number in range(6)]
+    return found
+
+
+def alike(found: Response | Failure, expected: Response | Failure) -> bool:
+    """Whether two answers are the same, but for the rounding by which batches of other sizes differ."""
+    assert isinstance(found, Response) and isinstance(expected, Response), (found, expected)
+    near = found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-4)
+    return near and (found.text, found.finish_reason, found.is_greedy, found.usage) == (
+        expected.text,
+        expected.finish_reason,
+        expected.is_greedy,
+        expected.usage,
+    )
+
+
+def workers_of(model: LocalModel) -> list[ProcessWorker]:
+    assert isinstance(model, ReplicaSet)
+    found = model._workers
+    assert all(isinstance(one, ProcessWorker) for one in found)
+    return [one for one in found if isinstance(one, ProcessWorker)]
+
+
+def kill(worker: ProcessWorker) -> None:
+    """Kill its process; one that is just being started again is let be."""
+    process = worker._process
+    if process is not None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def test_answers_are_the_models_own(opened: Any, tiny: str) -> None:
+    alone, several = opened(tiny), opened(tiny, replicas=2)
+    assert several.fingerprint == alone.fingerprint
+    asked = requests(chat=True)
+    assert all(map(alike, answers(several, asked), answers(alone, asked)))
+    said = several.describe()["replicas"]
+    assert [one["name"].partition(" on")[0] for one in said] == ["process 1", "process 2"]
+    assert sum(one["requests"] for one in said) == len(asked)
+
+
+def test_nothing_is_lost_with_a_process_that_is_killed(opened: Any) -> None:
+    several = opened("demo/small", replicas=2)
+    asked = requests(chat=False) * 3
+    expected = answers(opened("demo/small"), asked)
+    found: dict[int, Response | Failure] = {}
+    for index, answer in several.answer_batch(asked):
+        assert index not in found
+        found[index] = answer
+        if len(found) in (1, 100, 200):
+            # The one at work, or the one that waits; its last answers may be on their way.
+            kill(workers_of(several)[len(found) % 2])
+    assert all(alike(found[place], one) for place, one in enumerate(expected))
+    # Who died after the last group is started again for the next batch.
+    for worker in workers_of(several):
+        kill(worker)
+    assert all(map(alike, answers(several, asked), expected))
+    said = several.describe()["replicas"]
+    assert sum(one["requests"] - one["failures"] for one in said) == 2 * len(asked)
+
+
+def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, tiny: str) -> None:
+    folder = tmp_path / "broken"
+    make_tiny_model(folder, "llama")
+    model = open_model(f"hf/{folder}", {"replicas": 1})
+    for weights in folder.glob("*.safetensors"):
+        weights.write_bytes(b"no weights")
+    assert isinstance(model, LocalModel)
+    with pytest.raises(ModelError):
+        model.load()
+
+
+def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    names = [one.name for one in open_model(tiny, {"replicas": 3}).replicas]
+    assert names == ["process 1 on device 2", "process 2 on device 5", "process 3 on device 2"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert [one.name for one in open_model(tiny, {"replicas": 1}).replicas] == ["process 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("demo/small", {"replicas": 0}, "replicas must be a number above 0"),
+        ("demo/small", {"replicas": -1}, "replicas must be a number above 0"),
+        ("demo/small", {"replicas": 10**6}, "more than the 128"),
+        ("demo/small", {"replicas": 2.5}, "replicas must be a number of processes"),
+        ("demo/small", {"replicas": True}, "replicas must be a number of processes"),
+        ("demo/small", {"replicas": 2, "replicas_differ": True}, "no effect"),
+        ("demo/small", {"replicas": 2, "thread": 2}, "Did you mean 'threads'"),
+    ],
+)
+def test_what_cannot_be_is_said(name: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        open_model(name, given)
+
+
+def test_a_plug_ins_model_is_refused() -> None:
+    from evalwright import model as registered
+    from evalwright.models.scripted import ScriptedLocalModel
+
+    registered("ownlocal")(lambda name: ScriptedLocalModel("x", name=name))
+    with pytest.raises(ConfigurationError, match="is a plug-in's"):
+        open_model("ownlocal/x", {"replicas": 2})
+
+
+@pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')")
+def test_on_a_cluster_the_replicas_are_the_clusters(tmp_path: Path) -> None:
+    write_questions(tmp_path, 2)
+    command = ["run", "questions.yaml", "--model", "demo/small", "--format", "text", "--on", "ray"]
+    done = typed(*command, "-M", "replicas=2", folder=tmp_path)
+    assert done.code == 2 and "leave out -M replicas" in done.err
+
+
+def test_requests_keep_all_that_they_carry() -> None:
+    image = Image(b"\x89PNG", "image/png", "a.png")
+    turns = (Message("system", "Be\ud800 kind"), Message("user", ("Look: ", image, "!")))
+    whole: list[Request] = [
+        Generate(turns, 8, 0.7, 0.9, ("a", "b"), 3, 2, 40, 0.1, 2, 5, "high", None, '{"a": 1}', 0.5, "never"),
+        Generate("text", reasoning_budget=100),
+        LogLikelihood(turns, " yes"),
+        LogLikelihood("", ""),
+        RollingLogLikelihood("text"),
+        Embed("text"),
+        Classify("a", "b"),
+        Reward(turns, "reply", "reference"),
+    ]
+    for request in whole:
+        back = request_from(json.loads(json.dumps(request_as_json(request))))
+        assert back == request and type(back) is type(request)
+
+
+def test_a_run_in_processes_is_the_run(tmp_path: Path) -> None:
+    write_questions(tmp_path, 40)
+    command = ["run", "questions.yaml", "--model", "demo/small", "--format", "text", "--quiet"]
+    for name, more in (("alone", []), ("several", ["-M", "replicas=2"])):
+        done = typed(*command, *more, "--name", name, folder=tmp_path, extra={"EVALWRIGHT_HOME": name})
+        assert done.code == 0, done.text
+    runs = tmp_path / "runs"
+    assert records(runs / "alone") == records(runs / "several")
+    alone, several = record(runs / "alone"), record(runs / "several")
+    assert alone["tasks"] == several["tasks"]
+    assert alone["model"]["fingerprint"] == several["model"]["fingerprint"]
+    assert sum(one["requests"] for one in several["model"]["replicas"]) == 40

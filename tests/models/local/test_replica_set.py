@@ -1,0 +1,139 @@
+"""A set of workers answers as the model does, whatever becomes of its workers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+
+import pytest
+
+from engine.support import Echo, number_of, question
+from evalwright.core.errors import Failure, ModelError
+from evalwright.core.requests import LogLikelihood, Request
+from evalwright.core.responses import Response
+from evalwright.models.local.replica_set import FATAL, ReplicaSet, WorkerDied, groups_of
+
+
+class Thread:
+    """A worker in this process, which dies of some questions and where it is told to."""
+
+    def __init__(self, name: str, deadly: str = "", most_starts: int = 1000) -> None:
+        self.name, self.deadly, self.most_starts = name, deadly, most_starts
+        self.model = Echo()
+        self.starts = self.stops = 0
+        self.dies_next = False
+
+    def start(self) -> None:
+        self.starts += 1
+        if self.starts > self.most_starts:
+            raise ModelError("no memory is left")
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        time.sleep(0.001)  # the others have their turn
+        if self.dies_next:
+            self.dies_next = False
+            raise WorkerDied("killed")
+        for index, answer in self.model.answer_batch(requests):
+            if number_of(requests[index]) == self.deadly:
+                raise WorkerDied("exit code -9")
+            yield index, answer
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+def asked(model: ReplicaSet, n: int) -> dict[str, Response | Failure]:
+    requests = [question(f"{number:04}") for number in range(n)]
+    found = list(model.answer_batch(requests))
+    assert sorted(index for index, _ in found) == list(range(n))
+    return {number_of(requests[index]): answer for index, answer in found}
+
+
+def test_every_request_is_answered_once_and_as_by_the_model() -> None:
+    workers = [Thread("a"), Thread("b"), Thread("c")]
+    model = ReplicaSet(Echo(), workers)
+    model.load()
+    found = asked(model, 500)
+    assert {number: answer.text for number, answer in found.items() if isinstance(answer, Response)} == {
+        number: number for number in found
+    }
+    assert max(Counter(number for worker in workers for number in worker.model.asked).values()) == 1
+    said = model.describe()["replicas"]
+    assert sum(one["requests"] for one in said) == 500 and [one["name"] for one in said] == ["a", "b", "c"]
+    model.unload()
+    assert all(worker.stops for worker in workers)
+
+
+def test_what_a_dead_worker_had_goes_to_another() -> None:
+    workers = [Thread("a"), Thread("b")]
+    model = ReplicaSet(Echo(), workers)
+    model.load()
+    workers[0].dies_next = workers[1].dies_next = True
+    while any(worker.dies_next for worker in workers):
+        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+    while [worker.starts for worker in workers] != [2, 2]:
+        asked(model, 10)
+
+
+def test_a_request_that_kills_its_worker_three_times_has_failed() -> None:
+    workers = [Thread("a", "0042"), Thread("b", "0042")]
+    model = ReplicaSet(Echo(), workers)
+    model.load()
+    found = asked(model, 400)
+    lost = {number: answer for number, answer in found.items() if isinstance(answer, Failure)}
+    failure = lost.pop("0042")
+    assert failure.attempts == FATAL and "died of this request" in failure.message
+    # Its group is halved each time, so few fail with it.
+    assert len(lost) < 400 / 8 / 4
+    asked(model, 10)
+    assert 2 + FATAL - 1 <= sum(worker.starts for worker in workers) <= 2 + FATAL
+
+
+def test_a_worker_that_cannot_be_started_again_is_given_up() -> None:
+    workers = [Thread("a", most_starts=1), Thread("b")]
+    model = ReplicaSet(Echo(), workers)
+    model.load()
+    workers[0].dies_next = True
+    while workers[0].dies_next:
+        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+    assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+    workers[1].dies_next, workers[1].most_starts = True, 1
+    with pytest.raises(ModelError, match="all its workers died; the last: no memory is left"):
+        asked(model, 100)
+
+
+def test_a_worker_that_cannot_be_loaded_is_the_models_error() -> None:
+    workers = [Thread("a"), Thread("b", most_starts=0)]
+    with pytest.raises(ModelError, match="no memory is left"):
+        ReplicaSet(Echo(), workers).load()
+    assert workers[0].stops
+
+
+def test_an_abandoned_batch_ends_its_threads() -> None:
+    model = ReplicaSet(Echo(), [Thread("a"), Thread("b")])
+    model.load()
+    before = threading.active_count()
+    answers = model.answer_batch([question(number) for number in range(100)])
+    next(answers)
+    assert isinstance(answers, Generator)
+    answers.close()
+    for thread in threading.enumerate():
+        if "work" in thread.name:
+            thread.join(600)
+    assert threading.active_count() <= before
+
+
+def test_groups() -> None:
+    contexts = [f"Context {number % 7} " + "x" * (number % 7) for number in range(200)]
+    requests = [LogLikelihood(context, f" {number}") for number, context in enumerate(contexts)]
+    groups = groups_of(requests, 2)
+    assert sorted(place for group in groups for place in group.places) == list(range(200))
+    where = [{contexts[place] for place in group.places} for group in groups]
+    assert all(sum(context in one for one in where) == 1 for context in contexts), (
+        "a context is computed once"
+    )
+    sizes = [sum(len(contexts[place]) for place in group.places) for group in groups]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(groups_of(requests, 1)) == 1 and groups_of([], 3) == []
