@@ -1,7 +1,8 @@
 """Real servers of local models beside `hf/` on the same weights: what each can do, and how far its answers drift.
 
     python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER] [--transformers-serve]
-                                      [--serve-path FOLDER] [--types f32,q8_0] [--limit 40]
+                                      [--llama-options '-ctk f32 -ctv f32 -fa off'] [--serve-path FOLDER]
+                                      [--types f32,q8_0] [--limit 40]
 
 --llama-server: the binary, built from llama.cpp's sources in --llama-source (its converter needs the package gguf). For instance:
 `cmake -B build -DGGML_NATIVE=ON && cmake --build build --target llama-server`. --transformers-serve: start `transformers serve` of this
@@ -104,6 +105,7 @@ def main() -> None:
     options.add_argument("--transformers-serve", action="store_true")
     options.add_argument("--serve-path", default="")
     options.add_argument("--types", default="f32,q8_0")
+    options.add_argument("--llama-options", default="", help="further options of llama-server")
     options.add_argument("--limit", type=int, default=40)
     given = options.parse_args()
     if not given.llama_server and not given.transformers_serve:
@@ -134,7 +136,7 @@ def main() -> None:
                 "-t",
                 "1",
             ]
-            with started(command, port, base / "llama.log") as url:
+            with started([*command, *given.llama_options.split()], port, base / "llama.log") as url:
                 print(f"\nllama-server, {kind}:")
                 compare(folder, f"llamacpp/{url}#model", ["interface=completions"], given.limit)
                 compare(folder, f"llamacpp/{url}#model", [], 0)

@@ -18,6 +18,23 @@ from support.openai_server import Startable
 RULE = re.compile(r"root ::= (<\[\d+\]>(?: <\[\d+\]>)*)")
 
 
+def token_bytes(tokenizer: Any, token: int) -> bytes:
+    """What a byte-level token stands for; a special token's own text."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    alphabet = {chr(byte): byte for byte in plain}
+    rest = [byte for byte in range(256) if byte not in plain]
+    alphabet |= {chr(256 + place): byte for place, byte in enumerate(rest)}
+    letters = tokenizer.convert_ids_to_tokens(token)
+    return (
+        letters.encode() if token in tokenizer.all_special_ids else bytes(map(alphabet.__getitem__, letters))
+    )
+
+
+def is_part(raw: bytes) -> bool:
+    """Whether it is not text by itself."""
+    return raw.decode(errors="ignore").encode() != raw
+
+
 class LlamaCppServer(Startable):
     """url: with /v1. context: tokens of a prompt and what is written. grammars: False for a server too old for grammars of tokens."""
 
@@ -44,7 +61,12 @@ class LlamaCppServer(Startable):
         body = await request.json()
         special = bool(body.get("add_special", False))
         tokens = self.answers.tokenizer(body["content"], add_special_tokens=special)["input_ids"]
-        return web.json_response({"tokens": tokens})
+        assert body["with_pieces"]
+        rows = []
+        for token in tokens:
+            raw = token_bytes(self.answers.tokenizer, token)
+            rows.append({"id": token, "piece": list(raw) if is_part(raw) else raw.decode()})
+        return web.json_response({"tokens": rows})
 
     async def _complete(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -66,6 +88,12 @@ class LlamaCppServer(Startable):
             if found is None:
                 raise ValueError("Failed to parse grammar")
             forced = [int(token) for token in re.findall(r"\d+", found[1])]
+            if any(is_part(token_bytes(tokenizer, token)) for token in forced):
+                raise ValueError("Unexpected empty grammar stack after accepting piece")
+        if "logit_bias" in body:
+            ((token, bias),) = body["logit_bias"]
+            assert body["max_tokens"] == 1 and bias > 1000
+            forced = [token]
         if len(tokens) >= self.context:
             raise ValueError(
                 f"request ({len(tokens)} tokens) exceeds the available context size ({self.context} tokens)"
@@ -102,7 +130,9 @@ class LlamaCppServer(Startable):
             values = torch.log_softmax(logits.float(), dim=-1)
             token = int(values.argmax()) if forced is None else forced[step]
             made.append(token)
-            if alternatives:
+            part = is_part(token_bytes(self.answers.tokenizer, token))
+            if alternatives and not part:  # the real one holds back what is no text yet, and then forgets it
+                alternatives = min(alternatives, len(values))
                 tops = [self._row(values, int(one)) for one in values.topk(alternatives).indices]
                 content.append({**self._row(values, token), "top_logprobs": tops})
         return made, content

@@ -3,12 +3,14 @@
 Its completions give the log-probability of what they generate, by the model alone, whatever the sampling. So the continuation is
 generated: a grammar of token numbers, one rule of them in their order, leaves the server no choice, and the log-probabilities are
 those of the continuation. It costs a step for each of its tokens; the context is kept by the server from one request to the next.
+Of a token that is a part of a character it tells nothing where it writes it: such a one is looked up among the alternatives of another.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from evalwright.core.errors import BadReply, Rejected
@@ -24,6 +26,10 @@ from evalwright.models.remote.wire.openai_text import first_choice, text_of
 
 _WHOLE = 1 << 20
 """Tokens of a window where nobody said how many the context takes: the server refuses what is too long."""
+_CERTAIN = 1e6
+"""A bias of a logit that no other token comes near. The log-probabilities that are sent are those before it."""
+_ALTERNATIVES = (1000, 1 << 20)
+"""How many are asked for: nearly always enough, and every token of any vocabulary."""
 
 
 class LlamaCppModel(OpenAIModel):
@@ -32,6 +38,7 @@ class LlamaCppModel(OpenAIModel):
     def __init__(self, provider: Provider, model: str, **given: Any) -> None:
         super().__init__(provider, model, **given)
         self._echo_is_known = True
+        self._parts: set[int] = set()
         # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
         self._root = self._make_client(self.pacing.timeout, self.base_url.removesuffix("/v1"))
 
@@ -72,53 +79,91 @@ class LlamaCppModel(OpenAIModel):
 
     async def _tokens(self, text: str, *, special: bool = False) -> list[int]:
         """The text's tokens, by the server's own tokenizer. special: with the BOS that the model wants."""
-        call = Call("/tokenize", {"content": text, "add_special": special, "parse_special": True})
-        data = (await self._root.send(call)).data
-        tokens = data.get("tokens") if isinstance(data, Mapping) else None
-        if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
-            raise not_documented(self.settings, "tokens as a list of numbers", data)
-        return tokens
+        body = {"content": text, "add_special": special, "parse_special": True, "with_pieces": True}
+        data = (await self._root.send(Call("/tokenize", body))).data
+        rows = data.get("tokens") if isinstance(data, Mapping) else None
+        if not isinstance(rows, list) or not all(type(_at(row, "id")) is int for row in rows):
+            raise not_documented(self.settings, "tokens with ids and pieces", data)
+        # A piece that is not text by itself comes as bytes.
+        self._parts.update(row["id"] for row in rows if isinstance(row.get("piece"), list))
+        return [row["id"] for row in rows]
 
     async def _forced(
         self, context: Sequence[int], targets: Sequence[int], replies: list[Reply | None]
     ) -> list[EchoedToken]:
         """The log-probability of each of `targets` after what stands before it."""
+        found: list[EchoedToken] = []
+        for part, run in groupby(targets, self._parts.__contains__):
+            for tokens in [[token] for token in run] if part else [list(run)]:
+                before = [*context, *targets[: len(found)]]
+                if part:
+                    found.append(await self._among_all(before, tokens[0], replies))
+                    continue
+                grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
+                rows = await self._written(before, len(tokens), 1, {"grammar": grammar}, replies)
+                if [_at(row, "id") for row in rows] != tokens:
+                    raise BadReply(
+                        f"{self.settings.where} wrote other tokens than its grammar allows, so the text cannot be scored. Text that "
+                        f"holds the model's own end token is one such case."
+                    )
+                found += [_read(row, row) for row in rows]
+        return found
+
+    async def _among_all(
+        self, context: Sequence[int], token: int, replies: list[Reply | None]
+    ) -> EchoedToken:
+        """The log-probability of a token that the server would not tell if it wrote it: another is written, this is an alternative."""
+        other = (await self._tokens("a"))[-1]
+        for alternatives in _ALTERNATIVES:
+            bias = {"logit_bias": [[other, _CERTAIN]]}
+            rows = await self._written(context, 1, alternatives, bias, replies)
+            tops = rows[0].get("top_logprobs") if rows else None
+            for row in tops if isinstance(tops, list) else ():
+                if _at(row, "id") == token:
+                    return _read(row, rows[0])
+        raise BadReply(f"{self.settings.where} gives no log-probability of token {token}.")
+
+    async def _written(
+        self,
+        context: Sequence[int],
+        count: int,
+        alternatives: int,
+        how: Mapping[str, Any],
+        replies: list[Reply | None],
+    ) -> list[Mapping[str, Any]]:
+        """The rows of `count` tokens that are written after `context`."""
         body = {
             "model": self.settings.model,
             "prompt": list(context),
-            "max_tokens": len(targets),
+            "max_tokens": count,
             "temperature": 0,
-            "logprobs": 1,
-            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in targets),
+            "logprobs": alternatives,
+            **how,
             **self.settings.extra_body,
         }
         replies.append(None)
-        largest = largest_reply(len(context) + len(targets))
-        replies[-1] = reply = await self.client.send(Call("/completions", body, largest=largest))
+        call = Call("/completions", body, largest=largest_reply(count + alternatives // 8))
+        replies[-1] = reply = await self.client.send(call)
         block = first_choice(reply.data, self.settings).get("logprobs")
         content = block.get("content") if isinstance(block, Mapping) else None
         if not isinstance(content, list):
             raise NoEcho(
                 f"{self.settings.where} sends no log-probabilities: its reply has no choices[0].logprobs.content."
             )
-        if [_at(entry, "id") for entry in content[: len(targets)]] != list(targets):
-            raise BadReply(
-                f"{self.settings.where} wrote other tokens than its grammar allows, so the text cannot be scored. Text that holds "
-                f"the model's own end token is one such case."
-            )
-        return [_read(entry) for entry in content[: len(targets)]]
+        return content[:count]
 
 
 def _at(entry: Any, name: str) -> Any:
     return entry.get(name) if isinstance(entry, Mapping) else None
 
 
-def _read(entry: Mapping[str, Any]) -> EchoedToken:
-    value, tops = entry.get("logprob"), entry.get("top_logprobs")
+def _read(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
+    """A token's row, of the step of which `top_logprobs` has the most probable token first."""
+    value, tops = row.get("logprob"), step.get("top_logprobs")
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise BadReply(f"The log-probability of a token is {value!r}.")
     first = _at(tops[0], "id") if isinstance(tops, list) and tops else None
-    return EchoedToken(0, 0, float(value), None if first is None else first == entry.get("id"))
+    return EchoedToken(0, 0, float(value), None if first is None else first == row.get("id"))
 
 
 LlamaCppModel.__signature__ = OpenAIModel.__signature__

@@ -155,9 +155,8 @@ class OpenAIModel(ApiModel):
             self._refuse_what_needs_echo()
             return super()._abilities()
         if self._echo is None:
-            gives = self.provider.scoring != "none" and (
-                self.provider.scoring == "grammar" or not self.official
-            )
+            how = self.provider.scoring
+            gives = how in ("echo", "grammar") or (not how and not self.official)
             self._echo = gives if self._echo_wanted is None else self._echo_wanted
         if not self._echo:
             self._refuse_what_needs_echo()

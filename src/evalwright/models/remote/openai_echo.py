@@ -163,7 +163,7 @@ Places = list[tuple[int, tuple[int, int]]]
 def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
     tokens, offsets = block.get("tokens"), block.get("text_offset")
     if isinstance(tokens, list) and len(tokens) == count and all(isinstance(token, str) for token in tokens):
-        found = _by_token_texts(tokens, text)
+        found = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
         if found is not None:
             return found
     if isinstance(offsets, list) and len(offsets) == count and all(type(place) is int for place in offsets):
@@ -188,6 +188,35 @@ def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
         places.append((index, (start, min(end, len(text)))))
         start = end
     return places
+
+
+def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
+    """As by texts, for servers that write a part of a character with one letter for each byte (SGLang, whose offsets are all -1)."""
+    data = text.encode("utf-8", "surrogatepass")
+    owners = [index for index, sign in enumerate(text) for _ in range(_utf8_width(sign))]
+    for skipped in range(min(_MOST_PREFIX_TOKENS + 1, len(tokens))):
+        places: Places = []
+        start = 0
+        for index in range(skipped, len(tokens)):
+            width = _width_at(tokens[index], data, start)
+            if not width:
+                break
+            end = min(start + width, len(data))
+            places.append((index, (owners[start], owners[end - 1] + 1)))
+            start = end
+        if start == len(data):
+            return places
+    return None
+
+
+def _width_at(token: str, data: bytes, start: int) -> int:
+    """Bytes of `data` from `start` on that a token stands for; the last may go beyond the end. 0: it is not what stands there."""
+    rest = data[start:]
+    for coding in ("utf-8", "latin-1"):
+        raw = token.encode(coding, "ignore")
+        if raw and rest and (rest.startswith(raw) or raw.startswith(rest)):
+            return len(raw)
+    return 0
 
 
 def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:

@@ -34,7 +34,7 @@ VARIABLE = "EVALWRIGHT_PROVIDERS"
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
 SCORING = ("echo", "grammar", "none")
-"""The prompt echoed with log-probabilities (found out where nobody says), a grammar that forces the text (llama.cpp), or not at all."""
+"""The prompt echoed with log-probabilities, a grammar that forces the text (llama.cpp), or not at all. "": found out at other addresses than the row's own."""
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
 
 
@@ -104,7 +104,7 @@ class Provider:
     thinking: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[ModelRule, ...] = ()
     batch: str = ""
-    scoring: str = "echo"
+    scoring: str = ""
     example: str = ""
     max_concurrency: int = 512
     cost_field: str = ""
