@@ -60,7 +60,8 @@ def turn(rates: list[float], dies: int, seconds: float, burst: float) -> tuple[f
             command = [sys.executable, "-m", "evalwright", *arguments, "--name", "pool"]
             with (folder / "log").open("w+") as log:
                 run = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
-                died, before = 0.0, {}
+                died = 0.0
+                before: dict[str, dict[str, Any]] = {}
                 while run.poll() is None:
                     time.sleep(0.05)
                     began = min((counts(url)["first"] or 1e18) for _, url in servers if url not in before)

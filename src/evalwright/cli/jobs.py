@@ -11,7 +11,7 @@ from evalwright.cli.output import write_result
 from evalwright.reports.jobs import SYSTEMS
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("system", type=click.Choice(SYSTEMS))
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- run ...")
 @click.option(
@@ -71,7 +71,7 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
 
     if command[0] != "run":
         raise ConfigurationError(
-            f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs slurm -- run TASK --model M --name NAME"
+            f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs SYSTEM --shards N -- run TASK --model M --name NAME"
         )
     given = run.make_context("evalwright run", list(command[1:])).params
     if not given["name"]:

@@ -171,9 +171,7 @@ class RemoteSender:
         tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
-            self._on_event(
-                f"{self._model.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}"
-            )
+            self._on_event(f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}")
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None

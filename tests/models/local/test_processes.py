@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,14 @@ def test_a_plug_ins_model_is_refused() -> None:
     registered("ownlocal")(lambda name: ScriptedLocalModel("x", name=name))
     with pytest.raises(ConfigurationError, match="is a plug-in's"):
         open_model("ownlocal/x", {"replicas": 2})
+
+
+@pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')")
+def test_on_a_cluster_the_replicas_are_the_clusters(tmp_path: Path) -> None:
+    write_questions(tmp_path, 2)
+    command = ["run", "questions.yaml", "--model", "demo/small", "--format", "text", "--on", "ray"]
+    done = typed(*command, "-M", "replicas=2", folder=tmp_path)
+    assert done.code == 2 and "leave out -M replicas" in done.err
 
 
 def test_requests_keep_all_that_they_carry() -> None:

@@ -198,11 +198,14 @@ class _VllmAnswering(Answering):
             yield (
                 place,
                 Response(
-                    made.text, finish_reason=made.finish_reason, usage=used, tokens=self._told(made, job)
+                    made.text,
+                    finish_reason=made.finish_reason,
+                    usage=used,
+                    tokens=self._log_probs_of(made, job),
                 ),
             )
 
-    def _told(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
+    def _log_probs_of(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
         """The answer's tokens, where the request wants them."""
         if made.logprobs is None:
             return ()

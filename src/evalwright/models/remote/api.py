@@ -134,14 +134,9 @@ class ApiModel(RemoteModel):
             base_url=self.base_url,
         )
         self.names_cost = bool(self.provider.cost_field)
-        self.pacing = arguments.pacing(
-            timeout,
-            deadline,
-            max_concurrency,
-            max_attempts,
-            self.provider.max_concurrency,
-            requests_per_minute,
-        )
+        most = self.provider.max_concurrency
+        paced = timeout, deadline, max_concurrency, max_attempts, most, requests_per_minute
+        self.pacing = arguments.pacing(*paced)
         more = {"top_k": arguments.whole("top_k", top_k), "min_p": arguments.number("min_p", min_p)}
         self._samplers = {name: value for name, value in more.items() if value is not None}
         self.abilities = self._abilities()
