@@ -129,10 +129,10 @@ def main() -> None:
     one, two = (
         min(used.here + max(used.replicas) for used in runs[label]) for label in ("1 replica", "2 replicas")
     )
-    base, single, double = (min(used.wall for used in found) for found in runs.values())
+    own, single, double = (min(used.wall for used in found) for found in runs.values())
     print(f"{len(asked)} requests, {given.repeats} times; {wrong} answers differ")
-    print(f"one replica: CPU {one / alone - 1:+.1%}, time {single / base - 1:+.1%}")
-    print(f"two replicas: {alone / two:.2f} times as fast by CPU, {base / double:.2f} by time")
+    print(f"one replica: CPU {one / alone - 1:+.1%}, time {single / own - 1:+.1%}")
+    print(f"two replicas: {alone / two:.2f} times as fast by CPU, {own / double:.2f} by time")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one run.
 
-    python benchmarks/scoring.py --data FOLDER [--only letters,texts,...] [--hidden 256] [--vocab 32000]
+    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256] [--vocab 32000] [--real]
                                  [--questions 400] [--repeats 3] [--share 1.0] [--threads 2] [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random weights with grouped
@@ -11,9 +11,10 @@ its model class alone, without its command's start-up. Log-likelihoods are compa
 
 --share: lm_eval shares nothing between questions but the letters of one, so its time is in proportion to them; with 0.2 it
 scores every fifth question and its scoring time is multiplied by five. The table says so. --clock cpu: CPU seconds instead of
-wall time; with --threads 1 that is what to measure on a machine that others use too.
+wall time; with --threads 1 that is what to measure on a machine that others use too. --real: a Llama of 135 million parameters
+(30 layers, hidden 576, 9 heads over 3 of keys and values, vocabulary 49,152, which is the output head too).
 
-The sets: `letters`, five fixed shots, the answer is one of A to D; `texts`, the same with the choices' full texts; `endings`,
+The sets, each with as many questions as stand behind its colon, else --questions: `letters`, five fixed shots, the answer is one of A to D; `texts`, the same with the choices' full texts; `endings`,
 contexts of some 250 tokens with four endings of 20, as HellaSwag has; `rows`, full texts with five shots drawn for each
 question; `book`, the rolling log-likelihood of a long text.
 """
@@ -114,8 +115,11 @@ def every_set(folder: Path, questions: int) -> dict[str, Callable[[], list[Reque
 # --- the model -------------------------------------------------------------------------------------------------------
 
 
-def make_model(folder: Path, data: Path, hidden: int, vocab: int, layers: int) -> int:
-    """Write a Llama with random weights, and a tokenizer made from the questions; returns the parameters of its layers."""
+def make_model(folder: Path, data: Path, hidden: int, vocab: int, layers: int, real: bool = False) -> int:
+    """Write a Llama with random weights, and a tokenizer made from the questions; returns the parameters of its layers.
+
+    real: heads as wide, and as many of them to one of keys and values, as small models have that are in use; a tied output head.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -138,8 +142,9 @@ def make_model(folder: Path, data: Path, hidden: int, vocab: int, layers: int) -
         hidden_size=hidden,
         intermediate_size=hidden * 8 // 3 // 32 * 32,
         num_hidden_layers=layers,
-        num_attention_heads=hidden // 32,
-        num_key_value_heads=hidden // 64,
+        num_attention_heads=hidden // (64 if real else 32),
+        num_key_value_heads=hidden // (192 if real else 64),
+        tie_word_embeddings=real,
         max_position_embeddings=2048,
         bos_token_id=0,
         eos_token_id=1,
@@ -282,12 +287,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     parser.add_argument("--batch-size", help="lm_eval's, instead of finding its best")
+    parser.add_argument("--real", action="store_true")
     options = parser.parse_args()
+    if options.real:
+        parser.set_defaults(layers=30, hidden=576, vocab=49152)
+        options = parser.parse_args()
     LM_EVAL.ensure()
     with tempfile.TemporaryDirectory() as where:
         model = Path(where)
         options.layer_parameters = make_model(
-            model, options.data, options.hidden, options.vocab, options.layers
+            model, options.data, options.hidden, options.vocab, options.layers, options.real
         )
         options.rate = matmul_rate(options.threads)
         print(
@@ -298,9 +307,10 @@ def main() -> None:
             "|---|---|---|---|---|---|---|---|---|---|---|---|",
             flush=True,
         )
-        sets = every_set(options.data, options.questions)
-        for name in options.only.split(","):
-            print(measure(name, sets[name](), model, options), flush=True)
+        for asked in options.only.split(","):
+            name, _, count = asked.partition(":")
+            questions = every_set(options.data, int(count or options.questions))[name]()
+            print(measure(name, questions, model, options), flush=True)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ else bash "$@" >&2; fi
     pbs = """
 array=
 while case "$1" in -*) true ;; *) false ;; esac; do
-  case "$1" in -J) array=${2#1-} ;; -v) export "${2?}" ;; -W) [ "$2" = "depend=afterany:7[]" ] ;; esac; shift 2
+  case "$1" in -J) array=${2#1-} ;; -v) export "${2%%,*}" ;; -W) [ "$2" = "depend=afterany:7[]" ] ;; esac; shift 2
 done
 export PBS_O_WORKDIR="$PWD"; file=$PWD/$1; cd /
 if [ -n "$array" ]; then

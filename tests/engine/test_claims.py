@@ -16,6 +16,7 @@ from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.claims import LEASE, OPEN, Owner, is_running, process_of, started, this_host
 from evalwright.engine.opening import open_store
+from evalwright.engine.postgres import PostgresDatabase
 from evalwright.engine.rows import row_of
 from evalwright.engine.store import Store
 from support.stores import Statements, make_read_only
@@ -76,16 +77,76 @@ async def outcome(home: Path) -> str:
 
 
 def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
-    tmp_path: Path, each_store: str, behind: Statements
+    tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
-    behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - {LEASE} - 1")
+    behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - 1")
+    monkeypatch.setattr("evalwright.engine.database.LEASE", 0.0)  # the server has run for longer
+    assert asyncio.run(outcome(tmp_path)) == "mine"
+
+
+def test_time_in_which_the_server_was_down_does_not_count(
+    tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if each_store == "sqlite":
-        assert asyncio.run(outcome(tmp_path)) == "mine"
-    else:
-        # The server has run for less than a lease: nobody could renew one before.
-        assert asyncio.run(outcome(tmp_path)) in ("mine", "them")
+        pytest.skip("a file has no server")
+    monkeypatch.setattr(PostgresDatabase, "lease_from", lambda self: self.now())  # it was started just now
+    claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} - 1000")
+    assert asyncio.run(outcome(tmp_path)) == "them"
+
+
+@pytest.mark.parametrize("hours", [-30, 30])
+def test_a_clock_that_is_wrong_changes_no_lease_on_a_server(
+    tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    if each_store == "sqlite":
+        pytest.skip("all processes of a host have one clock")
+    claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + hours * 3600)
+
+    async def work() -> None:
+        with open_store(tmp_path) as store:
+            assert await store.claim([b"k", b"own"]) == ["them", "mine"]
+            ((left,),) = behind(
+                tmp_path, f"SELECT expires - {now(each_store)} FROM owners WHERE id <> 'them'"
+            )
+            assert LEASE - 50 < left <= LEASE
+
+    asyncio.run(work())
+
+
+_ELSEWHERE = """
+import asyncio, sys
+from pathlib import Path
+from evalwright.engine import claims, database
+claims.this_host = lambda: "another host"
+database.LEASE = 10.0
+from evalwright.engine.opening import open_store
+async def main():
+    with open_store(Path(sys.argv[1])) as store:
+        print(*await store.claim([b"k"]), flush=True)
+        await asyncio.sleep(3600)
+asyncio.run(main())
+"""
+
+
+def test_what_a_process_killed_on_another_host_claimed_is_free_after_its_lease(
+    tmp_path: Path, each_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalwright.engine.database.LEASE", 10.0)
+    child = subprocess.Popen(
+        [sys.executable, "-c", _ELSEWHERE, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None and child.stdout.readline() == "mine\n"
+    assert f"{child.pid}@" in asyncio.run(outcome(tmp_path))
+    child.kill()
+    child.communicate()
+    until = time.monotonic() + 600
+    while asyncio.run(outcome(tmp_path)) != "mine":
+        assert time.monotonic() < until
+        time.sleep(0.2)
 
 
 def test_a_process_of_this_host_counts_by_whether_it_runs(

@@ -25,6 +25,7 @@ from evalwright.engine.rows import row_of
 from evalwright.models.base import Pacing
 from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
+from support.stores import make_read_only
 from support.typed import typed
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
@@ -136,6 +137,24 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     assert not (home / KEPT).exists()
     rows = mortal.run("SELECT sum(sendings), sum(output_tokens) FROM evalwright.ledger", database(url))
     assert rows == [(400, 800)]
+
+
+def test_what_a_server_did_not_take_may_go_into_a_file(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused() -> None:
+        with open_store(tmp_path) as store:
+            make_read_only(store)
+            with pytest.raises(StoreError, match="are kept in"):
+                await store.put_many([row_of(b"k", "m", b"{}", Response(text="paid"))])
+
+    asyncio.run(refused())
+    (kept,) = (tmp_path / KEPT).iterdir()
+    assert (kept.stat().st_mode & 0o777, (tmp_path / KEPT).stat().st_mode & 0o777) == (0o600, 0o700)
+    monkeypatch.delenv("EVALWRIGHT_STORE")
+    with open_store(tmp_path) as store:
+        assert store.holds(b"k") and "1 responses that an earlier run could not store" in store.notices[0]
+    assert not (tmp_path / KEPT).exists()
 
 
 def test_connections_that_break_again_and_again_count_nothing_twice(

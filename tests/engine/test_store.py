@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.support import question
-from evalwright.core.errors import Failure, StoreError
+from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.responses import RateLimits, Response, Usage
+from evalwright.engine.exchange import KEPT
 from evalwright.engine.key import canonical, request_key
 from evalwright.engine.opening import open_store
 from evalwright.engine.rows import pack, plain, row_of, unpack
@@ -232,7 +233,7 @@ def test_a_limit_on_file_sizes_is_a_store_error(tmp_path: Path) -> None:
     code = f"""
 import asyncio, os, resource
 from pathlib import Path
-from evalwright.core.errors import Failure, StoreError
+from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.opening import open_store
 from evalwright.engine.rows import row_of
@@ -347,3 +348,19 @@ def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
             assert found is not None and found.kind == "empty"
 
     asyncio.run(work())
+
+
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\n", b'{"evalwright_store":1}\n{"key": 5}\n', b'{"evalwright_store":2}\n']
+)
+def test_what_an_earlier_run_kept_and_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / KEPT).mkdir()
+    (tmp_path / KEPT / "x.jsonl").write_bytes(content)
+    if not content:
+        open_store(tmp_path).close()
+        assert not (tmp_path / KEPT).exists()
+        return
+    with pytest.raises((StoreError, ConfigurationError), match=r"x\.jsonl"):
+        open_store(tmp_path)
+    assert (tmp_path / KEPT / "x.jsonl").read_bytes() == content

@@ -87,7 +87,7 @@ def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
         assert max(map(len, text.splitlines())) <= 80
     short = board_summary(make_board(made), "One is better.")
     text = terminal(runs_summary(made), width=80) + terminal(short, width=80)
-    assert len(text.splitlines()) <= 64 and text.splitlines()[-1] == "One is better."
+    assert len(text.splitlines()) <= 72 and text.splitlines()[-1] == "One is better."
 
 
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
@@ -99,6 +99,8 @@ def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
     assert row_with(text, "Task") == ["Task", "demo/one", "demo/two"]
     assert row_with(text, "b")[1:] == ["n/a", "n/a"]
     assert "2 × rate limited" in text
+    wide, (one, two) = terminal(runs_summary(made), width=1000), (run.folder for run in made)
+    assert f"evalwright compare {one} {two} --flips 5" in wide and f"evalwright view {one} {two}" in wide
 
 
 def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:

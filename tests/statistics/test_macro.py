@@ -283,6 +283,14 @@ def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
     )
 
 
+def test_tasks_are_connected_through_others() -> None:
+    """A chain in which each task shares one unit with the next, in an order in which the least number has the longest way; and one apart."""
+    codes = [[0, 1], [5, 6], [4, 5], [3, 4], [2, 3], [1, 2], [9, 10]]
+    found = sharing([unit_sums([0.0, 1.0], one) for one in codes])
+    assert found.sets.tolist() == [0] * 6 + [6]
+    assert sharing([None, None]).sets.tolist() == [0, 1]
+
+
 def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
     perfect, ids = mean_interval([1.0] * 40), np.arange(40)
     for shift, worth in ((0, 1.0), (20, math.sqrt(0.75)), (40, math.sqrt(0.5))):

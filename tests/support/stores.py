@@ -60,10 +60,8 @@ def behind(each_store: str) -> Statements:
 
 def make_read_only(store: Store) -> None:
     """From now on, whatever the store writes fails."""
-    from evalwright.engine.kept import DatabaseStore
     from evalwright.engine.sqlite import SqliteDatabase
 
-    assert isinstance(store, DatabaseStore)
     database = store._writer._database
     if isinstance(database, SqliteDatabase):
         database._connection.execute("PRAGMA query_only=ON")

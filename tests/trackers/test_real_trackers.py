@@ -97,11 +97,12 @@ assert "demo/하나" in text.tensor_proto.string_val[0].decode()
 
 def test_wandb_offline() -> None:
     needs("wandb")
-    made("wandb=mine", WANDB_MODE="offline")
+    made("wandb=team/mine", WANDB_MODE="offline")
     (folder,) = Path("wandb").glob("offline-run-*")
     (file,) = folder.glob("run-*.wandb")
     data = file.read_bytes()
-    assert b"questions/accuracy" in data and "demo/하나".encode() in data and b"mine" in data
+    assert b"questions/accuracy" in data and "demo/하나".encode() in data
+    assert b"mine" in data and b"team" in data and b"team/mine" not in data
 
 
 def test_wandb_without_a_key_is_refused_before_anything_is_sent() -> None:

@@ -95,6 +95,7 @@ def run(**given: Any) -> int:
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration import ModelSpec
     from evalwright.evaluation.configuration_file import configuration_from
+    from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
     load_plugins(given["plugins"])
@@ -116,6 +117,8 @@ def run(**given: Any) -> int:
     if configuration.home:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
+    if not configuration.shard:
+        check_one_process("-M device_map=auto")
     return _evaluate(configuration, given, _place(given))
 
 

@@ -36,6 +36,16 @@ _LOOK = 0.5
 _LAST_PATIENCE = 3.0
 """Seconds that an answer is waited for where the store is being closed."""
 _STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
+_MEANINGS = {
+    "28": "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)",
+    "3D": "has no database of that name: create it (createdb) or name another",
+    "42501": f"does not allow this user to write: grant it the right to create the schema {SCHEMA}, or to use the one that is there",
+    "42": f"has tables in its schema {SCHEMA} that evalwright did not make: name another database",
+    "25006": "is read-only now: name the server that takes writes",
+    "533": "takes no more connections (a process needs two): end others, or have it take more (max_connections)",
+    "53": "has no room left: free some and run again",
+}
+"""Of the beginnings of its error codes; the first that fits."""
 _OPTIONS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -265,24 +275,17 @@ def server_error(url: str, error: Exception) -> StoreError:
     if isinstance(error, StoreError):
         return error
     said, state = reason(error), getattr(error, "sqlstate", None) or ""
-    if "password" in said or "authentication" in said or state.startswith("28"):
-        what = "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)"
-    elif state == "3D000" or ("database" in said and "does not exist" in said):
-        what = "has no database of that name: create it (createdb) or name another"
-    elif state == "42501":
-        what = f"does not allow this user to write: grant it the right to create the schema {SCHEMA}, or to use the one that is there"
-    elif state in ("53100", "53200", "53400"):
-        what = "has no room left: free some and run again"
-    elif state == "53300" or "too many" in said:
-        what = "takes no more connections (a process needs two): end others, or have it take more (max_connections)"
-    elif state == "25006":
-        what = "is read-only now: name the server that takes writes"
-    elif state.startswith("42"):
-        what = f"has tables in its schema {SCHEMA} that evalwright did not make: name another database"
-    elif is_away(error):
+    if "password" in said or "authentication" in said:
+        state = "28"
+    elif "database" in said and "does not exist" in said:
+        state = "3D"
+    elif "too many" in said:
+        state = "533"
+    what = next(
+        (what for start, what in _MEANINGS.items() if state.startswith(start)), "failed to write or read"
+    )
+    if state not in ("28", "3D", "533") and is_away(error):
         what = "cannot be reached: start it, or check host and port"
-    else:
-        what = "failed to write or read"
     return StoreError(f"The store {shown(url)} {what}. ({said})")
 
 

@@ -146,7 +146,7 @@ def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]
 
 
 def take_back(home: Path, database: Database) -> str:
-    """Store what `keep_batches` wrote; a sentence that says so, "" where there was nothing."""
+    """Store what `keep` wrote; a sentence that says so, "" where there was nothing."""
     new, folder = 0, home / KEPT
     for path in sorted(folder.glob("*.jsonl")):
         with suppress(FileNotFoundError):  # another process was faster

@@ -20,8 +20,8 @@ from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found, check_version
 from evalwright.engine.exchange import keep, take_back
-from evalwright.engine.kept import DatabaseStore
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
+from evalwright.engine.store import Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -258,7 +258,7 @@ class PostgresDatabase(Database):
         return int(found)
 
 
-class PostgresStore(DatabaseStore):
+class PostgresStore(Store):
     """A store on a server. Use `PostgresStore.open`. home: where answers are kept that the server did not take."""
 
     poll_seconds = _POLL_SECONDS

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import StoreError, UsageError
 from evalwright.engine.database import check_version
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -129,6 +129,8 @@ def store_error(path: Path, error: Exception) -> StoreError:
     """What an error of SQLite or of the file system means to a person."""
     if isinstance(error, StoreError):
         return error
+    if isinstance(error, UsageError):
+        return StoreError(str(error))
     said = str(error)
     reason = said.lower()
     if "full" in reason:

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import StoreError, UsageError
 from evalwright.core.private import open_private, own_database, private_folder
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found
-from evalwright.engine.kept import DatabaseStore
+from evalwright.engine.exchange import take_back
 from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.schema import connect, patiently, store_error
+from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
 _GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
@@ -156,7 +157,7 @@ class SqliteDatabase(Database):
         return outcomes
 
 
-class SqliteStore(DatabaseStore):
+class SqliteStore(Store):
     """A store in one file. Use `SqliteStore.open`."""
 
     def __init__(self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase) -> None:
@@ -175,18 +176,18 @@ class SqliteStore(DatabaseStore):
         try:
             reading = open_file(path)
             reading.rows("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)")
+            taken = take_back(home, reading)
             store = cls(path, reading, SqliteDatabase(path, waits=False))
-        except (OSError, sqlite3.Error, StoreError) as error:
+        except (OSError, sqlite3.Error, UsageError) as error:
             if reading is not None:
                 reading.close()
             raise store_error(path, error) from error
-        if warning := network_warning(path):
-            store.notices.append(warning)
+        store.notices += [notice for notice in (network_warning(path), taken) if notice]
         return store
 
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         # A look into the file takes microseconds: handing it to a thread would take longer.
-        return self._responses(keys)
+        return self._read_out(keys, self._look("read", keys))
 
 
 def open_file(path: Path) -> SqliteDatabase:

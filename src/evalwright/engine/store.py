@@ -1,8 +1,8 @@
 """What the engine needs of a store: every response that was ever given, by the content of its request, and who asks what now.
 
 An answer is acknowledged only after it is durable, so an acknowledged answer outlives `kill -9`. Several processes may use
-one store at a time: what one of them is asking, the others wait for. `sqlite.py` and `postgres.py` are such stores;
-`opening.py` opens the one that is named.
+one store at a time: what one of them is asking, the others wait for. One connection to its database reads, one thread writes
+through another. `sqlite.py` and `postgres.py` are such stores; `opening.py` opens the one that is named.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Any, Self
 
 from evalwright.core.errors import Failure, StoreError
 from evalwright.core.responses import Response
+from evalwright.core.secrets import mask
+from evalwright.engine.claims import Owner
+from evalwright.engine.database import Database
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.rows import Batch, Row
+from evalwright.engine.rows import Batch, Row, checksum_of, dump, plain, response_of
+from evalwright.engine.writer import Writer
 
 
 class Store(ABC):
-    """An open store. Close it when the work is done. One `Engine` at a time may use it."""
+    """An open store. Close it when the work is done. One `Engine` at a time may use it.
 
-    place: str
-    """Where it is, for people: a file, or a server's host and database. No password."""
-    command: str
-    """What the ledger and the claims call this opening of the store."""
+    Its kinds say how keys are looked up without holding up the event loop.
+    """
+
     poll_seconds = 0.1
     """Between two looks for requests that another owner has sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Database, writing: Database) -> None:
+        self.place = reading.place
+        """Where it is, for people: a file, or a server's host and database. No password."""
         self.damaged: set[bytes] = set()
         """Keys whose rows were found damaged, and count as absent; who reports one takes it out."""
         self.notices: list[str] = []
@@ -37,43 +42,22 @@ class Store(ABC):
         self.say: Callable[[str], None] = _ignore
         """Told, in any thread, of what happens meanwhile."""
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
+        self._reading = reading
+        self._has_empty = reading.has_empty()
+        self._owner = Owner.new()
+        self.command = self._owner.id
+        """What the ledger and the claims call this opening of the store."""
+        self._writer = Writer(writing, self._owner, self._keep)
+        self._closed = False
 
     @property
-    @abstractmethod
     def broken(self) -> StoreError | None:
         """The error that ended the store's service, if one did."""
+        return self._writer.broken
 
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         """The stored answer to each, or None. A row that cannot be read counts as absent and is removed."""
-
-    @abstractmethod
-    async def empty(self, key: bytes) -> Failure | None:
-        """The failure that is remembered of a request to which every reply was empty, or None."""
-
-    @abstractmethod
-    def remember_empty(self, key: bytes, failure: Failure) -> None:
-        """Keep the failure of such a request."""
-
-    @abstractmethod
-    def submit(self, batch: Batch) -> None:
-        """Hand over a batch of claims, answers, releases and bills. Batches are worked off in order."""
-
-    @abstractmethod
-    def holds(self, key: bytes) -> bool:
-        """Whether there is an answer that can be read, for code outside of an event loop."""
-
-    @abstractmethod
-    def ledger(self) -> list[dict[str, Any]]:
-        """What was sent and paid, by command, model and outcome; docs/records.md describes the columns."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many answers are stored."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write what is still waiting, give up all claims, and close. May be called twice."""
 
     async def claim(self, keys: Sequence[bytes]) -> list[str]:
         """For each MINE (ask it, then put or release it), STORED (it is answered), or another owner's id."""
@@ -87,6 +71,52 @@ class Store(ABC):
         """End claims without an answer."""
         await self._done(releases=list(keys))
 
+    async def empty(self, key: bytes) -> Failure | None:
+        """The failure that is remembered of a request to which every reply was empty, or None."""
+        return self._look("empty", key) if self._has_empty else None
+
+    def remember_empty(self, key: bytes, failure: Failure) -> None:
+        """Keep the failure of such a request."""
+        text = plain(mask(dump(failure.as_dict())))
+        self.outbox().empty(key, text, checksum_of(key, text))
+        self._has_empty = True
+
+    def holds(self, key: bytes) -> bool:
+        """Whether there is an answer that can be read, for code outside of an event loop."""
+        return self._read_out((key,), self._look("read", (key,)))[0] is not None
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """What was sent and paid, by command, model and outcome; docs/records.md describes the columns."""
+        found: list[dict[str, Any]] = self._look("ledger")
+        return found
+
+    def __len__(self) -> int:
+        """How many answers are stored."""
+        return int(self._look("count"))
+
+    def close(self) -> None:
+        """Write what is still waiting, give up all claims, and close. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._reading.close()
+
+    def outbox(self) -> Outbox:
+        """The running event loop's way to the store. Raises RuntimeError where no loop is running."""
+        loop = asyncio.get_running_loop()
+        found = self._outboxes.get(loop)
+        if found is None:
+            self._outboxes = {one: box for one, box in self._outboxes.items() if not one.is_closed()}
+            found = self._outboxes[loop] = Outbox(self._writer.submit, loop, self.poll_seconds)
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     async def _done(self, **wishes: Any) -> Batch:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Batch] = loop.create_future()
@@ -99,23 +129,33 @@ class Store(ABC):
             with suppress(RuntimeError):  # a loop that has closed has no task left that waits
                 loop.call_soon_threadsafe(settle, batch, error)
 
-        self.submit(Batch(done, **wishes))
+        self._writer.submit(Batch(done, **wishes))
         return await future
 
-    def outbox(self) -> Outbox:
-        """The running event loop's way to the store. Raises RuntimeError where no loop is running."""
-        loop = asyncio.get_running_loop()
-        found = self._outboxes.get(loop)
-        if found is None:
-            self._outboxes = {one: box for one, box in self._outboxes.items() if not one.is_closed()}
-            found = self._outboxes[loop] = Outbox(self.submit, loop, self.poll_seconds)
-        return found
+    def _look(self, name: str, *arguments: Any) -> Any:
+        """What a method of the database finds."""
+        try:
+            return getattr(self._reading, name)(*arguments)
+        except Exception as error:
+            raise self._reading.error(error) from error
 
-    def __enter__(self) -> Self:
-        return self
+    def _read_out(self, keys: Sequence[bytes], rows: Sequence[Any]) -> list[Response | None]:
+        """The responses that rows hold, in the order of the keys."""
+        if not rows:
+            return [None] * len(keys)
+        found: dict[bytes, Response] = {}
+        for row in rows:
+            try:
+                found[row[0]] = response_of(*row)
+            except ValueError:
+                self.damaged.add(row[0])
+                with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
+                    self.outbox().damaged(row[0], row[3])
+        return [found.get(key) for key in keys]
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _keep(self, batches: Sequence[Batch]) -> str:
+        """Put what could not be written elsewhere. A disk that is full has no room beside the store either."""
+        return ""
 
 
 def _ignore(event: str) -> None:

@@ -99,12 +99,11 @@ class Objects:
         made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
         if self.cluster is None:
             return made
-        if made.replicas and isinstance(made, LocalModel):
-            raise ConfigurationError(
-                f"'{made.name}' has replicas in this machine's processes, and with --on they are on the cluster: use --replicas, and leave "
-                "out -M replicas."
-            )
         if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
+            if spec.arguments.get("replicas") is not None:
+                raise ConfigurationError(
+                    "With --on, --replicas says how many there are on the cluster: leave out -M replicas."
+                )
             return self.cluster.open(spec.model, spec.arguments, made)
         if role:
             return made

@@ -192,9 +192,7 @@ def read_document(path: Path, kind: str = "task file") -> Document:
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
-        raise TaskError(
-            f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}."
-        )
+        raise TaskError(f"{shown(path)}:1: a {kind} is a mapping (`key: value`), not {kind_of(value)}.")
     return Document(value, shown(path), path.parent, builder.places, (path,))
 
 

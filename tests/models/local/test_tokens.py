@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from evalwright.models.local.tokens import (
     room_for_answer,
     rules_for,
     truncate_pair,
+    with_room,
 )
 
 BOS, EOS = 0, 1
@@ -174,3 +176,23 @@ def test_room_for_an_answer() -> None:
     assert caught.value.as_failure().party == "model"
     with pytest.raises(DoesNotFit, match="max_tokens is 0"):
         room_for_answer(1, 0, 16)
+
+
+def test_published_rules() -> None:
+    own, published = rules(max_length=16), replace(rules(max_length=16), published=True)
+    whole = encoder().encode("the cat sat", True)
+    assert [
+        token for _, scored in rolling_pairs(encoder(), published, "the cat sat") for token in scored
+    ] == whole
+    assert whole[0] == BOS
+    prompt = list(range(20))
+    assert with_room(prompt, 6, own) == prompt
+    assert with_room(prompt, 6, published) == prompt[-10:]
+    assert with_room(prompt[:10], 6, published) == prompt[:10]
+    assert with_room(prompt, 16, published) == prompt, "no room at all: refused by room_for_answer"
+    # A token spans the join: what stands behind as many tokens as the context has is scored.
+    whole = encode_text(encoder(), own, "the cat sat")
+    context = encode_text(encoder(), own, "the c")
+    assert whole[: len(context)] != context
+    assert encode_pair(encoder(), published, "the c", "at sat") == (context, whole[len(context) :])
+    assert encode_pair(encoder(), own, "the c", "at sat") == (whole[:1], whole[1:])

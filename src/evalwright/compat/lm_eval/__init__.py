@@ -9,7 +9,8 @@
 See docs/new-model-guide.md and docs/migrate-lm-eval.md.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import LM, CacheHook, TemplateLM
@@ -21,4 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LM", "CacheHook", "Instance", "TemplateLM", "evaluate", "register_model", "simple_evaluate"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"harness.evaluating": "evaluate simple_evaluate"})
+_named, __dir__ = lazy_names(__name__, {"harness.evaluating": "evaluate simple_evaluate"})
+
+
+def __getattr__(name: str) -> Any:
+    """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name that is loaded late."""
+    return (
+        import_module(f"{__name__}.{name}")
+        if name in ("evaluator", "models", "tasks", "utils")
+        else _named(name)
+    )

@@ -119,7 +119,8 @@ def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
         sums = [sum(one.get(name, 0) for one in usage) for name in ("input_tokens", "output_tokens")]
         facts.append(("Tokens", f"{sums[0]:,} in, {sums[1]:,} out"))
     if latency := [one for one in row.get("timing", {}).get("latency", ()) if one]:
-        facts.append(("Latency", ", ".join(f"{one:.2f} s" for one in latency)))
+        # Options that were scored together have one time.
+        facts.append(("Latency", ", ".join(dict.fromkeys(f"{one:.2f} s" for one in latency))))
     facts += [
         (name, shorten(str(value), _LONGEST))
         for name, value in row.get("metadata", {}).items()

@@ -55,7 +55,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     if len(runs) > _MOST_ROWS:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
     shown = next((run for run in runs if run.n_failed), runs[0])
-    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown)))])
+    return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))])
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
@@ -82,12 +82,15 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes([said]), *ends])
 
 
-def _more(run: Run) -> Iterator[tuple[str, str]]:
-    """The commands that show the rest."""
+def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
+    """The commands that show the rest. runs: all that were made, of which `run` is one."""
     name = _typed(run)
+    together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
-    yield "Browser", f"evalwright view {name}"
+    if len(together) == 2:
+        yield "Compare", f"evalwright compare {' '.join(map(_typed, together))} --flips 5"
+    yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
 
 
 def _typed(run: Run) -> str:

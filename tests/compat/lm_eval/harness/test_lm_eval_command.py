@@ -128,6 +128,17 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --wandb_config_args a=b", "not supported"),
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
+        ("--tasks gen --gen_kwargs temprature=1", "Did you mean 'temperature'?"),
+        ("--tasks gen --gen_kwargs temperature=hot", "temperature must be a number"),
+        ("--tasks gen --gen_kwargs max_gen_toks=0", "max_gen_toks must be a whole number"),
+        ("--tasks gen --gen_kwargs until=3", "until must be a text"),
+        ("--tasks sky --samples {\"sky\":[]}", "at least one each"),
+        ("--tasks sky --samples nofile", "'nofile', cannot be read: No such file"),
+        ("--tasks sky --batch_size some", "--batch_size takes a whole number of at least 1, auto or auto:N"),
+        ("--tasks sky --apply_chat_template --fewshot_as_multiturn maybe", "takes true or false"),
+        ("--tasks sky --output_path tasks/sky.yaml", "'sky.yaml' is not a folder"),
+        ("--tasks sky --scoring best", "Known: corrected, published"),
+        ("--config nofile.yaml", "The settings file 'nofile.yaml' cannot be read"),
         ("--tasks sky --num_fewshot many", "num_fewshot"),
         ("--tasks sky --cache_requests maybe", "true, refresh, delete"),
         ("--tasks sky --no_cache --provide_description", "in its place write `description:` in the task's file"),
@@ -169,7 +180,7 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         "model_args: {base_url: 'http://a'}",
         "wandb_args: {project: x}",
     ):
-        (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
+        (tasks / "bad.yaml").write_text(bad if bad.startswith("tasks") else f"tasks: [sky]\n{bad}\n")
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
         assert "which a file may not" in done.err
@@ -177,8 +188,12 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         ("include_path: ..", "not beside it"),
         ("output_path: /", "outside"),
         ("limit: [1]", "--limit takes a number"),
+        ("tasks: [sky, [gen]]\nmodel: scripted", "by name or by file"),
+        ("model: [dummy]", "--model takes one value"),
+        ("model_args: [1]", "--model_args takes key=value, or a mapping"),
+        ("gen_kwargs: 5", "--gen_kwargs takes key=value, or a mapping"),
     ):
-        (tasks / "bad.yaml").write_text(f"tasks: [sky]\n{bad}\n")
+        (tasks / "bad.yaml").write_text(bad if bad.startswith("tasks") else f"tasks: [sky]\n{bad}\n")
         done = typed("lm-eval", "run", "--config", "bad.yaml")
         assert done.code == 2
         assert said in done.err
@@ -303,6 +318,11 @@ def test_one_of_several_processes_is_refused(
         simple_evaluate("scripted", tasks=["gen"], include_path="tasks")
     assert len(list((tasks / "runs").iterdir())) == 1
     assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").code == 0
+    native = ("run", "lm-eval:gen", "--task-root", "tasks", "--model", "scripted/hash", "--limit", "2")
+    refused = typed(*native)
+    assert refused.code == 2
+    assert "-M device_map=auto spreads" in refused.err
+    assert typed(*native, "--shard", "1/2", "--name", "parts").code == 0, "a shard is one of several"
 
 
 @pytest.mark.parametrize(
@@ -400,6 +420,53 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     )
     with pytest.raises(UnknownName, match="nosuch"):
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
+
+    import evalwright.compat.lm_eval as lm_eval
+
+    manager = lm_eval.tasks.TaskManager(include_path="tasks", include_defaults=False)
+    assert manager.all_tasks == ["gen", "heavens", "sky"]
+    assert (manager.all_groups, manager.all_subtasks, manager.all_tags) == (["heavens"], ["gen", "sky"], [])
+    assert manager.match_tasks(["s*", "gen"]) == ["gen", "sky"]
+    several = lm_eval.simple_evaluate(
+        Longest(), tasks=manager.match_tasks(["*e*n"]), task_manager=manager, limit=4
+    )
+    assert several["results"]["gen"] == found["results"]["gen"]
+    asked = lm_eval.tasks.get_task_dict(["gen"], manager)
+    assert evaluate(Longest(), asked, limit=4)["results"]["gen"] == found["results"]["gen"]
+    with pytest.raises(UnknownName, match="Did you mean 'sky'"):
+        lm_eval.tasks.get_task_dict("skyy", manager)
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        lm_eval.tasks.TaskManager(include_path="nowhere")
+
+
+def test_tasks_that_two_tags_share_run_once(tasks: Path) -> None:
+    for name in ("one", "two"):
+        (tasks / "tasks" / f"{name}.yaml").write_text(
+            f"include: gen.yaml\ntask: {name}\ntag: [all, {name}s]\n"
+        )
+    done = harness("--tasks all,ones,two --limit 2")
+    assert done.code == 0, done.err
+    assert done.out.count("exact_match") == 2
+    again = harness("--tasks heavens,sky --limit 2")
+    assert again.code == 2, "as there: a group's member is not the task alone"
+    assert "'lm-eval:sky' is named twice" in again.err
+
+
+def test_shots_of_chosen_rows_are_drawn_for_these_alone(tasks: Path) -> None:
+    import random
+
+    assert (
+        harness('--tasks gen --num_fewshot 2 --samples {"gen":[7,3]} --output_path out --log_samples').code
+        == 0
+    )
+    (file,) = (tasks / "out").rglob("samples_gen_*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    chance = random.Random(1234)
+    assert [line["doc_id"] for line in lines] == [3, 7]
+    for line in lines:
+        shots = [f"Question: train {n}?" for n in chance.sample(range(8), 2)]
+        prompt = line["arguments"]["gen_args_0"]["arg_0"]
+        assert re.findall(r"Question: train \d\?", prompt) == shots
 
 
 def page_rows() -> list[Any]:

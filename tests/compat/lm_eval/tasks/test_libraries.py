@@ -66,6 +66,7 @@ def test_what_installs_a_library() -> None:
             "evalwright[lm-eval-japanese-leaderboard]",
         ),
         (AssertionError('pip install lm_eval["math"]'), "evalwright[lm-eval]"),
+        (Exception("Please install unitxt via 'pip install unitxt'."), "evalwright[lm-eval-unitxt]"),
         (OSError("[E050] Can't find model 'ca_core_news_sm'."), "python -m spacy download ca_core_news_sm"),
     ):
         assert said in advice(error)

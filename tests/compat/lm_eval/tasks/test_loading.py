@@ -258,3 +258,10 @@ def test_settings_from_a_configuration(tmp_path: Path) -> None:
         options_of({"task_rot": ["tasks"]})
     with pytest.raises(ConfigurationError, match="0 or more"):
         options_of({"num_fewshot": -1})
+
+
+def test_a_group_in_itself_is_a_sentence(load: Load, write: Write) -> None:
+    write("a.yaml", "group: a\ntask: [b]\n")
+    write("b.yaml", "group: b\ntask: [{group: a, num_fewshot: 1}]\n")
+    with pytest.raises(TaskError, match="group 'a' is a member of itself"):
+        load("a")

@@ -57,6 +57,7 @@ _NEEDLESS = {
 }
 
 
+SPREAD = "--model_args parallelize=True"
 _SEVERAL = (
     "one process computes here. parallelize=True spreads the layers over all devices; for several copies or tensor parallelism serve "
     "the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model local-completions "
@@ -78,19 +79,20 @@ class Backend:
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
+    left = dict(arguments)  # what becomes an argument of ours is taken out
     if model in MODEL_REGISTRY:
         found: Backend | None = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
     elif model in _TRANSFORMERS:
-        found = _transformers(dict(arguments))
+        found = _transformers(left)
     elif model in _OPENAI:
-        found = _openai(model, dict(arguments))
+        found = _openai(model, left)
     elif model in _ANTHROPIC:
-        found = _named("anthropic", dict(arguments), "model")
+        found = _named("anthropic", left, "model")
     elif model == "dummy" and not _installed():
         found = Backend(ModelSpec("scripted/hash"), ["`dummy` is scripted/hash: answers by the text's hash."])
     else:
         found = None
-    return found or _theirs(model, arguments)
+    return found or _theirs(model, arguments, left)
 
 
 def _transformers(given: dict[str, Any]) -> Backend | None:
@@ -220,8 +222,8 @@ def _named(provider: str, given: dict[str, Any], *keys: str) -> Backend | None:
     return Backend(ModelSpec(f"{provider}/{names[0]}", out), notes) if not given else None
 
 
-def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
-    """The class of the installed package."""
+def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -> Backend:
+    """The class of the installed package. left: the arguments that ours lack."""
     if model not in CLASSES:
         hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}."
         raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
@@ -233,9 +235,10 @@ def _theirs(model: str, arguments: Mapping[str, Any]) -> Backend:
                     "Some of its arguments are not those of hf/...: the model runs batch by batch (lm/hf), which is slower."
                 ],
             )
+        lacking = f" with {', '.join(sorted(left))}" if left and left != arguments else ""
         served = f" Or: {_SEVERAL.partition('; ')[2]}." if model in _SERVERS else ""
         raise ConfigurationError(
-            f"--model {model} with {', '.join(sorted(arguments)) or 'no arguments'} needs the class of lm_eval itself: "
+            f"--model {model}{lacking} needs the class of lm_eval itself: "
             "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
             f"openai-chat-completions, local-completions, local-chat-completions, anthropic-chat.{served}"
         )

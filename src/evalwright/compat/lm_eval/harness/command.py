@@ -14,8 +14,9 @@ import click
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.compat.lm_eval.harness.processes import check_one_process
+from evalwright.compat.lm_eval.harness.backends import SPREAD
 from evalwright.compat.lm_eval.harness.tables import table
+from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
 from evalwright.tasks.files import check_file
 
@@ -67,7 +68,7 @@ def run(ctx: click.Context) -> int:
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
-    check_one_process()
+    check_one_process(SPREAD)
     given = flags.read_arguments(ctx.args)
     evaluation = evaluation_of(given)
     if verbosity := given.get("verbosity"):

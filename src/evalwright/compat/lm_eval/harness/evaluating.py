@@ -12,15 +12,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.dialect import DIALECT
-from evalwright.compat.lm_eval.harness.backends import backend_of
+from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised
-from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.harness.renamed import renamed_tasks
 from evalwright.compat.lm_eval.runs.names import file_safe
+from evalwright.compat.lm_eval.tasks.manager import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.processes import check_one_process
 from evalwright.models.base import Model
 from evalwright.tasks.dialects import SCORINGS
 
@@ -112,21 +113,20 @@ def _model(given: Settings, notes: list[str]) -> ModelSpec:
 
 
 def _roots(given: Settings) -> Iterator[Path]:
-    yield from installed_tasks()
-    if given.get("include_path"):
-        yield Path(given["include_path"])
+    if given.get("include_defaults", True):
+        yield from installed_tasks()
+    several = given.get("include_path") or ()
+    yield from map(Path, [several] if isinstance(several, str | Path) else several)
 
 
 def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
     """Our names of theirs; a folder that is no task's name stands for its YAML files."""
+    if not all(isinstance(name, str) for name in names):
+        raise ConfigurationError(
+            "Tasks are given by name or by file; write a task made in Python as a YAML file, or a Task of ours."
+        )
     for name in dict.fromkeys(names):
-        if not isinstance(name, str):
-            raise ConfigurationError(
-                "Tasks are given by name or by file; write a task made in Python as a YAML file, or a Task of ours."
-            )
-        if any(
-            pattern != name and fnmatchcase(name, pattern) for pattern in names if isinstance(pattern, str)
-        ):
+        if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
         folder = (
             len(names) == 1 and Path(name).is_dir() and all(one.name != name for one in DIALECT.names(roots))
@@ -276,14 +276,16 @@ def simple_evaluate(
     model: the name of a class ("hf") or a model made of one. settings: the others of `lm_eval run`, `trust`, `scoring` and `home` among them;
     None leaves a setting out. A setting that cannot be honoured is an error that says why. Raises UsageError.
     """
-    check_one_process()
+    check_one_process(SPREAD)
     made = _instance(model, bool(settings.get("apply_chat_template")))
     given = {name: value for name, value in settings.items() if value is not None}
-    for name in ("task_manager", "evaluation_tracker"):
-        if given.pop(name, None) is not None:
-            raise ConfigurationError(
-                f"{name} is an object of lm_eval: give include_path or output_path in its place."
-            )
+    manager = given.pop("task_manager", None)
+    for name, one, instead in (
+        ("task_manager", None if isinstance(manager, TaskManager) else manager, "include_path"),
+        ("evaluation_tracker", given.pop("evaluation_tracker", None), "output_path"),
+    ):
+        if one is not None:
+            raise ConfigurationError(f"{name} is an object of lm_eval: give {instead} in its place.")
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         given.pop(name, None)  # prompts are not cached
     iterations = given.pop("bootstrap_iters", None)
@@ -293,6 +295,14 @@ def simple_evaluate(
     wished = normalised({**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})})
     if iterations is not None:
         wished["bootstrap_iters"] = iterations
+    if isinstance(manager, TaskManager):
+        several = wished.get("include_path") or ()
+        own = [several] if isinstance(several, str | Path) else several
+        wished |= {
+            "include_path": [*manager.include_path, *own],
+            "include_defaults": manager.include_defaults,
+        }
+        wished["metadata"] = {**manager.metadata, **wished.get("metadata", {})}
     evaluation = evaluation_of(wished, made)
     multiturn = settings.get("fewshot_as_multiturn", True)
     config = {**evaluation.config, "shown": {**evaluation.config["shown"], "fewshot_as_multiturn": multiturn}}
@@ -306,6 +316,8 @@ def simple_evaluate(
 
 def evaluate(lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any) -> dict[str, Any]:
     """As `lm_eval.evaluate`: a model that was made already, on tasks by name. task_dict: names, or a mapping whose keys they are."""
+    if isinstance(task_dict, TaskDict):
+        settings.setdefault("task_manager", task_dict.manager)
     return simple_evaluate(lm, tasks=list(task_dict), **settings)
 
 

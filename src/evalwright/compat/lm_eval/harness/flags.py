@@ -74,6 +74,7 @@ _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers",
 """What only the person at the command line may set."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
+_KINDS = {name: kind for name, _, kind, _ in FLAGS}
 _MAPPINGS = tuple(name for name, _, kind, _ in FLAGS if kind == "mapping")
 
 
@@ -163,6 +164,14 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
             value = _rows(value)
         elif name == "fewshot_as_multiturn":
             value = _truth(name, value)
+        elif name in ("batch_size", "max_batch_size"):
+            _check_size(name, value)
+        elif (
+            name != "include_path"
+            and _KINDS.get(name) in ("text", "integer")
+            and isinstance(value, Mapping | list)
+        ):
+            raise ConfigurationError(f"--{name} takes one value, not {shown(str(value))}.")
         elif name == "limit":
             value = _limit(value)
         elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
@@ -198,7 +207,9 @@ def mapping_of(name: str, value: Any) -> dict[str, Any]:
     """`key=value` texts (with commas or one by one), a JSON object, or a mapping. Raises ConfigurationError."""
     if isinstance(value, Mapping):
         return dict(value)
-    texts = [value] if isinstance(value, str) else list(value)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+        raise ConfigurationError(f"--{name} takes key=value, or a mapping, not {shown(str(value))}.")
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
         try:
             found = json.loads(texts[0])
@@ -252,6 +263,16 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def _check_size(name: str, value: Any) -> None:
+    auto = str(value) if name == "batch_size" else ""
+    text = "1" if auto == "auto" else auto.removeprefix("auto:") if auto.startswith("auto:") else str(value)
+    if not text.isdecimal() or int(text) < 1:
+        also = ", auto or auto:N" if name == "batch_size" else ""
+        raise ConfigurationError(
+            f"--{name} takes a whole number of at least 1{also}, not {shown(str(value))}."
+        )
 
 
 def _truth(name: str, value: Any) -> bool:

@@ -59,7 +59,7 @@ def renamed_values(given: Mapping[str, Any]) -> list[str]:
     model = str(given.get("model", "hf"))
     ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
     named = [key for key in ARGUMENTS if ours and key in given.get("model_args", {})]
-    lists = [name for name in given.get("tasks") or () if name in LISTS]
+    lists = [name for name in given.get("tasks") or () if isinstance(name, str) and name in LISTS]
     said = [
         *(_sentence(f"{key} in --model_args", ARGUMENTS[key]) for key in named),
         *(_sentence(f"--tasks {name}", f"`evalwright lm-eval ls {LISTS[name]}`") for name in lists),

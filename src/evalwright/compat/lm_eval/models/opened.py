@@ -11,10 +11,10 @@ import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 
 from evalwright.compat.lm_eval.api.model import TemplateLM
-from evalwright.compat.lm_eval.harness.processes import check_one_process
 from evalwright.compat.lm_eval.models.utils import DEFAULT_MAX_LENGTH, configure_pad_token, resolve_max_length
 from evalwright.compat.lm_eval.models.utils_hf import get_dtype
 from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.evaluation.processes import check_one_process
 
 _INSTEAD = {
     "tp_plan": "tensor parallelism needs several processes: parallelize=True spreads the layers over the devices of one",
@@ -88,7 +88,7 @@ class Opened(TemplateLM):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        check_one_process()
+        check_one_process("parallelize=True")
         refused = {"tp_plan": tp_plan, "delta": delta, "autogptq": autogptq, "gptqmodel": gptqmodel}
         for name, value in refused.items():
             if value:

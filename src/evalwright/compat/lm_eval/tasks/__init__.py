@@ -18,6 +18,18 @@
     rescoring.py  filters and metrics again, over recorded answers
     groups.py     names that stand for several tasks
     loading.py    the way in: a name as Tasks
+    manager.py    `TaskManager`, for scripts that were written for it
 
 Facts of its behaviour are those of release 0.4.13.
 """
+
+from typing import TYPE_CHECKING
+
+from evalwright.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evalwright.compat.lm_eval.tasks.manager import TaskManager, get_task_dict
+
+__all__ = ["TaskManager", "get_task_dict"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"manager": "TaskManager get_task_dict"})

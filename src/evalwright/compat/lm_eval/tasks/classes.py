@@ -21,7 +21,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEn
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group
-from evalwright.compat.lm_eval.tasks.libraries import install_command
+from evalwright.compat.lm_eval.tasks.libraries import advice, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
 from evalwright.compat.lm_eval.tasks.shots import digest_of
@@ -71,7 +71,7 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:
         raise DatasetError(
-            f"The class {cls.__name__} of the task '{name}' cannot be made: {type(error).__name__}: {error}."
+            f"The class {cls.__name__} of the task '{name}' cannot be made: {type(error).__name__}: {error}.{advice(error)}"
         ) from error
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name

@@ -40,7 +40,9 @@ class Index(Mapping[str, Listed]):
             return self._entries[name]
         except KeyError:
             hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
-            unread = [text for text in self.problems.values() if "names no task" not in text]
+            # A file that is called as the task is wanted comes first.
+            problems = sorted(self.problems.items(), key=lambda one: Path(one[0]).stem != name)
+            unread = [text for _, text in problems if "names no task" not in text]
             if unread:
                 hint += f" Not used: {unread[0]}" + (
                     f" (and {len(unread) - 1} more files)" if unread[1:] else ""

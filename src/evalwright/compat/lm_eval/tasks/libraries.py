@@ -36,6 +36,7 @@ _CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacreble
 """Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is scored."""
 _EXTRA_OF = {library: extra for extra, libraries in EXTRAS.items() for library in libraries}
 _SPACY_MODEL = re.compile(r"Can't find model '([\w-]+)'")
+_PIP = re.compile(r"pip install ['\"]?(\w+)")
 _THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
 
 
@@ -63,6 +64,9 @@ def advice(error: BaseException) -> str:
         return (
             f" Install what it needs with: pip install 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
         )
+    for name in _PIP.findall(str(error)):
+        if name in _EXTRA_OF:
+            return f" Install it with: {install_command(name)}"
     return ""
 
 

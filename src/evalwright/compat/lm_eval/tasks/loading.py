@@ -48,6 +48,7 @@ class Library:
         self.index = Index(self.roots)
         self.files = Files(self._may_include)
         self.functions = Functions(options, self.roots)
+        self._open: list[str] = []
 
     def _may_include(self, path: Path) -> bool:
         return any(path.is_relative_to(root) for root in self.roots) or self.options.trusts(path.parent)
@@ -82,6 +83,7 @@ class Library:
     def collect(self, name: str) -> Collection:
         """The settings of all tasks that a name stands for."""
         found = Collection()
+        self._open.clear()
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             path = Path(name).resolve()
             config = self.files.read(path)
@@ -117,6 +119,9 @@ class Library:
         return name
 
     def _add_group(self, name: str, config: Settings, overrides: Settings, found: Collection) -> list[str]:
+        if name in self._open:
+            raise TaskError(f"The group '{name}' is a member of itself.")
+        self._open.append(name)
         below = {key: value for key, value in config.items() if key not in _GROUP_KEYS} | overrides
         members = config.get("task")
         tasks: list[str] = []
@@ -125,6 +130,7 @@ class Library:
             child, leaves = self._add_member(name, member, below, found)
             children += child
             tasks += leaves
+        self._open.remove(name)
         averages, findings = averages_of(config.get("aggregate_metric_list"), name)
         metadata = config.get("metadata") or {}
         found.groups[name] = Group(

@@ -107,6 +107,7 @@ def resolve_device(device: str) -> str:
 
 def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
     """ "auto" is float32 on a CPU, and the checkpoint's own dtype elsewhere."""
+    dtype = str(dtype)
     if dtype == "auto":
         if device == "cpu":
             return "float32"

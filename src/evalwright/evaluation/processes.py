@@ -17,8 +17,8 @@ _WORLDS = (
 """Variables with how many processes there are, and which this one is."""
 
 
-def check_one_process(environment: Mapping[str, str] | None = None) -> None:
-    """Raise ConfigurationError in each of several processes that were launched together."""
+def check_one_process(spread: str, environment: Mapping[str, str] | None = None) -> None:
+    """Raise ConfigurationError in each of several processes that were launched together. spread: the argument that uses all devices."""
     environment = os.environ if environment is None else environment
     for size, rank in _WORLDS:
         count = environment.get(size, "")
@@ -26,7 +26,7 @@ def check_one_process(environment: Mapping[str, str] | None = None) -> None:
             raise ConfigurationError(
                 f"This is process {environment.get(rank) or '?'} of {count} that were launched together ({size}={count}), and each "
                 "would run the whole evaluation. Start one process, without `accelerate launch`, `torchrun` or `mpirun`: "
-                "--model_args parallelize=True spreads a model over all devices. To use a device for each part of the tasks, start one "
-                "command a device (CUDA_VISIBLE_DEVICES=0 evalwright lm-eval ... --tasks A, CUDA_VISIBLE_DEVICES=1 ... --tasks B): "
+                f"{spread} spreads a model over all devices. To use a device for each part of the tasks, start one "
+                "command a device (CUDA_VISIBLE_DEVICES=0 evalwright ... A, CUDA_VISIBLE_DEVICES=1 evalwright ... B): "
                 f"they share stored responses. Where {size} was not set by a launcher, unset it."
             )
