@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from evalwright import evaluate
+from evalwright.core.errors import ConfigurationError
 from support import sandbox
 from support.command import evalwright, record, records, start, stored_requests, wait_until
 from support.ray_cluster import descendants, replicas
@@ -146,9 +148,16 @@ def test_what_cannot_be(tmp_path: Path) -> None:
             "ray:127.0.0.1:1",
         ): "No Ray cluster can be reached at '127.0.0.1:1'",
     }.items():
-        done = evalwright("run", "factual-choice" if "demo/small" in flags else "factual-short", *flags, folder=tmp_path, extra={"OPENAI_API_KEY": "none"})  # fmt: skip
+        done = evalwright("run", "factual-choice" if "demo/small" in flags else "factual-closed-book", *flags, folder=tmp_path, extra={"OPENAI_API_KEY": "none"})  # fmt: skip
         assert done.code == 2 and why in done.text, done.text
         assert "Traceback" not in done.text
+
+
+def test_objects_of_this_process_stay_here(own_folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="it is an object of this process"):
+        evaluate("factual-choice", lambda prompt: "Paris", on="ray", replicas=2)
+    with pytest.raises(ConfigurationError, match="can only be used with on"):
+        evaluate("factual-choice", "demo/small", replicas=2)
 
 
 def test_no_file_decides_where_a_run_is_made(tmp_path: Path) -> None:
