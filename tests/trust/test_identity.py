@@ -395,7 +395,7 @@ LOCAL = {
     "hf": "hf", "onnx": "onnx", "nli": "nli", "minicheck": "minicheck", "hhem": "hhem", "hdm2": "hdm2", "st": "st", "replay": "replay",
     "demo": "small", "scripted": "echo", "oracle": "gold", "baseline": "lexical", "answers": "mine", "lm_eval": "hf",
     "reward": "reward", "metricx": "metricx", "bertscore": "bertscore", "comet": "comet", "likelihood": "demo/small",
-    "verdict": "demo/small",
+    "verdict": "demo/small", "vllm-local": "vllm-local",
 }  # fmt: skip
 
 
@@ -410,7 +410,7 @@ def test_no_argument_is_swallowed(backend: str, given: dict[str, Any], tmp_path:
     more = needed.get(backend, {})
     with pytest.raises(UsageError) as caught:
         open_batched(f"{backend}/{name}", {**more, **given}, home=tmp_path)
-    takes = backend not in ("replay", "scripted", "oracle", "baseline", "answers")
+    takes = backend not in ("replay", "scripted", "oracle", "baseline", "answers", "vllm-local")
     if "btch_size" in given and takes:
         assert "Did you mean 'batch_size'" in str(caught.value)
     assert isinstance(caught.value, UnknownName) or "batch_size" in str(caught.value) or takes is False

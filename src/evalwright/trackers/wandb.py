@@ -20,8 +20,7 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     """Write the run's settings and numbers, with its files as an artifact; the id follows from the run, so it is one run for ever."""
     import wandb
 
-    entity, _, project = where.rpartition("/")
-    project = project or os.environ.get("WANDB_PROJECT") or "evalwright"
+    entity, _, project = (where or os.environ.get("WANDB_PROJECT") or "evalwright").rpartition("/")
     own = {"console": "off", "silent": True, "disable_git": True, "disable_code": True}
     quiet = wandb.Settings(**own, x_disable_stats=True)
     with wandb.init(
