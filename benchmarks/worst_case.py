@@ -212,7 +212,7 @@ def texts(size: int) -> dict[str, str]:
 
 def seconds_of(case: str, text: str) -> float:
     """CPU seconds of one answer, libraries loaded; also what a scorer raises is an error here."""
-    scored(case, text[:200])
+    scored(case, text[1:])
     began = time.process_time()
     scored(case, text)
     return time.process_time() - began
