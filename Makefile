@@ -55,7 +55,7 @@ $(VENV)/core: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,ray,vertex,dev]'
+	$(PIP) --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
 	# The released package apart from ours (so without the extra lm-eval, which has it): its task files for the tests of parity, and, in processes of their own, its classes.
 	$(PIP) --no-deps --upgrade --target $(VENV)/lm_eval lm_eval==0.4.13 requests certifi urllib3 charset-normalizer
 	@touch $@ $(VENV)/core

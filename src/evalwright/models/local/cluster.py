@@ -46,8 +46,10 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_gcs_server_port_wait_time_s": "3",
     "RAY_py_gcs_connect_timeout_s": "20",
+    "RAY_worker_register_timeout_seconds": "600",
 }
-"""For Ray while it starts: no telemetry, no warning, and no ten minutes at a cluster that does not let us in."""
+"""For Ray while it starts: no telemetry, no warning, no ten minutes at a cluster that does not let us in, and no end to processes that a
+busy machine starts slowly."""
 _ALIKE = (
     " It must have the same version of Ray and of Python as this machine, and, where it wants a token, RAY_AUTH_MODE=token and its "
     "RAY_AUTH_TOKEN must be set here."
