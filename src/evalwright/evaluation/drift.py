@@ -318,7 +318,9 @@ def _sentence(
                 else "A larger --limit may show it."
             )
         if silent := [task.task for task in measured if task.tokens is None and task.n_failed < task.n]:
-            parts.append(f"No log-probabilities were compared on {', '.join(silent)}: not both gave them.")
+            parts.append(
+                f"No log-probabilities were compared on {', '.join(silent)}: fewer than two samples have them from both."
+            )
     if left_out:
         parts.append(f"Not compared: {'; '.join(left_out)}.")
     return " ".join(parts)
