@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.compat.programs import Exports
 from evalwright.core.errors import RunError
 from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
@@ -33,7 +34,7 @@ _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 def export_eee(
     runs: Sequence[Run], out: Path, organisation: str = "unknown", relationship: str = "other"
-) -> tuple[list[Path], list[str]]:
+) -> Exports:
     """Write the tasks of runs under `out/data`; return the files, and what to know. Raises RunError."""
     files: list[Path] = []
     notes: list[str] = []
@@ -74,7 +75,7 @@ def export_eee(
                 notes.append(
                     f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}."
                 )
-    return files, notes
+    return Exports(files, notes)
 
 
 def model_id(name: str) -> str:

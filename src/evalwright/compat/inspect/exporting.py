@@ -21,6 +21,7 @@ from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, messages_from
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
+from evalwright.compat.programs import Exports
 from evalwright.compat.recording import mapping
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
@@ -36,7 +37,7 @@ _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
 _MOST_SHOWN = 1000
 
 
-def export_inspect(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
     """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
     files, notes = [], []
     for run in runs:
@@ -52,7 +53,7 @@ def export_inspect(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str
             files.append(path)
             if log.pictures:
                 notes.append(f"{path.name}: images are named by their hash: no record holds their bytes.")
-    return files, notes
+    return Exports(files, notes)
 
 
 class _Export:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import DIALECT, normalised
+from evalwright.compat.sea_helm.scoring import DIALECT, as_published, normalised
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.tasks.dialects import Averaged, Group
@@ -217,9 +216,7 @@ def _total_at(whole: Results, path: tuple[str, ...]) -> float | None:
 
 
 def _estimate(value: float | None, why: str, parts: Sequence[Mapping[str, Any]]) -> Estimate:
-    from evalwright.statistics import Estimate
-
     n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_failed"))
     if value is None:
-        return Estimate.none(f"no number: {why or 'it has none'}", lost, n=n)
-    return replace(Estimate.none("no interval (as published)", lost, n=n), value=value)
+        return as_published(math.nan, n, lost, f"no number: {why or 'it has none'}")
+    return as_published(value, n, lost)

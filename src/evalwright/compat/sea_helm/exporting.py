@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from evalwright._version import __version__
+from evalwright.compat.programs import Exports
 from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
 from evalwright.compat.sea_helm.results import REPLY, USAGE, check_names
@@ -29,7 +30,7 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import place_of, write_text
 
 
-def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+def export_sea_helm(runs: Sequence[Run], out: Path) -> Exports:
     """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know. Raises RunError.
 
     Several runs of one model, and the repeats of each, are numbered in the order given.
@@ -58,7 +59,7 @@ def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[st
                 raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
         numbers[folder] = written.start + written.draws
         notes += written.notes
-    return files, notes
+    return Exports(files, notes)
 
 
 class _Export:

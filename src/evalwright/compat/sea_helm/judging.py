@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from math import prod
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
@@ -73,16 +74,16 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
     kinds, generations = (column * len(names) if len(column) == 1 else column for column in others)
     if not len(kinds) == len(generations) == len(names):
         raise TaskError(f"{where} has {len(names)} judges, and a list of another length beside them.")
-    found = []
-    for number, (name, kind, generation) in enumerate(zip(names, kinds, generations, strict=True), 1):
+    found: list[Judge] = []
+    for name, kind, generation in zip(names, kinds, generations, strict=True):
         if not isinstance(generation := generation or {}, Mapping):
             raise TaskError(f"{where} has no mapping for the arguments of its judge.")
         if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
             raise TaskError(f"{where} has a judge whose name is none of a model: {str(name)[:80]!r}.")
         check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
-        full = f"{_PROVIDERS.get(kind := str(kind or '').lower(), kind)}/{name}"
+        provider = _PROVIDERS.get(kind := str(kind or "").lower(), kind)
         how = drawing(generation, f"The judge of the task '{task.name}'")
-        found.append(Judge("judge" if number == 1 else f"judge-{number}", full, how))
+        found.append(Judge(f"judge-{len(found) + 1}" if found else "judge", f"{provider}/{name}", how))
     return tuple(found)
 
 
@@ -136,7 +137,7 @@ class Judged(Scoring):
         of_turns = isinstance(template, Mapping)
         for number, one in enumerate(row["criteria"]):
             turn = int(one["turn"]) if of_turns else 0
-            if of_turns and turn and len(replies) < 2 and not self.task.published:
+            if turn and len(replies) < 2 and not self.task.published:
                 raise ScoringError("The conversation ended before the turn that is judged.")
             values = self.values(row, replies, one, turn)
             user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
@@ -253,12 +254,11 @@ class TwoTurns(Criteria):
 
     def worth(self, row: Row, said: Said) -> Opinion:
         self.in_order(row, said)
-        turns = {
-            f"turn {turn + 1}": [said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")]
-            for turn in (0, 1)
-        }
+        turns: dict[str, list[float]] = {"turn 1": [], "turn 2": []} if self.task.published else {}
+        for name, one in said.items():
+            turns.setdefault(f"turn {int(name[4]) + 1}", []).append(one or 0.0)
         # A turn without criteria counts 0 there.
-        means = {turn: mean(own or [0.0]) for turn, own in turns.items() if own or self.task.published}
+        means = {turn: mean(own or [0.0]) for turn, own in turns.items()}
         return _graded(mean(means.values()), said, **means)
 
 
@@ -266,22 +266,19 @@ class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        found = []
-        for generic in (True, False):
-            pairs = zip(row["criteria"], self.in_order(row, said), strict=True)
-            weighed = [(str(one["severity"]).lower(), value or 0.0) for one, value in pairs]
-            own = [(SEVERITY.get(one, 1.0), value) for one, value in weighed if (one == "generic") == generic]
+        kinds = [str(one["severity"]).lower() for one in row["criteria"]]
+        judged = list(zip(kinds, self.in_order(row, said), strict=True))
+        parts = {}
+        for name, generic in (("generic_score", True), ("criteria_score", False)):
+            own = {
+                place: one or 0.0
+                for place, (kind, one) in enumerate(judged)
+                if (kind == "generic") == generic
+            }
+            weights = [SEVERITY.get(kinds[place], 1.0) for place in own]
             # What a row has no criteria for is 0 there, and not asked of it here.
-            none = 0.0 if self.task.published else 1.0
-            found.append(
-                sum(weight * value for weight, value in own) / sum(weight for weight, _ in own)
-                if own
-                else none
-            )
-        generic_score, criteria_score = found
-        return _graded(
-            criteria_score * generic_score, said, generic_score=generic_score, criteria_score=criteria_score
-        )
+            parts[name] = mean(own.values(), weights) if own else float(not self.task.published)
+        return _graded(prod(parts.values()), said, **parts)
 
 
 class Points(Judged):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,24 @@ USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 
 @dataclass(frozen=True)
 class NumberedRun:
-    """One folder `run_{n}`. configs, results: files in the order of the times in their names."""
+    """One folder `run_{n}`."""
 
     folder: Path
-    number: int
-    configs: tuple[Path, ...] = ()
-    results: tuple[Path, ...] = ()
+
+    @cached_property
+    def number(self) -> int:
+        """The number in its name."""
+        return int(self.folder.resolve().name.removeprefix("run_"))
+
+    @cached_property
+    def configs(self) -> list[Path]:
+        """Files of configuration, in the order of the times in their names."""
+        return sorted(self.folder.glob("configs/*.yaml"), key=_place)
+
+    @cached_property
+    def results(self) -> list[Path]:
+        """Files of results in that order."""
+        return sorted(self.folder.glob("results/*.json"), key=_place)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -57,10 +70,9 @@ class NumberedRun:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
         names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
         if len(names) > 1:
-            models = f"{len(names)} models, {', '.join(map(printable, names))}"
             raise RunError(
-                f"'{self.folder}' has configurations of {models}, whose files have the same names, so it "
-                "cannot be told whose answers they are."
+                f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the "
+                "same names, so it cannot be told whose answers they are."
             )
         return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
 
@@ -77,7 +89,7 @@ class NumberedRun:
     @property
     def stamp(self) -> str:
         """When the latest of its evaluations began, by the names of its files."""
-        return max((_stamp(path) for path in (*self.configs, *self.results)), default="")
+        return max((_place(path)[0] for path in (*self.configs, *self.results)), default="")
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Each task and language that this run should have."""
@@ -89,11 +101,10 @@ class NumberedRun:
 
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
-        found = [parsed(_bytes(path), str(path)) for path in self.results]
-        for path, data in zip(self.results, found, strict=True):
-            if not isinstance(data, dict):
-                raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
-        return found
+        found = {path: parsed(_bytes(path), str(path)) for path in self.results}
+        if wrong := [path for path, data in found.items() if not isinstance(data, dict)]:
+            raise RunError(f"{wrong[0]} is not a mapping of languages: SEA-HELM did not write it.")
+        return list(found.values())
 
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
@@ -110,18 +121,11 @@ class NumberedRun:
 
     def file(self, name: str, language: str, turn: int = 0) -> Path:
         """A task's file of samples, or of the replies in a turn alone."""
-        parts = [
-            self.model.rpartition("/")[2],
-            name,
-            language,
-            *([f"turn{turn}_batch_response"] if turn else ()),
-        ]
-        group = self.config["tasks"][name].get("aggregation_group") or name
-        return self.folder / "inferences" / language / group / f"{'_'.join(parts)}.jsonl"
+        return file_of(self.folder, self.model, name, language, self.config["tasks"][name], turn)
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        paths = [self.file(name, language), self.file(name, language, 1)]
+        paths = (self.file(name, language, turn) for turn in (0, 1))
         return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
@@ -129,13 +133,11 @@ class NumberedRun:
         if there(path := self.file(name, language)):
             return [{key: row[key] for key in row if key not in _UNUSED} for _, _, row in read_rows(path)]
         found: list[dict[str, Any]] = []
-        turn = 1
-        while there(path := self.file(name, language, turn)):
+        for path in takewhile(there, (self.file(name, language, turn) for turn in count(1))):
             for place, (_, _, row) in enumerate(read_rows(path)):
                 found += [{}] if place == len(found) else []
                 for key in (*REPLY, "errors", "token_usages"):
                     found[place].setdefault(key, []).append(row.get(key))
-            turn += 1
         return found
 
     @property
@@ -172,16 +174,37 @@ def there(path: Path) -> bool:
         return False
 
 
+def file_of(run: Path, model: str, name: str, language: str, task: Mapping[str, Any], turn: int = 0) -> Path:
+    """Where a run has a task's samples, or the replies in a turn alone. task: its configuration."""
+    what = "_".join([model.rpartition("/")[2], name, language])
+    ending = f"_turn{turn}_batch_response" if turn else ""
+    return run / "inferences" / language / (task.get("aggregation_group") or name) / f"{what}{ending}.jsonl"
+
+
+def at(values: Sequence[Any], place: int) -> Any:
+    """A value of a list, None behind its end."""
+    return values[place] if place < len(values) else None
+
+
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as it was before SEA-HELM put its columns beside."""
     return {key: value for key, value in row.items() if key not in _ADDED}
 
 
+def _folders(path: Path) -> Iterator[Path]:
+    """The folders of numbered runs in a folder, or that folder itself."""
+    for folder, inner, _ in os.walk(path):
+        place = Path(folder)
+        name = place.resolve().name if place == path else place.name
+        if _RUN.fullmatch(name) and {*inner} & {*PARTS}:
+            inner.clear()
+            yield place
+        inner.sort()
+
+
 def is_results(folder: Path) -> bool:
     """Whether a folder has, or is, a numbered run."""
-    return any(
-        _RUN.fullmatch(Path(place).name) and {*inner} & {*PARTS} for place, inner, _ in os.walk(folder)
-    )
+    return any(True for _ in _folders(folder))
 
 
 def find_runs(path: Path) -> list[list[NumberedRun]]:
@@ -189,22 +212,12 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     if not path.is_dir():
         raise nothing_at(path, "Name a results folder of SEA-HELM, or the folder of one model in it.")
     found: dict[tuple[Path, str], list[NumberedRun]] = {}
-    for folder, inner, _ in os.walk(path):
-        place = Path(folder)
-        named = _RUN.fullmatch(place.resolve().name if place == path else place.name)
-        if named and {*inner} & {*PARTS}:
-            inner.clear()
-            files = (
-                tuple(sorted(place.glob(pattern), key=lambda path: (_stamp(path), path.name)))
-                for pattern in ("configs/*.yaml", "results/*.json")
-            )
-            run = NumberedRun(place, int(named[1]), *files)
-            try:
-                model = run.model
-            except RunError:  # said when the run is read
-                model = str(place)
-            found.setdefault((place.parent, model), []).append(run)
-        inner.sort()
+    for run in map(NumberedRun, _folders(path)):
+        try:
+            model = run.model
+        except RunError:  # said when the run is read
+            model = str(run.folder)
+        found.setdefault((run.folder.parent, model), []).append(run)
     if not found:
         raise RunError(
             f"'{path}' has no results of SEA-HELM: no folder run_0 with configs, results and inferences."
@@ -212,9 +225,10 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
 
 
-def _stamp(path: Path) -> str:
+def _place(path: Path) -> tuple[str, str]:
+    """The time in a file's name, and the name."""
     found = _STAMP.search(path.name)
-    return found[0] if found else ""
+    return found[0] if found else "", path.name
 
 
 def _bytes(path: Path) -> bytes:

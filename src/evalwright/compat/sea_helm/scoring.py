@@ -276,18 +276,13 @@ class Scoring:
     # -- published numbers ----------------------------------------------------------------------------------------------
 
     def _estimate(self, name: str, column: Column) -> Estimate:
-        from evalwright.statistics import Estimate
-
         n, lost = len(column.values), column.n_failed
         try:
-            value = self._found(column).get(name, math.nan)
-            known = "no interval (as published)"
-            method = known if value == value else "no number: SEA-HELM has none here"
+            return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:
-            main, n, lost = name == self.task.metric, 0, n + lost
-            value, method = (0.0, "failed, published as 0") if main else (math.nan, "no number")
-            method += f": SEA-HELM's code raises {error}"
-        return replace(Estimate.none(method, lost, n=n), value=value)
+            main = name == self.task.metric
+            said = f"{'failed, published as 0' if main else 'no number'}: SEA-HELM's code raises {error}"
+            return as_published(0.0 if main else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):
@@ -303,6 +298,14 @@ class Scoring:
         return (
             found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
         )
+
+
+def as_published(value: float, n: int, lost: int, method: str = "") -> Estimate:
+    """A number of SEA-HELM's, which has no interval; nan where there is none. method: what to say of it instead."""
+    from evalwright.statistics import Estimate
+
+    known = "no interval (as published)" if value == value else "no number: SEA-HELM has none here"
+    return replace(Estimate.none(method or known, lost, n=n), value=value)
 
 
 def _draws(column: Column) -> list[Column]:
