@@ -241,8 +241,10 @@ class _Task:
         except _BROKEN as wrong:
             kind = getattr(wrong, "kind", "scoring failed")
             score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
-        column: Any = {Score: "scores", Failure: "score_failures"}.get(type(score), "undecided")
-        return replace(empty, **{"answer": answer, column: {self.scorer.name: score}})
+        made, named = replace(empty, answer=answer), {self.scorer.name: score}
+        if isinstance(score, Failure):
+            return replace(made, score_failures=named)
+        return replace(made, scores=named) if isinstance(score, Score) else replace(made, undecided=named)
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
