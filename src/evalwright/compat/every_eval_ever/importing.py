@@ -17,7 +17,6 @@ from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATI
 from evalwright.compat.recording import (
     Recorded,
     check_depth,
-    check_free,
     digest_of,
     field,
     listed,
@@ -127,8 +126,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     model = printable(str(info.get("name") or info["id"]))
     tasks = list(dict.fromkeys(one.name for one in results))
     identity = fingerprint_of({"imported": digest_of(files)})
-    folder = run_folder(out, name, model, tasks[:1], taken, alone=alone)
-    check_free(folder, identity)
+    folder = run_folder(out, name, model, tasks[:1], taken, identity, alone=alone)
     notes: list[str] = []
     records, parts = [], []
     rows = []

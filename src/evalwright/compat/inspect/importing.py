@@ -15,7 +15,6 @@ from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
     UNKNOWN,
-    check_free,
     digest_of,
     listed,
     mapping,
@@ -199,8 +198,7 @@ class _Import:
         log, spec = self.log, self.spec
         model, header = printable(spec["model"]), masked_arguments(dict(log.header))
         identity = fingerprint_of({"imported": digest_of([log.path])})
-        folder = run_folder(out, name, model, [self.task], taken, alone=alone)
-        check_free(folder, identity)
+        folder = run_folder(out, name, model, [self.task], taken, identity, alone=alone)
         columns = [*self.columns, *(f"{column}[{reducer}]" for column, reducer in self.reduced)]
         tally = TaskTally(columns, self.slices)
         asked: dict[int, Any] = {}

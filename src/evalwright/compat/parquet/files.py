@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import check_free, nothing_at, parsed, run_folder
+from evalwright.compat.recording import nothing_at, parsed, run_folder
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run, open_run
@@ -90,8 +90,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                 or not isinstance(data.get("id"), str)
             ):
                 raise RunError(f"{path} has a run that this version does not read.")
-            folder = run_folder(out, name or data["id"], "", [], set(), alone=True)
-            check_free(folder, str(data.get("identity")))
+            identity = str(data.get("identity"))
+            folder = run_folder(out, name or data["id"], "", [], set(), identity, alone=True)
             with RunWriter(folder) as writer:
                 for place, record in enumerate(_records(file, path)):
                     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -54,8 +54,16 @@ def import_sea_helm(
     runs, left_out = [], []
     for several in models:
         try:
-            folder_of = partial(recording.run_folder, out, name, taken=taken, alone=len(models) == 1)
-            runs.append(_import(several, folder_of, scoring, tree))
+            files = [file for run in several for file in run.files]
+            made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
+            identity = fingerprint_of({"imported": made_from})
+            model, parts = (
+                several[0].model,
+                [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())],
+            )
+            alone = len(models) == 1
+            folder = recording.run_folder(out, name, model, parts, taken, identity, alone=alone)
+            runs.append(_import(several, folder, identity, scoring, tree))
         except RunError as error:
             if len(models) == 1:
                 raise
@@ -66,15 +74,9 @@ def import_sea_helm(
 
 
 def _import(
-    several: Sequence[NumberedRun], folder_of: Callable[..., Path], scoring: str, tree: Tree | None
+    several: Sequence[NumberedRun], folder: Path, identity: str, scoring: str, tree: Tree | None
 ) -> Run:
     first, model = several[0], several[0].model
-    parts = [first.stamp[:16], *([scoring] if scoring == "corrected" else ())]
-    folder = folder_of(model, parts)
-    files = [file for run in several for file in run.files]
-    made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
-    identity = fingerprint_of({"imported": made_from})
-    recording.check_free(folder, identity)
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
@@ -109,7 +111,7 @@ def _import(
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
         }  # fmt: skip
         code = {"imported": DIALECT, "name": model, "base": bool(first.arguments.get("is_base_model"))}
-        began = recording.started([first.stamp], files)
+        began = recording.started([first.stamp], [file for run in several for file in run.files])
         record = recording.run_record(
             folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )

@@ -15,12 +15,10 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.run_checks import Checked
-from evalwright.analysis.run_checks import listed as some_of
-from evalwright.compat.recording import mapping, nothing_at, number, parsed, read_rows
+from evalwright.analysis.run_checks import Checked, in_words
+from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, tree_of
 from evalwright.core.errors import RunError, TaskError
-from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 from evalwright.tasks.yaml_files import plain, read_document
 
@@ -101,10 +99,13 @@ class NumberedRun:
 
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
-        found = {path: parsed(_bytes(path), str(path)) for path in self.results}
-        if wrong := [path for path, data in found.items() if not isinstance(data, dict)]:
-            raise RunError(f"{wrong[0]} is not a mapping of languages: SEA-HELM did not write it.")
-        return list(found.values())
+        found = []
+        for path in self.results:
+            with opened(path) as file:
+                found.append(parsed(file.read(), str(path)))
+            if not isinstance(found[-1], dict):
+                raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
+        return found
 
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
@@ -125,8 +126,10 @@ class NumberedRun:
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        paths = (self.file(name, language, turn) for turn in (0, 1))
-        return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
+        for path in filter(there, (self.file(name, language, turn) for turn in (0, 1))):
+            with opened(path) as file:
+                return sum(line.endswith(b"\n") for line in file)
+        return 0
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
@@ -231,13 +234,6 @@ def _place(path: Path) -> tuple[str, str]:
     return found[0] if found else "", path.name
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return ordinary(path).read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-
-
 # -- what its integrity notebook looks for, in every line instead of the first -------------------------------------------
 
 
@@ -249,17 +245,16 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
 
 def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
-    problems: dict[str, list[str]] = {}
+    problems: dict[str, dict[str, str]] = {}
     try:
         pairs = list(run.pairs())
         for pair in pairs:
             what, why = _problem(run, several, tree, pair)
             if what:
-                problems.setdefault(what, []).append(f"{'/'.join(pair)}{why}")
+                problems.setdefault(what, {})["/".join(pair)] = why
     except RunError as error:
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
-    said = [f"{what}: {some_of(found)}" for what, found in problems.items()]
-    said += [] if run.results else ["no results/*.json"]
+    said = [*in_words(problems), *([] if run.results else ["no results/*.json"])]
     whole = len(pairs) - sum(map(len, problems.values()))
     notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
     return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
@@ -277,16 +272,16 @@ def _problem(
     rows = run.rows(*pair)
     most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
     if len(rows) < most:
-        return "samples missing", f" ({most - len(rows):,} of {most:,})"
+        return "samples missing", f"{most - len(rows):,} of {most:,}"
     without = sum("individual_scores" not in row for row in rows)
     if without or not rows:
-        return "not scored", f" ({without:,} of {len(rows):,})"
+        return "not scored", f"{without:,} of {len(rows):,}"
     if errors := sum(any(one) for row in rows if isinstance(one := row.get("errors"), list)):
-        return "failures", f" ({errors:,} of {len(rows):,})"
+        return "failures", f"{errors:,} of {len(rows):,}"
     if tree is None:
         return "", ""
     if task not in tree.tasks or language not in tree.languages(task):
-        return "not of today", " (no such task)"
+        return "not of today", "no such task"
     told = (run.config["tasks"][task], tree.tasks[task])
     then, today = (str(mapping(one.get("metadata")).get("version")) for one in told)
-    return ("not of today", f" (version {then}, now {today})") if then != today else ("", "")
+    return ("not of today", f"version {then}, now {today}") if then != today else ("", "")
