@@ -1,4 +1,4 @@
-"""What all importers share: reading what was recorded, where a run of it goes, and the parts of `run.json` that are alike."""
+"""What all importers share, and exporters too: reading what was recorded and writing, where a run of it goes, and the parts of `run.json` that are alike."""
 
 from __future__ import annotations
 
@@ -49,6 +49,15 @@ def opened(path: Path) -> Iterator[BufferedReader]:
             yield file
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Around what writes there. Raises RunError where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.programs import Exports
-from evalwright.core.errors import RunError
+from evalwright.compat.recording import writing
 from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
@@ -59,13 +59,11 @@ def export_eee(
                     "format": "jsonl", "file_path": path.as_posix(), "hash_algorithm": "sha256", "checksum": checksum,
                     "total_rows": len(rows),
                 }  # fmt: skip
-            try:
+            with writing(out / folder):
                 if rows:
                     write_text(out / path, text)
                     files.append(out / path)
                 write_text(out / folder / f"{stem}.json", to_json(made, indent=2) + "\n")
-            except OSError as error:
-                raise RunError(f"'{out / folder}' cannot be written: {error.strerror or error}.") from error
             files.append(out / folder / f"{stem}.json")
             if lost:
                 notes.append(

@@ -188,19 +188,26 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
         yield (), Node(f"{DIALECT}:all", tuple(languages.values()))
 
 
+def with_totals(results: Results, tasks: Tasks) -> tuple[Results, str]:
+    """The results of a run's tasks with SEA-HELM's totals; where its code raises as they are, and what it raises."""
+    facts = [{**_facts(task), "size": int(task["n_samples"])} for task in tasks]
+    sizes = {(one["task"], one["language"]): one["size"] for one in facts}
+    try:
+        return aggregated(results, {one["task"]: one for one in facts}, sizes), ""
+    except (KeyError, ZeroDivisionError, TypeError) as error:
+        return results, f"{type(error).__name__}: {error}"
+
+
 def _published_totals(tasks: Tasks) -> tuple[Results, str]:
     """SEA-HELM's numbers with its totals, and why there are none."""
     results: Results = {}
-    sizes, configs = {}, {}
     for task in tasks:
-        one = configs[task["definition"]["task"]] = _facts(task)
-        own = results.setdefault(one["language"], {}).setdefault(one["competency"], {})
-        own[one["task"]] = result_of(task)
-        sizes[one["task"], one["language"]] = int(task["n_samples"])
-    try:
-        whole = aggregated(results, configs, sizes)
-    except (KeyError, ZeroDivisionError, TypeError) as error:
-        return {}, f"SEA-HELM's aggregation raises {type(error).__name__}: {error}"
+        facts = _facts(task)
+        own = results.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
+        own[facts["task"]] = result_of(task)
+    whole, raised = with_totals(results, tasks)
+    if raised:
+        return {}, f"SEA-HELM's aggregation raises {raised}"
     there = [whole[language]["total"] for language in SEA if language in whole]
     return whole | ({"SEA": _mean(there)} if there else {}), ""
 
