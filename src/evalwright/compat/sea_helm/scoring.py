@@ -12,7 +12,6 @@ the last. A pattern that the files can make slow is searched in the process of `
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 import string
@@ -34,6 +33,7 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
+from evalwright.scorers.text.mathematics import library_says
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -89,16 +89,7 @@ def plain(text: str) -> str:
 
 def math_verified(label: str, text: str) -> int:
     """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
-    from math_verify import parse, verify
-
-    logging.disable(logging.CRITICAL)
-
-    def read(one: str) -> list[Any]:
-        with suppress(Exception):
-            return list(parse(one))
-        return []
-
-    return int(verify(read(label), read(text.strip())))
+    return int(library_says(text.strip(), label)[2])
 
 
 DIALECT = SCORER = "sea-helm"
