@@ -273,10 +273,9 @@ def _task(
         )
         specs.append(spec)
         kept.append(MetricResult(spec.label, spec.kind, spec.scorer, _published(one), spec.lower_is_better))
-    tally = TaskTally(scorers, [])
-    for record in records:
-        tally.add(record)
-    made = tally.result(task, "1", [spec for spec in specs if spec.scorer in scorers])
+    made = TaskTally(scorers, [], records).result(
+        task, "1", [spec for spec in specs if spec.scorer in scorers]
+    )
     metrics = []
     for metric in kept:
         again = next((one for one in made.metrics if one.label == metric.label), None)

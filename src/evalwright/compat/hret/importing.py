@@ -120,9 +120,7 @@ def _import(
     specs = _specs(records, result["metrics"])
     columns = [one.scorer for one in specs]
     records = [_counted(record, columns) for record in records]
-    tally = TaskTally(columns, ["subset"])
-    for record in records:
-        tally.add(record)
+    tally = TaskTally(columns, ["subset"], records)
     part = task_record(
         tally.result(task, "1", specs),
         FORMAT,

@@ -157,10 +157,8 @@ def _task(
     known: bool,
 ) -> dict[str, Any]:
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, HANDLED, HALLUCINATED, UNCLEAR]
-    tally = TaskTally(columns, ["domain"])
     mine = [record for record in records if record.task == task]
-    for record in mine:
-        tally.add(record)
+    tally = TaskTally(columns, ["domain"], mine)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
     what = "short answers" if task == TASK else "answers to questions with a false premise"
     questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))

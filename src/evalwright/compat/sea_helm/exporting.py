@@ -153,9 +153,7 @@ class _Export:
         elif not specs:
             numbers = result_of(task)
         else:
-            tally = TaskTally([SCORER], task["slice_keys"])
-            for record in records:
-                tally.add(record)
+            tally = TaskTally([SCORER], task["slice_keys"], records)
             numbers = result_of(tally.result(task["name"], task["version"], specs).as_dict())
         return numbers if any(record.scores for record in records) else {**numbers, metric: 0, "error": ERROR}
 

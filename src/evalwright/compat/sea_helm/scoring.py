@@ -49,15 +49,6 @@ _STRIPPED = string.punctuation + " \n"
 _SECONDS = 2.0
 
 
-def response_text(answer: Answer, tag: str = "", base: bool = False) -> str:
-    """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
-    texts = [response.text for response in answer.responses] or [answer.text]
-    if not base or len(texts) == 1:
-        return texts[0]
-    first = texts[0] if texts[0].endswith(tag) else texts[0] + tag
-    return first + "".join(texts[1:])
-
-
 def search(pattern: str, text: str, ignore_case: bool = False) -> str:
     """The first group of the first place where a pattern of SEA-HELM's files matches, stripped; the whole text where there is none, or it is no
     pattern."""
@@ -235,8 +226,11 @@ class Scoring:
             raise
 
     def text(self, answer: Answer) -> str:
-        """A response as SEA-HELM reads it."""
-        return response_text(answer, self.task.answer_tag, self.task.base)
+        """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
+        first, *more = [response.text for response in answer.responses] or [answer.text]
+        if not self.task.base or not more:
+            return first
+        return "".join([first.removesuffix(self.task.answer_tag), self.task.answer_tag, *more])
 
     def said(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""
