@@ -51,21 +51,17 @@ def import_sea_helm(
     recording.check_scoring(scoring)
     tree = tree_of([task_root]) if task_root else None
     models, taken = find_runs(path), set[Path]()
-    runs, left_out = [], []
+    runs, left_out, alone = [], [], len(models) == 1
     for several in models:
         try:
             files = [file for run in several for file in run.files]
             made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
             identity = fingerprint_of({"imported": made_from})
-            model, parts = (
-                several[0].model,
-                [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())],
-            )
-            alone = len(models) == 1
-            folder = recording.run_folder(out, name, model, parts, taken, identity, alone=alone)
+            parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
+            folder = recording.run_folder(out, name, several[0].model, parts, taken, identity, alone=alone)
             runs.append(_import(several, folder, identity, scoring, tree))
         except RunError as error:
-            if len(models) == 1:
+            if alone:
                 raise
             left_out.append(str(error))
     if not runs:
@@ -217,9 +213,8 @@ class _Task:
         for place, sample in enumerate(self.samples):
             for draw, rows in enumerate(self.rows):
                 if place < len(rows) or draw in self.raised:
-                    made = self._record(
-                        SampleRecord(self.name, place, draw, sample, None, {}), at(rows, place)
-                    )
+                    empty = SampleRecord(self.name, place, draw, sample, None, {})
+                    made = self._record(empty, at(rows, place))
                     self.tally.add(made)
                     yield made
 

@@ -254,11 +254,12 @@ class TwoTurns(Criteria):
 
     def worth(self, row: Row, said: Said) -> Opinion:
         self.in_order(row, said)
-        turns: dict[str, list[float]] = {"turn 1": [], "turn 2": []} if self.task.published else {}
-        for name, one in said.items():
-            turns.setdefault(f"turn {int(name[4]) + 1}", []).append(one or 0.0)
+        turns = {
+            f"turn {turn + 1}": [said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")]
+            for turn in (0, 1)
+        }
         # A turn without criteria counts 0 there.
-        means = {turn: mean(own or [0.0]) for turn, own in turns.items()}
+        means = {turn: mean(own or [0.0]) for turn, own in turns.items() if own or self.task.published}
         return _graded(mean(means.values()), said, **means)
 
 
@@ -267,17 +268,13 @@ class Lindsea(Criteria):
 
     def worth(self, row: Row, said: Said) -> Opinion:
         kinds = [str(one["severity"]).lower() for one in row["criteria"]]
-        judged = list(zip(kinds, self.in_order(row, said), strict=True))
-        parts = {}
+        values, parts = self.in_order(row, said), {}
         for name, generic in (("generic_score", True), ("criteria_score", False)):
-            own = {
-                place: one or 0.0
-                for place, (kind, one) in enumerate(judged)
-                if (kind == "generic") == generic
-            }
+            own = [place for place, kind in enumerate(kinds) if (kind == "generic") == generic]
             weights = [SEVERITY.get(kinds[place], 1.0) for place in own]
             # What a row has no criteria for is 0 there, and not asked of it here.
-            parts[name] = mean(own.values(), weights) if own else float(not self.task.published)
+            none = 0.0 if self.task.published else 1.0
+            parts[name] = mean([values[place] or 0.0 for place in own], weights) if own else none
         return _graded(prod(parts.values()), said, **parts)
 
 

@@ -151,12 +151,12 @@ class NumberedRun:
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = plain(read_document(path).value)
+        found: Mapping[str, Any] = plain(read_document(path, "configuration").value)
         if not isinstance(tasks := found.get("tasks"), Mapping):
             raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
         check(TASKS, tasks, str(path))
     except TaskError as error:
-        raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
+        raise RunError(str(error)) from None
     for name, task in tasks.items():
         check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
     return found
