@@ -90,11 +90,9 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
+_TABLE = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8"))
 METRICS: Mapping[Class, Mapping[str, Any]] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): entry
-    for name, entry in tomllib.loads(
-        Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-    ).items()
+    (name.rpartition(":")[0], name.rpartition(":")[2]): entry for name, entry in _TABLE.items()
 }
 """The table, by file and class."""
 
