@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
 from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, at, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
-from evalwright.compat.sea_helm.scoring import SCORER, as_published, scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import SCORER, as_published, published_metrics, scoring_of, slices_of
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
@@ -181,11 +180,8 @@ class _Task:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
         kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
         if self.scoring == "published":
-            labels = dict.fromkeys([self.sea.metric, *chain.from_iterable(self.numbers)])
-            specs = [
-                MetricSpec(one, "mean", SCORER, {}, one.endswith("null_count"), partial(self._estimate, one))
-                for one in labels
-            ]
+            names = [self.sea.metric, *chain.from_iterable(self.numbers)]
+            specs = published_metrics(names, self._estimate)
             # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
             return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
         try:

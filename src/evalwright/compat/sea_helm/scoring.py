@@ -16,7 +16,7 @@ import math
 import re
 import string
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -203,12 +203,10 @@ class Scoring:
         options = self.options | ({"class": self.task.scored_by[1]} if published else {})
         function = self.judge if self.asks else self.score
         scorer = Scorer(SCORER, DIALECT, options, function, self.asks, self.roles, self.able)
-        names = dict.fromkeys((self.task.metric, *self.means, *self.names, *self.sums))
-        specs = [
-            MetricSpec(name, "mean", SCORER, {}, name.endswith("null_count"), partial(self._estimate, name))
-            for name in names
-        ]
-        return [scorer], specs if published else self.corrected_metrics()
+        if not published:
+            return [scorer], self.corrected_metrics()
+        names = (self.task.metric, *self.means, *self.names, *self.sums)
+        return [scorer], published_metrics(names, self._estimate)
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
@@ -281,6 +279,14 @@ class Scoring:
         return (
             found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
         )
+
+
+def published_metrics(names: Iterable[str], estimate: Callable[[str, Column], Estimate]) -> list[MetricSpec]:
+    """The metrics of these names, each once, by a function of the name and the scores."""
+    return [
+        MetricSpec(name, "mean", SCORER, {}, name.endswith("null_count"), partial(estimate, name))
+        for name in dict.fromkeys(names)
+    ]
 
 
 def as_published(value: float, n: int, lost: int, method: str = "") -> Estimate:
