@@ -249,6 +249,7 @@ def task_record(
     metrics: Sequence[MetricSpec],
     slice_keys: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
+    draws: int = 1,
 ) -> dict[str, Any]:
     """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and options."""
     return {
@@ -257,7 +258,7 @@ def task_record(
         "metadata": {"imported": source, **(metadata or {})},
         "definition": {"dialect": source, **definition},
         "content_hash": content_hash,
-        "draws": 1,
+        "draws": draws,
         "slice_keys": list(slice_keys),
         **rules_record([Scorer(*scorer, not_scored) for scorer in scorers], metrics),
     }

@@ -292,18 +292,18 @@ def _task(
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
     source = mapping(results[0].source.get("additional_details"))
     rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
-    return {
-        **task_record(
-            TaskResult(task, str(source.get("version") or "1"), n, made.n_failed, tuple(metrics), outcomes=made.outcomes),
-            FORMAT,
-            description=printable(str(results[0].metric.get("evaluation_description") or "imported from Every Eval Ever")),
-            definition={"results": [one.model_dump() for one in results]},
-            content_hash=fingerprint_of({"rows": rows}),
-            scorers=[(one, FORMAT, {}) for one in scorers],
-            metrics=specs,
-        ),
-        "draws": max((record.draw for record in records), default=0) + 1,
-    }  # fmt: skip
+    version = str(source.get("version") or "1")
+    about = results[0].metric.get("evaluation_description") or "imported from Every Eval Ever"
+    return task_record(
+        TaskResult(task, version, n, made.n_failed, tuple(metrics), outcomes=made.outcomes),
+        FORMAT,
+        description=printable(str(about)),
+        definition={"results": [one.model_dump() for one in results]},
+        content_hash=fingerprint_of({"rows": rows}),
+        scorers=[(one, FORMAT, {}) for one in scorers],
+        metrics=specs,
+        draws=max((record.draw for record in records), default=0) + 1,
+    )
 
 
 def _published(one: _Result) -> Estimate:

@@ -222,6 +222,7 @@ class _Import:
                 scorers=[(one, FORMAT, {}) for one in columns],
                 metrics=self.specs,
                 slice_keys=self.slices,
+                draws=self.epochs,
             )
             imported = {
                 "format": FORMAT,
@@ -243,7 +244,7 @@ class _Import:
                     started=started([began, str(spec.get("created") or "")], [log.path]),
                     model=model,
                     code={"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
-                    tasks=[{**part, "draws": self.epochs}],
+                    tasks=[part],
                     configuration={
                         "scoring": "published",
                         "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,

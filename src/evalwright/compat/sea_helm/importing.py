@@ -256,7 +256,7 @@ class _Task:
             "max_tokens": self.sea.here.get("max_tokens"), "tokenizer": "", "config": config, "fails": "",
         }  # fmt: skip
         what = f"{config.get('name', self.sea.name)} ({self.sea.language}), {config['competency']}"
-        made = recording.task_record(
+        return recording.task_record(
             self.tally.result(self.name, version, self.specs),
             DIALECT,
             description=f"{what}; imported from SEA-HELM",
@@ -266,8 +266,8 @@ class _Task:
             metrics=self.specs,
             slice_keys=slices_of(self.sea),
             metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.sea.language},
+            draws=len(self.runs),
         )
-        return {**made, "draws": len(self.runs)}
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +51,14 @@ class NumberedRun:
         return int(self.folder.resolve().name.removeprefix("run_"))
 
     @cached_property
-    def configs(self) -> list[Path]:
-        """Files of configuration, in the order of the times in their names."""
-        return sorted(self.folder.glob("configs/*.yaml"), key=_place)
-
-    @cached_property
-    def results(self) -> list[Path]:
-        """Files of results in that order."""
-        return sorted(self.folder.glob("results/*.json"), key=_place)
+    def dated(self) -> Sequence[list[Path]]:
+        """Files of configuration, and of results, in the order of the times in their names."""
+        return [sorted(self.folder.glob(one), key=_place) for one in ("configs/*.yaml", "results/*.json")]
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The latest configuration, with tasks of earlier ones that it does not have. Raises RunError."""
-        found = [_config(path) for path in self.configs]
+        found = [_config(path) for path in self.dated[0]]
         if not found:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
         names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
@@ -82,12 +77,12 @@ class NumberedRun:
     @property
     def model(self) -> str:
         """The model as it was named; without a configuration its folder's name."""
-        return str((self.arguments.get("model_name") if self.configs else "") or self.folder.parent.name)
+        return str((self.arguments.get("model_name") if self.dated[0] else "") or self.folder.parent.name)
 
     @property
     def stamp(self) -> str:
         """When the latest of its evaluations began, by the names of its files."""
-        return max((_place(path)[0] for path in (*self.configs, *self.results)), default="")
+        return max((_place(path)[0] for path in chain(*self.dated)), default="")
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Each task and language that this run should have."""
@@ -100,7 +95,7 @@ class NumberedRun:
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
         found = []
-        for path in self.results:
+        for path in self.dated[1]:
             with opened(path) as file:
                 found.append(parsed(file.read(), str(path)))
             if not isinstance(found[-1], dict):
@@ -146,7 +141,7 @@ class NumberedRun:
     @property
     def files(self) -> list[Path]:
         """All that was read of it."""
-        return [*self.configs, *self.results, *filter(there, (self.file(*pair) for pair in self.pairs()))]
+        return [*chain(*self.dated), *filter(there, (self.file(*pair) for pair in self.pairs()))]
 
 
 def _config(path: Path) -> Mapping[str, Any]:
@@ -254,7 +249,7 @@ def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, pa
                 problems.setdefault(what, {})["/".join(pair)] = why
     except RunError as error:
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
-    said = [*in_words(problems), *([] if run.results else ["no results/*.json"])]
+    said = [*in_words(problems), *([] if run.dated[1] else ["no results/*.json"])]
     whole = len(pairs) - sum(map(len, problems.values()))
     notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
     return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
