@@ -112,24 +112,20 @@ def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Call
 
 def _diagnostics(own: Results) -> None:
     """Pragmatics over both of its tasks, counted by phenomenon, then the mean with minimal pairs. The first task decides which kind it is."""
-    ending = "-logprobs" if "logprobs" in next(iter(own)) else ""
+    logs = "logprobs" in next(iter(own))
+    ending = "-logprobs" if logs else ""
     tasks = [own[f"pragmatic-{one}{ending}"]["subcategories"] for one in ("single", "pair")]
-    found: Results = {"subcategories": {}}
-    own[f"pragmatics{ending}"], shares = found, []
+    found: Results = {}
     for phenomenon in _PHENOMENA:
         parts = [one[phenomenon] for one in tasks if phenomenon in one]
-        if ending:
-            share = _mean([one[_PROBABILITIES] for one in parts])
-            said = {_PROBABILITIES: share}
+        if logs:
+            found[phenomenon] = {_PROBABILITIES: _mean([one[_PROBABILITIES] for one in parts])}
         else:
             right, total = (sum(one[place] for one in parts) for place in (0, 1))
-            share = right / total
-            said = {"accuracy": share, "correct_count": right, "total_count": total}
-        found["subcategories"][phenomenon] = said
-        shares.append(share)
-    mean = _mean(shares)
-    correct = {"accuracy": mean * 100, "normalized_accuracy": 100 * normalised(mean, 0.5, 1)}
-    found |= {_PROBABILITIES: mean} if ending else correct
+            found[phenomenon] = {"accuracy": right / total, "correct_count": right, "total_count": total}
+    mean = _mean([next(iter(one.values())) for one in found.values()])
+    scaled = {"accuracy": mean * 100, "normalized_accuracy": 100 * normalised(mean, 0.5, 1)}
+    own[f"pragmatics{ending}"] = {"subcategories": found, **({_PROBABILITIES: mean} if logs else scaled)}
     own["total"] = _mean(
         [own[name][metric] for name, metric in _LINDSEA.items() if metric in own.get(name, ())]
     )
