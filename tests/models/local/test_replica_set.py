@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +18,7 @@ from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.local.replica_set import FATAL, ReplicaSet, WorkerDied, groups_of
+from support.command import ROOT
 
 
 class Thread:
@@ -137,3 +142,49 @@ def test_groups() -> None:
     sizes = [sum(len(contexts[place]) for place in group.places) for group in groups]
     assert sizes == sorted(sizes, reverse=True)
     assert len(groups_of(requests, 1)) == 1 and groups_of([], 3) == []
+
+
+INTERRUPTED = """
+import asyncio, sys, threading
+from pathlib import Path
+from engine.support import Echo, question
+from evalwright.engine.engine import Engine
+from evalwright.engine.sqlite import SqliteStore
+from evalwright.models.local.replica_set import ReplicaSet
+
+loading = threading.Event()
+
+class Endless:
+    name = "endless"
+
+    def start(self):
+        loading.set()
+        threading.Event().wait()
+
+    def stop(self):
+        pass
+
+async def main():
+    with SqliteStore.open(Path(sys.argv[1])) as store:
+        async with Engine(store) as engine:
+            door = engine.door({"target": ReplicaSet(Echo(), [Endless(), Endless()])})
+            asked = asyncio.create_task(door("target", question(1)))
+            while not loading.is_set():
+                await asyncio.sleep(0.01)
+            await engine.stop(grace=0.0)
+            print(type((await asyncio.gather(asked, return_exceptions=True))[0]).__name__)
+
+asyncio.run(main())
+"""
+
+
+def test_a_run_that_is_interrupted_while_workers_load_ends(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests")))},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "RequestFailed\n"), done.stderr

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -109,9 +108,19 @@ class ReplicaSet(LocalModel):
 
     def load(self) -> None:
         """Start all workers at once."""
-        with ThreadPoolExecutor(len(self._slots)) as pool:
-            started = [pool.submit(slot.worker.start) for slot in self._slots]
-        errors = [error for one in started if (error := one.exception()) is not None]
+        started: SimpleQueue[Exception | None] = SimpleQueue()
+
+        def start(worker: Worker) -> None:
+            try:
+                worker.start()
+                started.put(None)
+            except Exception as raised:
+                started.put(raised)
+
+        for worker in self._workers:
+            # Daemons: a run that is interrupted meanwhile ends, however long loading takes.
+            threading.Thread(target=start, args=(worker,), daemon=True).start()
+        errors = [error for _ in self._workers if (error := started.get()) is not None]
         if errors:
             self.unload()
             raise ModelError(str(errors[0])) if isinstance(errors[0], WorkerDied) else errors[0]
