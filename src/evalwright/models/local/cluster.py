@@ -183,7 +183,9 @@ class Cluster:
         return score
 
     def ray(self) -> Any:
-        """The library, connected. Raises ConfigurationError where that cannot be."""
+        """The library, connected. Raises ConfigurationError where that cannot be, ModelError once the run has ended."""
+        if self.ended:  # a thread of an ended batch; Ray would start a cluster of its own for it
+            raise ModelError("the run has ended")
         if self._ray is None:
             self._ray = self._connected()
         return self._ray
@@ -285,12 +287,11 @@ class RayWorker:
     def start(self) -> None:
         """See Worker."""
         ray = self._cluster.ray()
-        if self._cluster.ended:
-            raise ModelError("the run has ended")
         self._actor = self._placed.remote(self._opening)
-        loading = self._actor.load.remote()
+        # First, as an actor works in order: loading may take any time.
+        placed, loading = self._actor.__ray_ready__.remote(), self._actor.load.remote()
         try:
-            ray.get(self._actor.ready.remote(), timeout=_PLACED_WITHIN)
+            ray.get(placed, timeout=_PLACED_WITHIN)
         except ray.exceptions.GetTimeoutError:
             self.stop()
             raise ModelError(
@@ -309,10 +310,10 @@ class RayWorker:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """See Worker."""
-        found, ended = self._got(self._actor.begin.remote(list(requests)))
+        found, ended = self._got(self._begun("begin", list(requests)))
         while not ended:
             # The next answers are computed while these are stored.
-            following = self._actor.more.remote()
+            following = self._begun("more")
             yield from found
             found, ended = self._got(following)
         yield from found
@@ -323,6 +324,10 @@ class RayWorker:
         if actor is not None:
             with suppress(Exception):  # it is dead already, or the cluster is
                 self._cluster.ray().kill(actor)
+
+    def _begun(self, method: str, *given: Any) -> Any:
+        self._cluster.ray()
+        return getattr(self._actor, method).remote(*given)
 
     def _got(self, reference: Any) -> Any:
         ray = self._cluster.ray()
@@ -381,9 +386,6 @@ class _Actor:
         self._opening = opening
         self._model: LocalModel | None = None
         self._answers: Iterator[tuple[int, Response | Failure]] = iter(())
-
-    def ready(self) -> None:
-        """It has a place."""
 
     def load(self) -> tuple[str, str]:
         """The loaded model's fingerprint, or why there is none."""
