@@ -192,9 +192,9 @@ class Database(ABC):
         """How many responses there are."""
         return int(self.rows("SELECT count(*) FROM responses")[0][0])
 
-    def has_empty(self) -> bool:
-        """Whether a request is remembered to which every reply was empty."""
-        return bool(self.rows("SELECT 1 FROM empty LIMIT 1"))
+    def empty_keys(self) -> set[bytes]:
+        """The requests that are remembered because every reply to them was empty."""
+        return {key for (key,) in self.rows("SELECT key FROM empty")}
 
     def empty(self, key: bytes) -> Failure | None:
         """The failure that is remembered of such a request."""

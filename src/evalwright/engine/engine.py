@@ -233,28 +233,28 @@ class Engine:
     ) -> Response:
         outbox = self._outbox
         assert outbox is not None
-        outcome = await outbox.claim(key)
+        claim = outbox.claim(key)
         elsewhere = False
-        while outcome != MINE:
-            if outcome == STORED:
-                stored = await self._stored(key, counts)
-                if stored is not None:
-                    counts.joined += elsewhere
-                    counts.stored += not elsewhere
-                    return stored
-                outcome = await outbox.claim(key)  # it was damaged, and is removed by now
-                continue
-            if self._stopped is not None:
-                raise RequestFailed(self._stopped)
-            elsewhere = True
-            self._tell_of(outcome)
-            outcome = await outbox.claim_after(key)
         try:
+            while (outcome := await claim) != MINE:
+                if outcome == STORED:
+                    stored = await self._stored(key, counts)
+                    if stored is not None:
+                        counts.joined += elsewhere
+                        counts.stored += not elsewhere
+                        return stored
+                    claim = outbox.claim(key)  # it was damaged, and is removed by now
+                    continue
+                if self._stopped is not None:
+                    raise RequestFailed(self._stopped)
+                elsewhere = True
+                self._tell_of(outcome)
+                claim = outbox.claim_after(key)
             if self._stopped is not None:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again and (empty := await self._store.empty(key)) is not None:
+            if not self._again and (empty := await self._store.empty(key, lately=elsewhere)) is not None:
                 raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
@@ -274,7 +274,7 @@ class Engine:
                     self._store.remember_empty(key, error.failure)
                 raise
         except BaseException:
-            outbox.release(key)
+            outbox.give_up(key, claim)
             raise
         response = response.without_secrets()
         if not lane.named:
