@@ -27,11 +27,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, MissingExtra, ModelError
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    MissingExtra,
+    ModelError,
+    reason_of,
+)
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.models.base import LocalModel
+from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 from evalwright.models.registry import open_model
 
@@ -393,15 +400,13 @@ class _Actor:
             self._model = self._opening()
             self._model.load()
         except Exception as error:
-            return "", str(error) if isinstance(
-                error, EvalwrightError
-            ) else f"{type(error).__name__}: {error}"
+            return "", reason_of(error)
         return self._model.fingerprint, ""
 
     def begin(self, requests: Sequence[Request]) -> tuple[list[tuple[int, Response | Failure]], bool]:
         """Take a group, and give its first answers."""
         assert self._model is not None
-        self._answers = self._all(self._model, requests)
+        self._answers = answers_of(self._model, requests)
         return self.more()
 
     def more(self) -> tuple[list[tuple[int, Response | Failure]], bool]:
@@ -413,21 +418,6 @@ class _Actor:
             if time.monotonic() >= until:
                 return found, False
         return found, True
-
-    @staticmethod
-    def _all(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """An error of the model fails what it had not answered."""
-        left = set(range(len(requests)))
-        error = "it ended its batch without a response to this request"
-        try:
-            for index, answer in model.answer_batch(requests):
-                left.discard(index)
-                yield index, answer
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-        failure = ModelError(f"The model {model.name} failed: {error}").as_failure()
-        for index in sorted(left):
-            yield index, failure
 
 
 def _require_reachable(address: str) -> None:

@@ -12,11 +12,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from typing import IO, Any
 
-from evalwright.core.errors import EvalwrightError, Failure, ModelError
-from evalwright.models.base import LocalModel
+from evalwright.core.errors import Failure, reason_of
+from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.lines import request_from
 from evalwright.models.registry import open_model
 
@@ -33,28 +32,14 @@ def main() -> None:
         assert isinstance(model, LocalModel)
         model.load()
     except Exception as error:
-        known = isinstance(error, EvalwrightError)
-        _tell(told, {"error": str(error) if known else f"{type(error).__name__}: {error}"})
+        _tell(told, {"error": reason_of(error)})
         return
     _tell(told, {"fingerprint": model.fingerprint})
     for line in asked:
-        for index, answer in _answered(model, [request_from(one) for one in json.loads(line)]):
+        for index, answer in answers_of(model, [request_from(one) for one in json.loads(line)]):
             kind = "failure" if isinstance(answer, Failure) else "response"
             _tell(told, [index, {kind: answer.as_dict()}])
         _tell(told, None)
-
-
-def _answered(model: LocalModel, requests: list[Any]) -> Iterator[tuple[int, Any]]:
-    """As the model; where it raises, what it has not answered has failed."""
-    left = set(range(len(requests)))
-    try:
-        for index, answer in model.answer_batch(requests):
-            left.discard(index)
-            yield index, answer
-    except Exception as error:
-        failure = ModelError(f"The model {model.name} failed: {type(error).__name__}: {error}").as_failure()
-        for index in sorted(left):
-            yield index, failure
 
 
 def _tell(told: IO[str], what: Any) -> None:
