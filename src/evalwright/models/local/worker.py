@@ -12,6 +12,8 @@ import json
 import os
 import signal
 import sys
+import threading
+from queue import SimpleQueue
 from typing import IO, Any
 
 from evalwright.core.errors import Failure, reason_of
@@ -25,21 +27,30 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it lets it finish, or ends it
     told = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    asked = sys.stdin
+    asked: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_read, args=(asked,), daemon=True).start()
     try:
-        first = json.loads(asked.readline() or "null")
+        first = json.loads(asked.get())
         model = open_model(first["name"], first["arguments"])
         assert isinstance(model, LocalModel)
         model.load()
     except Exception as error:
         _tell(told, {"error": reason_of(error)})
-        return
+        os._exit(0)  # the thread that reads could not be ended
     _tell(told, {"fingerprint": model.fingerprint})
-    for line in asked:
-        for index, answer in answers_of(model, [request_from(one) for one in json.loads(line)]):
+    while True:
+        requests = [request_from(one) for one in json.loads(asked.get())]
+        for index, answer in answers_of(model, requests):
             kind = "failure" if isinstance(answer, Failure) else "response"
             _tell(told, [index, {kind: answer.as_dict()}])
         _tell(told, None)
+
+
+def _read(asked: SimpleQueue[str]) -> None:
+    """Hear what is asked. When the input ends, so does this process, whatever it loads or computes: whoever started it is gone."""
+    for line in sys.stdin:
+        asked.put(line)
+    os._exit(0)
 
 
 def _tell(told: IO[str], what: Any) -> None:
