@@ -112,17 +112,15 @@ class Database(ABC):
 
     def living(self, among: Sequence[str]) -> set[str]:
         """Those of these owners that live."""
-        alive, others = OPEN.intersection(among), [one for one in among if one not in OPEN]
+        alive, others = OPEN.intersection(among), set(among) - OPEN
         if not others:
             return alive
         now, since = self.now(), self.lease_from()
-        for other in others:
-            for host, pid, start, expires in self.rows(
-                "SELECT host, pid, started, expires FROM owners WHERE id=?", (other,)
-            ):
+        for one, host, pid, start, expires in self.rows("SELECT id, host, pid, started, expires FROM owners"):
+            if one in others:
                 runs = is_running(host, pid, start)
                 if runs or (runs is None and max(expires, since + LEASE) > now):
-                    alive.add(other)
+                    alive.add(one)
         return alive
 
     def register(self, owner: Owner) -> None:
