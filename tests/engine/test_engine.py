@@ -267,6 +267,19 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
     with_engine(tmp_path, work)
 
 
+def test_a_request_after_the_closing_fails_and_waits_for_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        with open_store(tmp_path) as store:
+            async with Engine(store) as engine:
+                door = engine.door({"target": Echo()})
+                await door("target", question(1))
+            with pytest.raises(RequestFailed, match="was stopped before this was answered"):
+                await asyncio.wait_for(door("target", question(2)), 60)
+            assert (await door("target", question(1))).text == "1", "what is stored is still answered"
+
+    asyncio.run(main())
+
+
 def test_closing_closes_remote_models_once(tmp_path: Path) -> None:
     model = Remote(slow_echo)
 

@@ -140,6 +140,7 @@ class Engine:
         if self._in_flight:
             await self.stop(grace=0.0)
         patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
+        self._stopped = self._stopped or cancelled()
         batchers = [lane.batcher for lane in self._lanes.values() if lane.batcher is not None]
         await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
         for lane in self._lanes.values():
