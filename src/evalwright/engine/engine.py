@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
@@ -103,7 +103,7 @@ class Engine:
 
     def door(self, roles: Mapping[str, Model]) -> Door:
         """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
-        return Door(self, {role: self._lane(model) for role, model in roles.items()})
+        return Door(self, {role: self._lane(model) for role, model in roles.items()}, Counts())
 
     def concurrency(self, model: Model) -> int:
         """How many samples to keep in flight so that this model never waits for work."""
@@ -343,14 +343,21 @@ class Engine:
 class Door(Ask):
     """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
 
-    def __init__(self, engine: Engine, lanes: Mapping[str, Lane]) -> None:
-        self.counts = Counts()
-        self._lanes = dict(lanes)
-        self._engine = engine
+    __slots__ = ("_engine", "_lanes", "_reservation", "counts")
 
-    async def __call__(self, role: str, request: Request, reservation: Reservation | None = None) -> Response:
+    def __init__(
+        self,
+        engine: Engine,
+        lanes: Mapping[str, Lane],
+        counts: Counts,
+        reservation: Reservation | None = None,
+    ) -> None:
+        self.counts = counts
+        self._engine, self._lanes, self._reservation = engine, lanes, reservation
+
+    async def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine.ask(self._lane(role), request, self.counts, reservation)
+        return await self._engine.ask(self._lane(role), request, self.counts, self._reservation)
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
@@ -373,7 +380,7 @@ class Door(Ask):
 
     def paid_by(self, reservation: Reservation) -> Ask:
         """This door, with a reservation that pays for what is sent."""
-        return _ReservedDoor(self, reservation)
+        return Door(self._engine, self._lanes, self.counts, reservation)
 
     def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
@@ -385,27 +392,6 @@ class Door(Ask):
                 f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
             )
         return lane
-
-
-class _ReservedDoor(Ask):
-    """A door whose requests are paid from one reservation."""
-
-    __slots__ = ("_door", "_reservation")
-
-    def __init__(self, door: Door, reservation: Reservation) -> None:
-        self._door = door
-        self._reservation = reservation
-
-    def __call__(self, role: str, request: Request) -> Coroutine[Any, Any, Response]:
-        return self._door(role, request, self._reservation)
-
-    def abilities(self, role: str) -> frozenset[Ability]:
-        """As the door's."""
-        return self._door.abilities(role)
-
-    def carries(self, role: str) -> frozenset[str]:
-        """As the door's."""
-        return self._door.carries(role)
 
 
 class _Abandoned(Exception):
