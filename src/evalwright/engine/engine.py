@@ -42,7 +42,7 @@ from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
-_LOCAL_CONCURRENCY = 4096
+_LOCAL_CONCURRENCY, _OF_EACH_REPLICA, _MOST_LOCAL = 4096, 512, 16384
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
 _PATIENCE = 5.0
@@ -109,7 +109,8 @@ class Engine:
         """How many samples to keep in flight so that this model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
-        return _LOCAL_CONCURRENCY
+        # With fewer, many replicas get small groups, and wait for each other at the end of every batch.
+        return min(max(_LOCAL_CONCURRENCY, _OF_EACH_REPLICA * len(model.replicas)), _MOST_LOCAL)
 
     async def stop(self, grace: float = 5.0) -> None:
         """Send nothing more. What is being answered may finish, and is stored, within `grace` seconds.

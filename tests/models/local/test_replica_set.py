@@ -17,6 +17,8 @@ from engine.support import Echo, number_of, question
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
+from evalwright.engine.engine import Engine
+from evalwright.engine.sqlite import SqliteStore
 from evalwright.models.local.replica_set import FATAL, ReplicaSet, WorkerDied, groups_of
 from support.command import ROOT
 
@@ -129,6 +131,12 @@ def test_an_abandoned_batch_ends_its_threads() -> None:
         if "work" in thread.name:
             thread.join(600)
     assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize("count, wanted", [(2, 4096), (16, 8192), (64, 16384)])
+def test_many_workers_have_enough_samples_in_flight(tmp_path: Path, count: int, wanted: int) -> None:
+    with SqliteStore.open(tmp_path) as store:
+        assert Engine(store).concurrency(ReplicaSet(Echo(), [Thread(str(n)) for n in range(count)])) == wanted
 
 
 def test_groups() -> None:
