@@ -38,7 +38,7 @@ class Batcher:
         self.speed = Speed()
         self._model = model
         self._loop = loop
-        self._residency = model_slots
+        self._slots = model_slots
         self._queue: deque[Waiting] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -105,7 +105,7 @@ class Batcher:
             if self._queue:
                 self._coalesce()
                 self._batch()
-            elif not woken and self._residency.contended:
+            elif not woken and self._slots.contended:
                 self._unload()
             if self._queue:
                 self._wake.set()
@@ -164,9 +164,9 @@ class Batcher:
         if self._loaded or self._load_failure is not None:
             return self._load_failure
         if self._model.heavy:
-            self._residency.acquire(self)
+            self._slots.acquire(self)
         if self._closing:
-            self._leave_seat()
+            self._leave_slot()
             return self._failure("the run ended before it was loaded")
         self.speed.loading_since = started = time.monotonic()
         try:
@@ -176,7 +176,7 @@ class Batcher:
             self._load_failure = ModelError(
                 f"The model {self._model.name} could not be loaded: {reason_of(error)}"
             ).as_failure()
-            self._leave_seat()
+            self._leave_slot()
             return self._load_failure
         finally:
             self.speed.loading_since = None
@@ -192,12 +192,12 @@ class Batcher:
             self._loaded = False
             with suppress(Exception):  # what it held is given up in any case
                 self._model.unload()
-            self._leave_seat()
+            self._leave_slot()
 
-    def _leave_seat(self) -> None:
+    def _leave_slot(self) -> None:
         self._leave = False
         if self._model.heavy:
-            self._residency.release(self)
+            self._slots.release(self)
 
     # And this again in the loop's.
 

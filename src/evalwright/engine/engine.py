@@ -84,7 +84,7 @@ class Engine:
     ) -> None:
         self._store = store
         self._again = resend_empty
-        self._residency = ModelSlots(max_resident)
+        self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
@@ -162,7 +162,7 @@ class Engine:
             for notice in self._store.notices:
                 self._on_event(notice)
         if isinstance(model, LocalModel):
-            lane = Lane(model, Batcher(model, loop, self._residency), None)
+            lane = Lane(model, Batcher(model, loop, self._slots), None)
         elif isinstance(model, RemoteModel):
             lane = Lane(model, None, RemoteSender(model, loop, self._on_event))
         else:
