@@ -317,13 +317,10 @@ class RayWorker:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """See Worker."""
-        found, ended = self._got(self._begun("begin", list(requests)))
-        while not ended:
-            # The next answers are computed while these are stored.
-            following = self._begun("more")
-            yield from found
-            found, ended = self._got(following)
-        yield from found
+        self._cluster.ray()
+        # A stream: the next answers are computed while these are stored.
+        for reference in self._actor.answer.remote(list(requests)):
+            yield from self._got(reference)
 
     def stop(self) -> None:
         """See Worker."""
@@ -331,10 +328,6 @@ class RayWorker:
         if actor is not None:
             with suppress(Exception):  # it is dead already, or the cluster is
                 self._cluster.ray().kill(actor)
-
-    def _begun(self, method: str, *given: Any) -> Any:
-        self._cluster.ray()
-        return getattr(self._actor, method).remote(*given)
 
     def _got(self, reference: Any) -> Any:
         ray = self._cluster.ray()
@@ -392,7 +385,6 @@ class _Actor:
     def __init__(self, opening: _Opening) -> None:
         self._opening = opening
         self._model: LocalModel | None = None
-        self._answers: Iterator[tuple[int, Response | Failure]] = iter(())
 
     def load(self) -> tuple[str, str]:
         """The loaded model's fingerprint, or why there is none."""
@@ -403,21 +395,17 @@ class _Actor:
             return "", reason_of(error)
         return self._model.fingerprint, ""
 
-    def begin(self, requests: Sequence[Request]) -> tuple[list[tuple[int, Response | Failure]], bool]:
-        """Take a group, and give its first answers."""
+    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response | Failure]]]:
+        """The answers to a group, those of a moment at a time."""
         assert self._model is not None
-        self._answers = answers_of(self._model, requests)
-        return self.more()
-
-    def more(self) -> tuple[list[tuple[int, Response | Failure]], bool]:
-        """The answers of the next moment, and whether they were the last."""
-        found = []
+        found: list[tuple[int, Response | Failure]] = []
         until = time.monotonic() + _GATHER
-        for one in self._answers:
+        for one in answers_of(self._model, requests):
             found.append(one)
             if time.monotonic() >= until:
-                return found, False
-        return found, True
+                yield found
+                found, until = [], time.monotonic() + _GATHER
+        yield found
 
 
 def _require_reachable(address: str) -> None:
