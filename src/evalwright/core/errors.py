@@ -24,6 +24,11 @@ class EvalwrightError(Exception):
     party: Party = "configuration"
 
 
+def reason_of(error: BaseException) -> str:
+    """What an error says, with its kind where it is none of ours."""
+    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+
+
 class UsageError(EvalwrightError):
     """The person can mend it: bad arguments, files, names. The command line exits with 2."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.errors import reason_of
 from evalwright.core.outcomes import OUTCOMES
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
@@ -300,11 +300,6 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
         from evalwright.statistics import Estimate
 
         return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
-
-
-def reason_of(error: Exception) -> str:
-    """What an error of a metric says, with its kind where it is none of ours."""
-    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
 
 
 def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:

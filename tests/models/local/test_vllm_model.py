@@ -73,6 +73,34 @@ def test_it_answers_as_hf_does(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("vllm")
+def test_after_the_death_of_vllms_process_the_next_batch_starts_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = opened(f"vllm-local/{folder}", dtype="float32")
+    asked: list[Request] = [Generate("The capital of Peru is", max_tokens=4)]
+    [expected] = answers(model, asked)
+
+    class EngineDeadError(Exception):
+        """As vllm.v1.engine.exceptions has it."""
+
+    from vllm import LLM
+
+    generate, dead = LLM.generate, {id(model._answering._llm)}  # type: ignore[attr-defined]
+
+    def mortal(llm: Any, *given: Any, **more: Any) -> Any:
+        if id(llm) in dead:
+            raise EngineDeadError("EngineCore encountered an issue.")
+        return generate(llm, *given, **more)
+
+    monkeypatch.setattr(LLM, "generate", mortal)
+    kept = model._answering  # type: ignore[attr-defined] # so that no other has its id
+    with pytest.raises(EngineDeadError):
+        answers(model, asked)
+    assert answers(model, asked) == [expected]
+    assert kept is not None
+
+
+@pytest.mark.usefixtures("vllm")
 def test_the_fingerprint_is_of_the_weights_and_of_what_changes_answers(folder: Path, tmp_path: Path) -> None:
     plain = opened(f"vllm-local/{folder}").fingerprint
     assert (

@@ -181,7 +181,14 @@ class VllmModel(LocalModel):
         """Yield the answers: likelihoods first, then generations."""
         self.load()
         assert self._answering is not None
-        yield from self._answering.answer(requests)
+        try:
+            yield from self._answering.answer(requests)
+        except Exception as error:
+            if (
+                type(error).__name__ == "EngineDeadError"
+            ):  # vLLM's own process is gone: the next batch starts another
+                self.unload()
+            raise
 
 
 class _VllmAnswering(Answering):
