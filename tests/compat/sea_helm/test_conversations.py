@@ -19,12 +19,11 @@ from evalwright.compat.sea_helm.compiling import (
     conversation,
     options_of,
     published_failure,
-    render,
     sampling_of,
     sea_task,
     shots_of,
 )
-from evalwright.compat.sea_helm.config import SeaTask, read_tree, root_of
+from evalwright.compat.sea_helm.config import SeaTask, read_tree, render, root_of
 from evalwright.compat.sea_helm.rows import load_rows
 from evalwright.core.errors import TaskError
 

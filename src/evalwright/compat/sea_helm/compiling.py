@@ -24,11 +24,10 @@ from evalwright.compat.sea_helm.config import (
     Row,
     SeaTask,
     Tree,
-    check_known,
     chosen,
     drawing,
     expanded,
-    pieces,
+    render,
     tree_of,
 )
 from evalwright.compat.sea_helm.rows import (
@@ -46,8 +45,8 @@ from evalwright.core.errors import (
     ConfigurationError,
     Failure,
     RequestFailed,
-    TaskError,
     UsageError,
+    check_known,
 )
 from evalwright.core.images import Image
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
@@ -61,19 +60,6 @@ from evalwright.strategies.two_phases import ReasonThenChoose
 from evalwright.tasks.dialects import Rules
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import plain
-
-_LONGEST = 20_000_000
-
-
-def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
-    """A template with its placeholders filled. what: for errors. Raises TaskError."""
-    parts = pieces(template or "", what)
-    if lacking := [name for _, name in parts if name is not None and name not in values]:
-        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
-    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
-    if len(text) > _LONGEST:
-        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return text
 
 
 class Shots:

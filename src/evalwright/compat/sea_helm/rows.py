@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, placeholders
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, pieces
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
@@ -310,7 +310,9 @@ def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
         if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
-    wanted = placeholders(task, "task_template") - {"answer_tag"}
+    what = f"The `task_template` of the task '{task.name}' ({task.language})"
+    names = {name for _, name in pieces(task.template.get("task_template") or "", what)}
+    wanted = {name for name in names if name not in (None, "answer_tag")}
     for turn in turns:
         there = {name for name, value in turn.items() if value is not None or not null_is_missing}
         if missing := sorted(wanted - there):
