@@ -23,7 +23,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, pieces
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
@@ -39,6 +39,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SHUFFLED, CUISINE = 976843, 3722236
 """The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
 _LONGEST_LITERAL = 200_000
+_ABSENT = object()
 
 
 class Loader(SimpleNamespace):
@@ -46,13 +47,8 @@ class Loader(SimpleNamespace):
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
-        name = task.plain_name
-        part = name.removeprefix(self.prefix)
+        name, part = task.plain_name, task.plain_name.removeprefix(self.prefix)
         return {"part": part, "language": task.language, "name": name, "named": self.named}
-
-    def filled(self, text: str, task: SeaTask) -> str:
-        """A configuration or a split of a task."""
-        return str(templates.text(text)(self.facts(task)))
 
     def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
         """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
@@ -75,33 +71,31 @@ class Loader(SimpleNamespace):
     def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
         known = {**raw, **{name: _literal(raw[name]) for name in self.literals}, **facts}
 
-        def filled(cells: Mapping[str, str], *, nulls: bool = False) -> dict[str, Any]:
-            """nulls: a column that is not there is null."""
-            found: dict[str, Any] = {}
-            for name, cell in cells.items():
-                column = cell.removeprefix("?")
-                if templates.is_template(cell):
-                    if (value := templates.native(cell)(known)) is not None:
-                        found[name] = value
-                elif nulls:
-                    found[name] = raw.get(column)
-                elif column in raw or column == cell:
-                    found[name] = raw[column]
-            return found
+        def cell(text: str, otherwise: Any = _ABSENT) -> Any:
+            """otherwise: what a column is that is not there; without it there is none only where the cell says that it may be so."""
+            if templates.is_template(text):
+                found = templates.native(text)(known)
+                return _ABSENT if found is None else found
+            column = text.removeprefix("?")
+            return raw[text] if column == text and otherwise is _ABSENT else raw.get(column, otherwise)
+
+        def filled(cells: Mapping[str, str], otherwise: Any = _ABSENT) -> dict[str, Any]:
+            found = ((name, cell(text, otherwise)) for name, text in cells.items())
+            return {name: value for name, value in found if value is not _ABSENT}
 
         about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
         language: str = facts["language"]
         row: dict[str, Any] = {
             **filled({"id": self.id}),
             "prompts": [filled(self.prompt)],
-            "metadata": {"language": language, **filled(about, nulls=True)},
+            "metadata": {"language": language, **filled(about, None)},
             **filled(self.also),
             **filled({"label": self.label} if self.label else {}),
         }
         if self.labels:
             row["label"] = self.labels[language][bool(raw["label"])]
         if self.images:
-            row["images"] = [one for name in self.images for one in _images(raw.get(name))]
+            row["images"] = [one for name in self.images for one in _images(cell(name, None))]
         if self.image_file:
             row["image_files"] = [raw[self.image_file]]
         return row
@@ -209,12 +203,6 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
 def _change(kind: str, row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
     """What else becomes of a row by itself."""
     match kind:
-        case "ifeval":
-            row["kwargs"] = [dict(one) for one in raw["kwargs"]]
-            if raw["key"] == 1174:  # the data lack this setting of the instruction
-                row["kwargs"][0]["let_relation"] = "at least"
-        case "hallusionbench" if not task.name.endswith("_image"):
-            row["images"] = []
         case "erqa":
             asked = " Please answer directly with only the letter of the correct option and nothing else."
             text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
@@ -237,8 +225,8 @@ _OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
 _TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
 _DEFAULTS = _TABLE.pop("defaults")
 LOADERS: Mapping[Class, Loader] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**{**_DEFAULTS, **entry})
-    for name, entry in _TABLE.items()
+    (file, name): Loader(**_DEFAULTS | entry)
+    for (file, _, name), entry in ((key.rpartition(":"), entry) for key, entry in _TABLE.items())
 }
 LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"foreign": True})
 """A file of rows in SEA-HELM's own form, and a class of the folder."""
@@ -368,7 +356,7 @@ def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) ->
         raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
     fetch, examples = partial(hub_file, named), key != "filepath"
     if loader.local or (examples and loader.local_examples):
-        table = Table(task, [file_source(local_file(task, named))], first=first)
+        table = Table(task, [rows_of(local_file(task, named))], first=first)
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _whole(table, make) if task.published else make
         table.null_is_missing = not task.published
@@ -391,8 +379,11 @@ def _fetched(task: SeaTask, loader: Loader, named: str, examples: bool) -> list[
         if loader.files:
             wanted = loader.files.get(task.name, ())
             return [file_source(hub_file(named, name), f"{named} ({name})") for name in wanted]
-        config = loader.filled(loader.config, task)
-        split = loader.filled(loader.examples if examples else loader.split, task)
+        known = loader.facts(task)
+        config, split = (
+            str(templates.text(one)(known))
+            for one in (loader.config, loader.examples if examples else loader.split)
+        )
         return [file_source(copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})")]
     except (DatasetError, MissingExtra) as error:
         raise OutOfReach(str(error)) from None
@@ -416,23 +407,29 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
 
 
 def local_file(task: SeaTask, name: str) -> Path:
-    """A file of rows that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
-    assert task.root is not None
+    """A file of its folder that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
     where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
+    if task.root is None:
+        raise DatasetError(f"{where}: name SEA-HELM's tree, which has it, with --task-root.")
     if "://" in name:
         raise TaskError(f"{where}: addresses are not opened.")
     path, folder = task.root / name, shown(task.root)
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
     try:
-        there = path.is_file()
+        there = path.is_file()  # nor a pipe, for which nothing would be read
     except OSError:  # a name that is too long
         there = False
     if not there:
         raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
+    return path
+
+
+def rows_of(path: Path) -> FileSource:
+    """The rows of a file: a list of JSON, or lines."""
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return copy_of_file(path, "json", None) if start.startswith(b"[") else path
+    return file_source(copy_of_file(path, "json", None) if start.startswith(b"[") else path)
 
 
 def pinned(repository: str) -> tuple[str, str]:
@@ -452,7 +449,5 @@ def hub_file(repository: str, name: str) -> Path:
 
         return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise DatasetError(
-            f"The file '{name}' of the dataset '{repository}' cannot be fetched: {reason}."
-        ) from None
+        what = f"The file '{name}' of the dataset '{repository}'"
+        raise DatasetError(f"{what} cannot be fetched: {cause_of(error)}.") from None
