@@ -66,23 +66,24 @@ class Shots:
     """The examples of a task. count: how many a row gets at most."""
 
     def __init__(self, task: SeaTask, count: int) -> None:
-        self._task, self._count = task, count
         self.pool = load_examples(task, count)
-        # What examples go by: nothing, or what the row is about.
-        self._of = (
-            (lambda about: str(about.get("subject") or "").lower()) if loader_of(task).by_subject else None
-        )
+        self._published, self._by_subject = task.published, loader_of(task).by_subject
         self._found: dict[str, list[Row]] = {}
         # One more than the count, because a row is no example of its own.
-        for row in self.pool if self._of else self.pool[: count + 1]:
-            self._found.setdefault(self._of(row.get("metadata") or {}) if self._of else "", []).append(row)
-        if self._of and task.published and min(map(len, self._found.values()), default=count) < count:
-            self._count = len(self.pool)  # SEA-HELM takes all where a subject has too few
+        for row in self.pool if self._by_subject else self.pool[: count + 1]:
+            self._found.setdefault(self._key(row.get("metadata") or {}), []).append(row)
+        few = self._by_subject and min(map(len, self._found.values()), default=count) < count
+        # SEA-HELM takes all where a subject has too few.
+        self._count = len(self.pool) if few and task.published else count
+
+    def _key(self, about: Mapping[str, Any]) -> str:
+        """What examples go by: nothing, or the subject."""
+        return str(about.get("subject") or "").lower() if self._by_subject else ""
 
     def __call__(self, row: Row) -> Sequence[Row]:
         """Those of a row. Corrected, a row of the data is never its own example."""
-        found = self._found.get(self._of(row["prompts"][0]) if self._of else "", [])
-        own = () if self._task.published else (row["prompts"],)
+        found = self._found.get(self._key(row["prompts"][0]), [])
+        own = () if self._published else (row["prompts"],)
         return [one for one in found if one["prompts"] not in own][: self._count]
 
 
@@ -100,22 +101,21 @@ def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> 
 
 def conversation(
     task: SeaTask, row: Row, examples: Sequence[Row] = (), turn: int = 1, replies: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+) -> list[Message]:
     """The messages of a turn, counted from 1. replies: to the turns before. Raises TaskError.
 
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
     """
     if isinstance(given := row.get("conversations"), list):
-        told = [one for one in given if one["role"] in ROLES]
-        return [{"role": one["role"], "content": str(one["content"])} for one in told]
+        return [Message(one["role"], str(one["content"])) for one in given if one["role"] in ROLES]
     images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
     files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
     contents: list[Any] = []
     for place, values in enumerate(row["prompts"][:turn]):
         *before, text = _turn(task, examples, values)
-        contents += [*replies[place - 1 : place], *before, [text, *images] if images else text]
-    return [{"role": ROLES[1 + place % 2], "content": each} for place, each in enumerate(contents)]
+        contents += [*replies[place - 1 : place], *before, (text, *images) if images else text]
+    return [Message("assistant" if place % 2 else "user", each) for place, each in enumerate(contents)]
 
 
 def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> list[str]:
@@ -137,10 +137,9 @@ def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> 
     return texts
 
 
-def base_text(messages: Sequence[Mapping[str, Any]]) -> str:
+def base_text(messages: Sequence[Message]) -> str:
     """The text that a base model goes on from: the turns without white space around them, an empty line after each."""
-    texts = (one["content"] if isinstance(one["content"], str) else one["content"][0] for one in messages)
-    return "".join(f"{text.strip()}\n\n" for text in texts)
+    return "".join(f"{one.text.strip()}\n\n" for one in messages)
 
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
@@ -312,8 +311,8 @@ class Samples:
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
         sliced = {key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices}
-        asked = str(conversation(task, kept)[-1]["content"])
-        facts, cluster = {**about, "row": kept, **sliced}, cluster_of(task, row)
+        asked, facts = conversation(task, kept)[-1].text, {**about, "row": kept, **sliced}
+        cluster = cluster_of(task, row)
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
@@ -356,18 +355,13 @@ class Turns:
             raise RequestFailed(self._failure)
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
-        replies: list[str] = []
-        responses: tuple[Response, ...] = ()
+        replies, responses = list[str](), tuple[Response, ...]()
         while True:
             try:
                 told = conversation(self._task, row, examples, len(replies) + 1, replies)
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            pairs = [(one["role"], one["content"]) for one in told]
-            messages = tuple(
-                Message(role, one if isinstance(one, str) else tuple(one)) for role, one in pairs
-            )
-            prompt = base_text(told) if self._task.base else messages
+            prompt = base_text(told) if self._task.base else tuple(told)
             found = await self._asked(prompt, sample, ask, draw)
             replies.append(found.text)
             responses += found.responses
@@ -381,10 +375,8 @@ class Turns:
         setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        then, limit = (
-            "likelihood" if twin else "generate",
-            "answer" if twin and not task.published else "keep",
-        )
+        then = "likelihood" if twin else "generate"
+        limit = "answer" if twin and not task.published else "keep"
         phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
         return await phases(sample, ask, draw)
 
