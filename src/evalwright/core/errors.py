@@ -258,9 +258,8 @@ def _first_line(error: BaseException) -> str:
 
 def check_known(kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: ") -> None:
     """Raise UnknownName for the first name that is not known. hint: what stands before all that are, "" where they are not listed."""
-    for name in given:
-        if name not in known:
-            raise UnknownName(kind, str(name), known, hint and f"{hint}{', '.join(known)}.")
+    if unknown := [name for name in given if name not in known]:
+        raise UnknownName(kind, str(unknown[0]), known, hint and f"{hint}{', '.join(known)}.")
 
 
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:

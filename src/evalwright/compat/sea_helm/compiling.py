@@ -28,6 +28,7 @@ from evalwright.compat.sea_helm.config import (
     drawing,
     expanded,
     render,
+    skipped_by,
     tree_of,
 )
 from evalwright.compat.sea_helm.rows import (
@@ -437,6 +438,20 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     )
 
 
+def load(name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
+    """The tasks of a name (`tasks.dialects`). settings: see `Options`; `--format text` is the form of base models."""
+    options = options_of(settings)
+    options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
+    tree = tree_of(options.task_root)
+    skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
+    found = chosen(tree, name, skip)
+    if not found.tasks:
+        raise ConfigurationError(
+            f"Of the tasks that '{name}' names the folder has none, or all are left out."
+        )
+    return [compiled(tree, task, language, options, found) for task, language in found.tasks]
+
+
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
     siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
@@ -449,7 +464,9 @@ def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     ]
 
 
-def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings: Mapping[str, Any]) -> Rules:
+def rules(
+    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Rules:  # fmt: skip
     """How a recorded task is scored again: by the folder's files as they are now, over the rows that were asked.
 
     task, configuration: as in `run.json`; settings: as of the command line. Raises ConfigurationError for one that changes no

@@ -12,6 +12,7 @@ import os
 import re
 import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -21,9 +22,10 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, kept
-from evalwright.core.errors import ConfigurationError, TaskError, UnknownName, check_known
+from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName, check_known
 from evalwright.core.secrets import remember_within
 from evalwright.tasks.dialects import Listed
+from evalwright.tasks.files import is_within
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
@@ -124,11 +126,27 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     return text
 
 
+def local_file(task: SeaTask, name: str) -> Path:
+    """A file of its folder that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
+    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
+    if task.root is None:
+        raise DatasetError(f"{where}: name SEA-HELM's tree, which has it, with --task-root.")
+    if "://" in name:
+        raise TaskError(f"{where}: addresses are not opened.")
+    path, folder = task.root / name, shown(task.root)
+    if "\0" in name or not is_within(path, task.root):
+        raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
+    with suppress(OSError):  # a name that is too long
+        if path.is_file():  # no pipe, for which nothing would be read
+            return path
+    raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
+
+
 def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
     """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
     try:
-        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        tree = ast.parse(local_file(task, file).read_text(encoding="utf-8"))
+    except (OSError, DatasetError, TaskError, ValueError, SyntaxError, RecursionError, MemoryError):
         return []
     told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
@@ -240,11 +258,6 @@ def tree_of(folders: Sequence[str | Path]) -> Tree:
 
 def _place(root: Path) -> Path:
     return root / FOLDER if (root / FOLDER).is_dir() else root
-
-
-def has_tasks(root: Path) -> bool:
-    """Whether there is any task file in a folder."""
-    return any(Path(path).name == _CONFIG for path, _, _ in _files(_place(root)))
 
 
 def read_tree(root: Path) -> Tree:
@@ -475,3 +488,10 @@ def listed(tree: Tree) -> Sequence[Listed]:
         own = (f"{task}/{one}" for one, tasks in expanded(tree, name).items() for task in tasks)
         found.append(Listed(name, "set", "", tuple(own)))
     return found
+
+
+def names(roots: Sequence[Path]) -> Sequence[Listed]:
+    """All that can be named; nothing where a folder of another framework's has none of these."""
+    root = root_of(roots)
+    there = any(Path(path).name == _CONFIG for path, _, _ in _files(_place(root)))
+    return listed(read_tree(root)) if there else ()

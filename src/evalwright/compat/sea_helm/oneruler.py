@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, assigned
-from evalwright.compat.sea_helm.rows import local_file
+from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
 from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, check_known
 from evalwright.core.samples import Answer, Sample, Score

@@ -22,14 +22,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, pieces
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
-from evalwright.tasks.files import is_within
 from evalwright.tasks.template_limits import TemplateError
-from evalwright.tasks.yaml_files import kind_of, shown
+from evalwright.tasks.yaml_files import kind_of
 
 Raw = Mapping[str, Any]
 Fetch = Callable[[str], Path]
@@ -404,25 +403,6 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
     """The prompts of a row; none where it has no list of mappings."""
     turns = row.get("prompts")
     return turns if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns) else []
-
-
-def local_file(task: SeaTask, name: str) -> Path:
-    """A file of its folder that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
-    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
-    if task.root is None:
-        raise DatasetError(f"{where}: name SEA-HELM's tree, which has it, with --task-root.")
-    if "://" in name:
-        raise TaskError(f"{where}: addresses are not opened.")
-    path, folder = task.root / name, shown(task.root)
-    if "\0" in name or not is_within(path, task.root):
-        raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
-    try:
-        there = path.is_file()  # nor a pipe, for which nothing would be read
-    except OSError:  # a name that is too long
-        there = False
-    if not there:
-        raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
-    return path
 
 
 def rows_of(path: Path) -> FileSource:
