@@ -68,7 +68,7 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
     _asked(task, f"{what}, which cannot be loaded", "found", named)
 
 
-def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[Row]:
+def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[dict[str, Any]]:
     """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`. Raises TaskError."""
     named = task.loaded_by or ("", "")
     check_trusted(task, named, known)

@@ -26,7 +26,7 @@ from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, loc
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
-from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
+from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
 
@@ -250,7 +250,7 @@ class Table(Sequence[Any]):
     null_is_missing = False
 
     def __init__(
-        self, task: SeaTask, sources: Sequence[FileSource], keep: Callable[[Raw], bool] | None = None, first: int | None = None
+        self, task: SeaTask, sources: Sequence[Source], keep: Callable[[Raw], bool] | None = None, first: int | None = None
     ) -> None:  # fmt: skip
         self._task, self._rows, self._places = task, Rows(sources), list[int]()
         for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
@@ -319,7 +319,7 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
         return oneruler_rows(task, tokenizer)
-    rows = _foreign(task) if loader.foreign else _table(task, loader, "filepath")
+    rows = _table(task, loader, "filepath")
     if not len(rows):
         raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
     return rows
@@ -331,25 +331,19 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     has_some = loader.examples and not loader.generated and not loader.files
     if not (count and has_some and task.here.get("example_filepath")):
         return ()
+    return _table(task, loader, "example_filepath", count)
+
+
+def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
+    """count: how many examples are asked for."""
+    first = count if loader.limited_early and task.published and count else None
     if loader.foreign:
-        return _foreign(task, count)
-    first = count if loader.limited_early and task.published else None
-    return _table(task, loader, "example_filepath", first)
+        from evalwright.compat.sea_helm.foreign import foreign_rows
 
-
-def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
-    from evalwright.compat.sea_helm.foreign import foreign_rows
-
-    rows = foreign_rows(task, examples, LOADERS)
-    for place, row in enumerate(rows):
-        if wrong := wrong_with(task, row, not task.published):
-            raise DatasetError(
-                f"Row {place} of '{task.name}' ({task.language}), as its own class loads it, cannot be used: {wrong}."
-            )
-    return rows
-
-
-def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) -> Table:
+        label = f"What the loader of '{task.name}' gives"
+        table = Table(task, [InlineSource(foreign_rows(task, count, LOADERS), label)])
+        table.make, table.null_is_missing = loader.maker(task, (), Path), not task.published
+        return table
     named = task.here.get(key)
     if not isinstance(named, str) or not named:
         raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
