@@ -47,7 +47,8 @@ class Loader(SimpleNamespace):
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
         name, part = task.plain_name, task.plain_name.removeprefix(self.prefix)
-        return {"part": part, "language": task.language, "name": name, "named": self.named}
+        words = {"named": self.named, "labels": self.labels}
+        return {"part": part, "language": task.language, "name": name, **words}
 
     def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
         """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
@@ -55,20 +56,19 @@ class Loader(SimpleNamespace):
             names = {self.renamed: "label"}
             return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
         facts = self.facts(task)
-        changes = [_options(self, len(raws))] if self.shuffled else []
-        changes += [_OF_ALL[self.change](task, raws, fetch)] if self.change in _OF_ALL else []
+        added = [_options(self, len(raws))] if self.shuffled else []
+        added += [_ADDED[self.adds](task, raws, fetch)] if self.adds else []
 
         def make(raw: Raw, index: int) -> Row:
-            row = self._row(raw, {**facts, "index": index})
-            for change in changes:
-                change(row, raw, index)
-            _change(self.change, row, raw, task)
-            return row
+            whole = {**raw, **{name: _literal(raw[name]) for name in self.literals}}
+            for more in added:
+                whole |= more(raw, index)
+            return self._row(whole, {**facts, "index": index})
 
         return make
 
     def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
-        known = {**raw, **{name: _literal(raw[name]) for name in self.literals}, **facts}
+        known = {**raw, **facts}
 
         def cell(text: str, otherwise: Any = _ABSENT) -> Any:
             """otherwise: what a column is that is not there; without it there is none only where the cell says that it may be so."""
@@ -83,20 +83,15 @@ class Loader(SimpleNamespace):
             return {name: value for name, value in found if value is not _ABSENT}
 
         about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
-        language: str = facts["language"]
         row: dict[str, Any] = {
             **filled({"id": self.id}),
             "prompts": [filled(self.prompt)],
-            "metadata": {"language": language, **filled(about, None)},
+            "metadata": {"language": facts["language"], **filled(about, None)},
             **filled(self.also),
             **filled({"label": self.label} if self.label else {}),
         }
-        if self.labels:
-            row["label"] = self.labels[language][bool(raw["label"])]
         if self.images:
             row["images"] = [one for name in self.images for one in _images(cell(name, None))]
-        if self.image_file:
-            row["image_files"] = [raw[self.image_file]]
         return row
 
 
@@ -118,30 +113,29 @@ def _images(value: Any) -> list[str]:
     return [] if data is None else [base64.b64encode(data).decode() if isinstance(data, bytes) else str(data)]
 
 
-# What changes a row that the table made, by `change`
+# What cells of the table may name beside the columns of the data, by `adds`
 
-Change = Callable[[dict[str, Any], Raw, int], None]
+Added = Callable[[Raw, int], Mapping[str, Any]]
 
 
-def _options(loader: Loader, count: int) -> Change:
-    """The right options go to the letters of a list that is shuffled, and the wrong ones around them by a seed for each row."""
+def _options(loader: Loader, count: int) -> Added:
+    """`placed`: the right option at the `letter` of a list that is shuffled, and the wrong ones around it by a seed for each row."""
     letters = list("ABCD" * (count // 4 + 1 if loader.one_more else -(-count // 4)))
     seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
     random.Random(SHUFFLED).shuffle(letters)
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
-        wrong = [str(raw[column]).strip() for column in loader.shuffled.values()]
-        right = wrong.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
-        random.Random(seeds[index]).shuffle(wrong)
-        wrong.insert(LETTERS.index(letters[index]), right)
-        row["label"] = letters[index]
-        row["prompts"][0] |= dict(zip(loader.shuffled, wrong, strict=True))
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
+        options = [str(raw[column]).strip() for column in loader.shuffled]
+        right = options.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
+        random.Random(seeds[index]).shuffle(options)
+        options.insert(LETTERS.index(letters[index]), right)
+        return {"placed": options, "letter": letters[index]}
 
-    return change
+    return added
 
 
-def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
-    """The right option goes to a place of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
+def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
+    """`placed`: the right option at the `letter` of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
     import numpy as np
 
     generator = np.random.default_rng(seed=CUISINE)
@@ -152,16 +146,15 @@ def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
         generator.shuffle(own)
         places += own
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         options = list(raw["options"])
         options.insert(places[index], options.pop(raw["mcq_answer_index"]))
-        row["prompts"][0] |= {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
-        row["label"] = LETTERS[places[index]]
+        return {"placed": options, "letter": LETTERS[places[index]]}
 
-    return change
+    return added
 
 
-def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code)."""
     forms = []
     for value in assigned(task, str(task.config["dataloader_file"]), "format_prompt"):
@@ -170,21 +163,23 @@ def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
     if len(forms) != 2:
         raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         code, tests = raw.get("starter_code", ""), from_json(raw["public_test_cases"])
-        row["prompts"][0]["format_prompt"] = forms[1].replace("\0", code) if code else forms[0]
-        row["metadata"]["func_name"] = from_json(raw["metadata"]).get("func_name")
-        row["test_cases"] = {"public": tests, "private": raw["private_test_cases"]}
+        return {
+            "format_prompt": forms[1].replace("\0", code) if code else forms[0],
+            "func_name": from_json(raw["metadata"]).get("func_name"),
+            "test_cases": {"public": tests, "private": raw["private_test_cases"]},
+        }
 
-    return change
+    return added
 
 
-def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     """Documents are read out of the archive; nothing is unpacked."""
     archive = zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8")
     parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         texts: list[str] = []
         for number, name in enumerate(raw["data_source_filenames"].split(";"), 1):
             inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
@@ -194,32 +189,32 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
                     f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
                 )
             texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
-        row["prompts"][0]["documents_text"] = "\n\n".join(texts)
+        return {"documents_text": "\n\n".join(texts)}
 
-    return change
-
-
-def _change(kind: str, row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    """What else becomes of a row by itself."""
-    match kind:
-        case "erqa":
-            asked = " Please answer directly with only the letter of the correct option and nothing else."
-            text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
-            row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
-        case "marvl" if task.language == "zh":
-            try:
-                from opencc import OpenCC  # type: ignore[import-not-found]
-            except ImportError:
-                raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
-            row["prompts"][0]["hypothesis"] = OpenCC("t2s.json").convert(raw["hypothesis"])
-        case "mathvista":
-            row["metadata"] |= raw["metadata"]
+    return added
 
 
-_OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
-    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr,
+def _erqa(raw: Raw, index: int) -> Mapping[str, Any]:
+    asked = " Please answer directly with only the letter of the correct option and nothing else."
+    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+    return {"lines": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}
+
+
+def _marvl(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
+    """Chinese in simplified characters."""
+    if task.language != "zh":
+        return lambda raw, index: {}
+    try:
+        from opencc import OpenCC  # type: ignore[import-not-found]
+    except ImportError:
+        raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
+    simplified = OpenCC("t2s.json").convert
+    return lambda raw, index: {"hypothesis": simplified(raw["hypothesis"])}
+
+
+_ADDED: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Added]] = {
+    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr, "erqa": lambda *_: _erqa, "marvl": _marvl,
 }  # fmt: skip
-"""Changes that need more than the row."""
 
 _TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
 _DEFAULTS = _TABLE.pop("defaults")
@@ -231,8 +226,6 @@ LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"f
 """A file of rows in SEA-HELM's own form, and a class of the folder."""
 ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
-_KINDS = {"world_cuisine_task1": (1, 3, 4), "world_cuisine_task2": (2,)}
-"""The prompts of World Cuisine, in the order of its rows."""
 
 
 class OutOfReach(DatasetError):
@@ -359,9 +352,11 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
     table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
         table.order = [one for one in loader.chosen.get(facts["part"], ()) if one < len(table)]
-    elif loader.change == "world_cuisine":
+    elif loader.kinds:
         kinds = [raw.get("prompt_type") for raw in table]
-        table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]
+        table.order = [
+            one for kind in loader.kinds[facts["part"]] for one, own in enumerate(kinds) if own == kind
+        ]
     table.make = loader.maker(task, table, fetch)
     return table
 
