@@ -122,7 +122,7 @@ def test_a_later_turn_repeats_shots_and_preamble_behind_the_replies(tmp_path: Pa
     task = _plain(tmp_path)
     row = {"prompts": [{"question": "One?"}, {"question": "Two?"}]}
     example = {"label": ["B", "C"], "prompts": [{"question": "Zero?"}]}
-    made = conversation(task, row, [example], 2, ["first"])
+    made = conversation(task, row, [example], ["first"])
     opening = "Pick one (id). Write Jawaban: and {a letter}.\n\nQuestion: Zero?"
     assert [one.content for one in made] == [
         opening, "Jawaban: B", "Question: One?\n", "first", opening, "Jawaban: B", "Question: Two?\n",

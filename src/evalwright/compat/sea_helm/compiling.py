@@ -101,9 +101,9 @@ def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> 
 
 
 def conversation(
-    task: SeaTask, row: Row, examples: Sequence[Row] = (), turn: int = 1, replies: Sequence[str] = ()
+    task: SeaTask, row: Row, examples: Sequence[Row] = (), replies: Sequence[str] = ()
 ) -> list[Message]:
-    """The messages of a turn, counted from 1. replies: to the turns before. Raises TaskError.
+    """The messages of the turn behind those that have replies. Raises TaskError.
 
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
     """
@@ -113,7 +113,7 @@ def conversation(
     files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
     contents: list[Any] = []
-    for place, values in enumerate(row["prompts"][:turn]):
+    for place, values in enumerate(row["prompts"][: len(replies) + 1]):
         *before, text = _turn(task, examples, values)
         contents += [*replies[place - 1 : place], *before, (text, *images) if images else text]
     return [Message("assistant" if place % 2 else "user", each) for place, each in enumerate(contents)]
@@ -359,7 +359,7 @@ class Turns:
         replies, responses = list[str](), tuple[Response, ...]()
         while True:
             try:
-                told = conversation(self._task, row, examples, len(replies) + 1, replies)
+                told = conversation(self._task, row, examples, replies)
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
             prompt = base_text(told) if self._task.base else tuple(told)

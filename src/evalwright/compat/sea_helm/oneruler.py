@@ -45,7 +45,7 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
     if max(count * size, count * 1000) > _MOST:
         raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made.")
-    measure, _ = tokenizer_of(tokenizer or CODE_POINTS)
+    measure = tokenizer_of(tokenizer or CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (task.template.get("task_template") or "")
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
