@@ -31,24 +31,10 @@ from evalwright.compat.sea_helm.config import (
     skipped_by,
     tree_of,
 )
-from evalwright.compat.sea_helm.rows import (
-    LOADERS,
-    ROLES,
-    OutOfReach,
-    hub_file,
-    load_examples,
-    load_rows,
-    loader_of,
-)
+from evalwright.compat.sea_helm.rows import ROLES, OutOfReach, hub_file, load_examples, load_rows, loader_of
 from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    RequestFailed,
-    UsageError,
-    check_known,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError, check_known
 from evalwright.core.images import Image
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
@@ -206,12 +192,12 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
     options, facts = options_of(settings), [task.definition for task in tasks]
     own = [SeaTask(one["task"], one["language"], one["config"]) for one in facts]
-    loaders = {one.loaded_by for one in own if one.loaded_by}
     sets = sorted({one["set"] for one in facts} - {""})
+    made_to_length = any(loader_of(one).generated for one in own)
+    runs_python = any(loader_of(one).foreign or one.scored_by not in METRICS for one in own)
     unused = {
-        "-D tokenizer": not any(LOADERS[one].generated for one in loaders & LOADERS.keys()) and bool(options.tokenizer)
-        and "no task here is made to a length",
-        "--trust": bool(options.trust) and not ({one.scored_by for one in own} - METRICS.keys() or loaders - LOADERS.keys())
+        "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
+        "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
         "-D skip_tasks": options.skip_tasks is not None and not sets and "it is what sets leave out, and no set is named",
     }  # fmt: skip
@@ -243,8 +229,7 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         return "base_dataloader.py:260 compares `fewshot_num_examples: null` with a number: TypeError"
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return f"its entry names no loader, so '{task.here.get('filepath')}' is looked for as a file: FileNotFoundError"
-    named = task.loaded_by or ("", "")
-    return LOADERS[named].fails if named in LOADERS else ""
+    return str(loader_of(task).fails)
 
 
 def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
