@@ -18,10 +18,10 @@ from math import prod
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, check_known, drawing
+from evalwright.compat.sea_helm.config import Row, SeaTask, drawing
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
