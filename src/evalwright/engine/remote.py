@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from evalwright.core.errors import (
+    BadReply,
     Cancelled,
+    EmptyReply,
     EvalwrightError,
     Failure,
     ModelError,
@@ -20,7 +22,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.ledger import Account
 from evalwright.engine.pacing import Permit
 from evalwright.engine.retry import Attempts, seconds_shown
-from evalwright.engine.sending import Endpoint, SendingQueue, is_of_endpoint
+from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import RemoteModel
 from evalwright.models.remote.pool import ReplicaPool
 from evalwright.models.replicas import Replica
@@ -154,12 +156,14 @@ class RemoteSender:
     def _after(
         self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]
     ) -> float:
-        """Seconds until it is sent again. tried: where it failed since it last waited; there it does not go at once."""
+        """Seconds until it is sent again. tried: where it failed since it last waited, or with no answer; there it does not go at once."""
         now = self._loop.time()
         if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
             self._on_event(over.message)
             self._wake_all(over)
-        if is_of_endpoint(error):
+        if isinstance(error, BadReply | EmptyReply):
+            tried[endpoint] = error  # it counts as an attempt, and the next one goes elsewhere
+        elif endpoint.may_be_at_fault(error):
             tried[endpoint] = error
             if self._queue.untried(tried) and attempts.time_left(now) > 0:
                 attempts.last = error
@@ -167,8 +171,9 @@ class RemoteSender:
                 self._refuse_if_over()
                 return 0.0
             # The most hopeful of what the endpoints said.
-            error = min(tried.values(), key=lambda one: (not one.retryable, one.retry_after or 0.0))
-        tried.clear()
+            others = (one for one in tried.values() if not isinstance(one, BadReply | EmptyReply))
+            error = min(others, key=lambda one: (not one.retryable, one.retry_after or 0.0))
+            tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
             self._on_event(f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}")
