@@ -188,7 +188,7 @@ def test_what_a_pool_is_known_by() -> None:
         ("vllm/m", {"replicas": ["not an address"]}, "not an address"),
         ("vllm/m", {"replica": "http://a/v1"}, "Did you mean 'replicas'"),
         ("vllm/m", {"replicas_differ": True}, "no effect without replicas"),
-        ("demo/small", {"replicas": "http://a/v1"}, "base_url"),
+        ("demo/small", {"replicas": "http://a/v1"}, "a model in this process, which has no addresses"),
     ],
 )
 def test_what_cannot_be_a_pool_is_said(name: str, given: dict[str, Any], words: str) -> None:
