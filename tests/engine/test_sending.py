@@ -186,6 +186,20 @@ def test_one_that_answers_nonsense_at_once_fails_no_request(error: RequestError)
     assert all(isinstance(result, Response) for result in results) and once_each(servers, 400)
 
 
+def test_one_that_answers_as_another_model_is_told() -> None:
+    async def other(request: Request) -> Response:
+        await asyncio.sleep(0.2)
+        return Response(text="x", model="another\x1b[2J")
+
+    async def own(request: Request) -> Response:
+        await asyncio.sleep(0.2)
+        return Response(text="x", model="wanted-2026")
+
+    assert send_all(pool_of(own, own), 20)[1] == []
+    (event,) = send_all(pool_of(own, other), 20)[1]
+    assert "unlike the others" in event and "replicas_differ=true" in event and "\x1b" not in event
+
+
 def test_what_all_reject_is_rejected() -> None:
     servers = [Server(Rejected("Wrong", status=400)) for _ in range(3)]
     results, _, _ = send_all(pool_of(*(server.reply for server in servers)), 50)

@@ -52,6 +52,8 @@ class RemoteSender:
         self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
         self._told_wait = _LONG_WAIT / 2
+        self._heeds_names = isinstance(model, ReplicaPool) and not model.differ
+        self._answers_as: dict[str, str] = {}
 
     async def send(self, account: Account) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
@@ -123,6 +125,8 @@ class RemoteSender:
             account.settle(response)
             if endpoint.answered(permit, response):
                 self._on_event(f"{self._model.name}: the replica {endpoint.name} answers again.")
+            if self._heeds_names and response.model and endpoint.name not in self._answers_as:
+                self._heed_name(endpoint, response.model)
             return replace(response, replica=endpoint.name) if self._is_pool else response
         except (RequestError, RequestFailed) as failed:
             error = cause = failed
@@ -152,6 +156,17 @@ class RemoteSender:
             raise error
         finally:
             del error, cause  # they know this frame: a cycle, which only the rare collector would find
+
+    def _heed_name(self, endpoint: Endpoint, name: str) -> None:
+        """Say it where replicas that should be one model answer under several names; that which was asked for counts as one."""
+        expected = endpoint.model.describe().get("model") == name
+        others = set(self._answers_as.values())
+        self._answers_as[endpoint.name] = "" if expected else name
+        if others and others != {self._answers_as[endpoint.name]}:
+            self._on_event(
+                f"{self._model.name}: the replica {endpoint.name} answers as {name[:80]!r}, unlike the others. If their answers may "
+                "differ, say replicas_differ=true, or leave it out."
+            )
 
     def _after(
         self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]

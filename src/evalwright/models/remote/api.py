@@ -375,7 +375,12 @@ class ApiModel(RemoteModel):
             and self.provider.auth != "none"
             and self._credentials is None
         )
-        return wanted and self._key is None and self._login is None and not is_local(self.base_url)
+        return (
+            wanted
+            and self._key is None
+            and self._login is None
+            and (self._key_named is not None or not is_local(self.base_url))
+        )
 
     def _find_key(self) -> Secret | None:
         """The key to send. A default one does not travel unencrypted over the internet unless it was named."""
