@@ -171,6 +171,10 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
 
     settings: `dialect` of a configuration. used: those that `load_tasks` told of.
     """
+    trusted = settings.get("trust") or ()
+    for folder in [trusted] if isinstance(trusted, str | Path) else trusted:
+        if not Path(folder).expanduser().exists():
+            raise ConfigurationError(f"The folder '{folder}', which --trust names, does not exist.")
     foreign = [task for task in tasks if dialect_of(task.definition) is not None]
     for name in dict.fromkeys(task.definition["dialect"] for task in foreign):
         if check := getattr(dialect(name), "check_used", None):

@@ -123,6 +123,8 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --log_samples", "needs --output_path"),
         ("--tasks sky --samples {\"sky\":[1]} --limit 2", "not both"),
         ("--tasks sky --samples {\"sky\":[99]}", "has 20 rows"),
+        ("--tasks sky --samples {\"skye\":[1]}", "Unknown task 'skye' in samples. Did you mean 'sky'?"),
+        ("--tasks sky --trust nosuch", "The folder 'nosuch', which --trust names, does not exist."),
         ("--tasks sky --seed 1,2", "--seed"),
         ("--tasks sky --verbosity LOUD", "--verbosity"),
         ("--tasks sky --wandb_config_args a=b", "not supported"),

@@ -6,7 +6,7 @@ A prefix tree (`tree_scoring`) computes the same another way; `unexplained_diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -109,19 +109,18 @@ def checked(scored: PairScore) -> PairScore | Failure:
 
 
 def unexplained_difference(
-    plain: PlainScorer, noted: Sequence[tuple[Pair, PairScore]], number_bytes: int
+    expected: Iterable[tuple[int, PairScore | Failure]], found: Sequence[PairScore], number_bytes: int
 ) -> float | None:
-    """Score pairs the plain way: the largest difference to what was found, in nats a scored token, where any is beyond rounding.
+    """The largest difference, in nats a scored token, of what was found from what the plain way gives, where any is beyond rounding.
 
-    What cannot be scored the plain way is left out.
+    expected: (index into `found`, result); what cannot be scored the plain way is left out.
     """
     largest, beyond = 0.0, False
-    for place, expected in plain.score([pair for pair, _ in noted]):
-        found = noted[place][1].log_likelihood
-        if isinstance(expected, Failure):
+    for place, plain in expected:
+        if isinstance(plain, Failure):
             continue
-        each = abs(expected.log_likelihood - found) / expected.tokens
-        scale = max(1.0, abs(expected.log_likelihood) / expected.tokens)
+        each = abs(plain.log_likelihood - found[place].log_likelihood) / plain.tokens
+        scale = max(1.0, abs(plain.log_likelihood) / plain.tokens)
         largest = max(largest, each)
         beyond |= not each <= _TOLERANCE.get(number_bytes, 0.15) * scale
     return largest if beyond else None

@@ -36,6 +36,12 @@ class Stored:
     length: int
     layers: list[cascade.KeysValues]
 
+    def first(self, length: int) -> Stored:
+        """That of the first tokens."""
+        return Stored(
+            length, [(k[:, :, :length].contiguous(), v[:, :, :length].contiguous()) for k, v in self.layers]
+        )
+
 
 NOTHING = Stored(0, [])
 
@@ -82,6 +88,16 @@ class TreeForward:
                 return hidden[0], stored
             hidden, stored = self._portable(given, rows, past, keep)
             return torch.cat([own[:length] for own, length in zip(hidden, lengths, strict=True)]), stored
+
+    def chain(self, tokens: Sequence[int]) -> tuple[Tensor, Stored]:
+        """One text the plain way, nothing ours but a cache that keeps: last hidden states (tokens, width), and what to store."""
+        ids = torch.tensor([list(tokens)], device=self.device)
+        cache = self._cache(NOTHING, keep=True, joined=False)
+        with torch.inference_mode():
+            hidden = self.base(
+                input_ids=ids, attention_mask=torch.ones_like(ids), past_key_values=cache, use_cache=True
+            ).last_hidden_state
+        return hidden[0], _extended(NOTHING, cache)
 
     def _portable(
         self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool

@@ -10,7 +10,7 @@ the batch that it ran out in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
 from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
-from evalwright.models.local.hf.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow
+from evalwright.models.local.hf.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
 
@@ -45,7 +45,8 @@ class _Unfit(Exception):
 class _Job:
     """One call's pairs, the slots of their targets, and what has been read of each so far.
 
-    limits: how the tree is cut where that is not by the memory: a comparison of short cuts.
+    limits: how the tree is cut where that is not by the memory: a comparison of short cuts. plain: scores that the plain way
+    gave beside a prefix, by the pair's index, until the tree's are compared with them.
     """
 
     def __init__(self, pairs: Sequence[Pair], spans: list[range], limits: CutLimits | None) -> None:
@@ -54,6 +55,23 @@ class _Job:
         self.values = [0.0] * len(self.owner)
         self.greedy = [False] * len(self.owner)
         self.missing = [len(span) for span in spans]
+        self.plain: dict[int, PairScore] = {}
+
+    def length(self, index: int) -> int:
+        """Tokens of a pair."""
+        context, targets = self.pairs[index]
+        return len(context) + len(targets)
+
+    def awaited(self, rows: list[Row]) -> Iterator[list[Row]]:
+        """The rows that read what `plain` waits for, and the others."""
+        if not self.plain:
+            yield rows
+            return
+        sides: tuple[list[Row], list[Row]] = ([], [])
+        for row in rows:
+            reads = (read for part in row.parts if part.read for read in part.node.reads)
+            sides[not any(self.owner[read.slot] in self.plain for read in reads)].append(row)
+        yield from sides
 
     def take(self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]) -> Found:
         """Note what a pass has read; returns the pairs that are whole now."""
@@ -170,7 +188,7 @@ class TreeScorer:
             if row is not None:
                 if self.forward.stored_bytes(past.length + row.length) > self._stored:
                     continue  # what hangs below is left to the plain way
-                outcome = self._store(job, row, past)
+                outcome = self._store(job, row, nodes, past)
                 if isinstance(outcome, Failure):
                     waiting += self._smaller(row, nodes, past)
                     continue
@@ -179,7 +197,9 @@ class TreeScorer:
             level = cut(nodes, job.limits or self._limits(), 0 if job.limits else self._pack(past))
             waiting += [(above, below, past) for above, below in reversed(level.stored)]
             failed: list[Row] = []
-            yield from self._rows(job, level.rows, past, failed)
+            # What is compared runs first, before any other result is used.
+            for rows in job.awaited(level.rows):
+                yield from self._rows(job, rows, past, failed)
             for row in failed:
                 waiting += self._smaller(row, [], past)
 
@@ -216,12 +236,16 @@ class TreeScorer:
             else:
                 yield from outcome
 
-    def _store(self, job: _Job, row: Row, past: Stored) -> tuple[Found, Stored] | Failure:
+    def _store(self, job: _Job, row: Row, below: list[Node], past: Stored) -> tuple[Found, Stored] | Failure:
         """Run a prefix and keep its keys and values."""
         kept: list[Stored] = []
+        index = None if past.length else self._to_compare(job, below)
 
         def work(_: list[int]) -> list[Found]:
-            hidden, stored = self._guarded([row], past, keep=True)
+            if index is None:
+                hidden, stored = self._guarded(lambda: self.forward.run([row], past, keep=True))
+            else:
+                hidden, stored = self._guarded(lambda: self._prefix_of(job, index, row.length))
             assert stored is not None
             kept.append(stored)
             return [self._finish(job, [row], past, hidden)]
@@ -234,14 +258,14 @@ class TreeScorer:
 
     def _pass(self, job: _Job, rows: list[Row], past: Stored) -> list[Found]:
         """Run rows together; the first row of the result holds all that was found."""
-        hidden, _ = self._guarded(rows, past, keep=False)
+        hidden, _ = self._guarded(lambda: self.forward.run(rows, past))
         found = self._finish(job, rows, past, hidden)
         return [found, *([] for _ in rows[1:])]
 
-    def _guarded(self, rows: list[Row], past: Stored, keep: bool) -> tuple[Any, Stored | None]:
+    def _guarded(self, run: Callable[[], tuple[Any, Stored | None]]) -> tuple[Any, Stored | None]:
         """A pass of the model; whatever it raises means that it does not take part, unless memory ran out."""
         try:
-            return self.forward.run(rows, past, keep)
+            return run()
         except Exception as error:
             if is_out_of_memory(error):
                 raise
@@ -294,22 +318,56 @@ class TreeScorer:
         self._compared = 2 * _SHORT
 
     def _compare_length(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
-        """Compare the longest request of a pass with the plain way where none of half its length was before."""
-        if job.limits is not None or not found or not (past.length or any(row.branches for row in rows)):
+        """Compare a long request of a pass with the plain way where none of half its length was before."""
+        if job.limits is not None or not (past.length or any(row.branches for row in rows)):
             return
-        lengths = {each[0]: sum(map(len, job.pairs[each[0]])) for each in found}
-        longest = max(lengths.values())
-        if self._compared is None or longest >= 2 * self._compared:
-            # The shortest that will do: the plain way pays for every token.
-            one = min(
-                (each for each in found if 2 * lengths[each[0]] > longest), key=lambda each: lengths[each[0]]
+        scores = dict(found)
+        for index in job.plain.keys() & scores.keys():
+            self._check([(0, job.plain.pop(index))], [scores[index]])
+            self._compared = max(self._compared or 0, job.length(index))
+        chosen = self._long_one(job, scores)
+        if chosen is not None:
+            self._compare(job.pairs, [(chosen, scores[chosen])])
+            self._compared = job.length(chosen)
+
+    def _long_one(self, job: _Job, indices: Iterable[int]) -> int | None:
+        """Which of these to compare, if the longest has twice the length of any before: the shortest that will do.
+
+        The plain way pays for every token.
+        """
+        lengths = {index: job.length(index) for index in indices}
+        longest = max(lengths.values(), default=0)
+        if not longest or longest < 2 * (self._compared or 0):
+            return None
+        return min((index for index in lengths if 2 * lengths[index] > longest), key=lengths.__getitem__)
+
+    def _to_compare(self, job: _Job, below: list[Node]) -> int | None:
+        """A request below a prefix that goes through the model the plain way, so that the prefix is not computed twice."""
+        if job.limits is not None:
+            return None
+        slots = (read.slot for node in walk(below) for read in node.reads)
+        index = self._long_one(job, {job.owner[slot] for slot in slots})
+        return index if index is not None and job.length(index) <= self._limits().piece else None
+
+    def _prefix_of(self, job: _Job, index: int, length: int) -> tuple[Any, Stored]:
+        """Score a request the plain way; returns the hidden states of its first tokens, and what to store of these."""
+        context, targets = job.pairs[index]
+        hidden, stored = self.forward.chain([*context, *targets[:-1]])
+        last = hidden[-len(targets) :]
+        with torch.inference_mode():
+            values, greedy = read_log_likelihoods(
+                lambda start, end: self._reader.blocks(last[start:end]),
+                len(targets),
+                list(enumerate(targets)),
             )
-            self._compare(job.pairs, [one])
-            self._compared = lengths[one[0]]
+        job.plain[index] = PairScore(math.fsum(values), all(greedy), len(targets))
+        return hidden[:length], stored.first(length)
 
     def _compare(self, pairs: Sequence[Pair], found: Found) -> None:
-        noted = [(pairs[index], scored) for index, scored in found]
-        largest = unexplained_difference(self._plain, noted, self.forward.number_bytes)
+        self._check(self._plain.score([pairs[index] for index, _ in found]), [scored for _, scored in found])
+
+    def _check(self, expected: Iterable[tuple[int, PairScore | Failure]], found: Sequence[PairScore]) -> None:
+        largest = unexplained_difference(expected, found, self.forward.number_bytes)
         if largest is not None:
             raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
 
