@@ -108,15 +108,16 @@ class ReplicaSet(LocalModel):
         return self._model.reader()
 
     def load(self) -> None:
-        """Start all workers at once."""
+        """Start all workers at once. One that dies while others start is started again when there is work."""
         with ThreadPoolExecutor(len(self._slots)) as pool:
             started = [pool.submit(slot.worker.start) for slot in self._slots]
-        errors = [error for one in started if (error := one.exception()) is not None]
-        if errors:
+        errors = [one.exception() for one in started]
+        worst = next((error for error in errors if not isinstance(error, WorkerDied | None)), errors[0])
+        if worst is not None and (None not in errors or not isinstance(worst, WorkerDied)):
             self.unload()
-            raise ModelError(str(errors[0])) if isinstance(errors[0], WorkerDied) else errors[0]
-        for slot in self._slots:
-            slot.alive, slot.deaths = True, 0
+            raise ModelError(str(worst)) if isinstance(worst, WorkerDied) else worst
+        for slot, error in zip(self._slots, errors, strict=True):
+            slot.alive, slot.deaths, slot.reason = error is None, int(error is not None), error
 
     def unload(self) -> None:
         """Stop all workers."""
