@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,15 +114,19 @@ class AnswersUsage:
 
 
 class TaskTally(ItemColumns):
-    """Takes the records of one task as they finish; `result` computes its metrics."""
+    """Takes the records of one task as they finish, or those that are there; `result` computes its metrics."""
 
-    def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
+    def __init__(
+        self, scorers: Sequence[str], slices: Sequence[str], records: Iterable[SampleRecord] = ()
+    ) -> None:
         super().__init__(slices)
         self.indices = array("q")
         self.draws = array("i")
         self.scores = {name: ScoreColumn() for name in scorers}
         self.failures: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
+        for record in records:
+            self.add(record)
 
     def add(self, record: SampleRecord) -> None:
         """Count one record in."""
