@@ -204,10 +204,13 @@ def export(file: Path, home: str | None) -> int:
 @HOME
 def import_(files: tuple[Path, ...], home: str | None) -> None:
     """Add the responses of exported FILES. What is stored already stays as it is."""
+    from evalwright.core.errors import ConfigurationError
     from evalwright.engine.exchange import read_lines, unreadable
 
     with _opened(home, new=True) as database:
         for file in files:
+            if file.is_file() and not file.stat().st_size:
+                raise ConfigurationError(f"{file} is not an exported store: it is empty.")
             try:
                 with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
                     moved = read_lines(cast("IO[bytes]", lines), str(file), database)

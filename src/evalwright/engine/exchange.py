@@ -78,7 +78,6 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
     empties: list[tuple[bytes, str, int]] = []
     ledger: list[dict[str, Any]] = []
     names: list[tuple[str, str]] = []
-    number = 0
     for number, line in enumerate(_lines(file), 1):
         try:
             found = json.loads(line)
@@ -109,8 +108,6 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
         if len(rows) >= _AT_ONCE:
             moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
             rows.clear()
-    if not number:
-        raise ConfigurationError(_not_exported(name))
     moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
     database.add_empties(empties)
     database.add_ledger(ledger)
