@@ -288,13 +288,13 @@ def simple_evaluate(
             raise ConfigurationError(f"{name} is an object of lm_eval: give {instead} in its place.")
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         given.pop(name, None)  # prompts are not cached
-    iterations = given.pop("bootstrap_iters", None)
+    # What is no flag there, or wants a folder only on the command line.
+    apart = {name: given.pop(name) for name in ("bootstrap_iters", "predict_only") if name in given}
     if model_args:
         given["model_args"] = mapping_of("model_args", model_args)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
     wished = normalised({**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})})
-    if iterations is not None:
-        wished["bootstrap_iters"] = iterations
+    wished |= apart
     if isinstance(manager, TaskManager):
         several = wished.get("include_path") or ()
         own = [several] if isinstance(several, str | Path) else several
