@@ -410,7 +410,7 @@ def test_a_model_made_in_python(tasks: Path) -> None:
 
     class Longest(LM):
         def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
-            return [(float(len(one.args[1])), False) for one in requests]
+            return [(-1 / len(one.args[1]), False) for one in requests]
 
         def loglikelihood_rolling(self, requests: Any) -> list[float]:
             return [0.0 for _ in requests]
@@ -428,6 +428,18 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     )
     with pytest.raises(UnknownName, match="nosuch"):
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
+
+    first = found["samples"]["sky"][0]
+    assert first["arguments"][0][1].startswith(" "), "a context and a choice, as a tuple"
+    assert first["resps"][0] == [(-1 / len(first["arguments"][0][1]), False)]
+    assert first["filtered_resps"][0] == first["resps"][0][0]
+    assert isinstance(first["target"], int)
+    assert found["samples"]["gen"][0]["resps"] == [["Mars"]]
+    unscored = simple_evaluate(
+        Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
+    )
+    assert unscored["results"]["gen"]["bypass,none"] == 999
+    assert len(unscored["samples"]["gen"]) == 2
 
     import evalwright.compat.lm_eval as lm_eval
 
