@@ -399,6 +399,27 @@ def test_what_is_zero_or_false_is_said() -> None:
     assert "revision" not in backend_of("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
 
 
+@pytest.mark.torch
+def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_file(tasks: Path) -> None:
+    """The file's prompt is the one that was scored, as there."""
+    from support.tiny_models import STRICT_TEMPLATE, make_tiny_model
+
+    make_tiny_model(tasks / "strict", chat=STRICT_TEMPLATE)
+    settings = "--device cpu --tasks sky --limit 2 --apply_chat_template --output_path out --log_samples"
+    done = typed(
+        "lm-eval", "--model", "hf", "--model_args", f"pretrained={tasks / 'strict'}", "--include_path", "tasks",
+        *settings.split(), "--system_instruction", "Be brief.",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (file,) = (tasks / "out").rglob("samples_sky_*.jsonl")
+    for line in map(json.loads, file.read_text().splitlines()):
+        asked = line["arguments"]["gen_args_0"]["arg_0"]
+        assert (
+            asked
+            == f"<s><|im_start|>user\nQuestion: {line['doc']['question']}\nAnswer:<|im_end|>\n<|im_start|>assistant\n"
+        )
+
+
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
     found = evaluation_of({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
     assert str(Path("tasks")) in found.dialect["task_root"]
