@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
@@ -456,6 +457,13 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     assert first["filtered_resps"][0] == first["resps"][0][0]
     assert isinstance(first["target"], int)
     assert found["samples"]["gen"][0]["resps"] == [["Mars"]]
+    from evalwright.compat.lm_eval.utils import handle_non_serializable
+
+    assert json.loads(json.dumps([numpy.int64(3), {1}, Path("a")], default=handle_non_serializable)) == [
+        3,
+        [1],
+        "a",
+    ]
     unscored = simple_evaluate(
         Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
     )
