@@ -118,9 +118,10 @@ class Ours:
             return {"error": failure}
         shots = Shots(own, count or 0)
         rows = load_rows(own)
-        conversations: list[Any] = [conversation(own, row, shots(row)) for row in rows]
-        if base:
-            conversations = [base_text(one) for one in conversations]
+        told = [conversation(own, row, shots(row)) for row in rows]
+        conversations: list[Any] = [
+            base_text(one) if base else [each.as_dict() for each in one] for one in told
+        ]
         columns = [digest([row.get(key) for row in rows]) for key in ("id", "label")]
         return {"rows": len(conversations), "digest": digest(conversations), "ids, labels": columns}
 

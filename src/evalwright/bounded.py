@@ -2,7 +2,8 @@
 
 `call(function, ...)` runs one function there, `each(function, rows)` many in one message. The process is started when it is
 first needed, serves until the program ends, and is started again after a limit ended it. It is one for all rooms (templates,
-patterns, scorers), so it stands beside `core`, which does no input or output.
+patterns, scorers), so it stands beside `core`, which does no input or output. A folder's Python that a person trusts runs in a
+`Process` of its own.
 
 Processor time is counted by the system, which ends the process: nothing that runs there can put it off, and a slow machine
 changes nothing. What comes back is read as plain values only. A piece of work that met its limit `STRIKES` times is
@@ -24,8 +25,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from evalwright.core import errors
@@ -50,7 +53,8 @@ _PLAIN = {
 }
 """What a result may be made of, beside what pickle knows by itself."""
 _START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from evalwright.bounded import serve; serve()"
+    "import json, sys; sys.path[:], memory = json.loads(sys.argv[1]); "
+    "from evalwright.bounded import serve; serve(memory)"
 )
 
 
@@ -67,14 +71,18 @@ class Raised(Exception):
 
 
 def call(
-    function: Callable[..., Any], *arguments: Any, seconds: float | None = None, key: object = None
+    function: Callable[..., Any],
+    *arguments: Any,
+    seconds: float | None = None,
+    key: object = None,
+    process: Process | None = None,
 ) -> Any:
-    """`function(*arguments)`, worked out in the process.
+    """`function(*arguments)`, worked out in the process, or in another than that for all.
 
     function: of a module, so that it has a name. arguments and what it gives: plain values and samples. key: names what may be
     to blame (a template, a pattern), for `STRIKES`. Raises LimitExceeded, an error of ours as it is, else Raised.
     """
-    return each(function, [arguments], seconds=seconds, key=key)[0]
+    return each(function, [arguments], seconds=seconds, key=key, process=process)[0]
 
 
 def each(
@@ -83,6 +91,7 @@ def each(
     *,
     seconds: float | None = None,
     key: object = None,
+    process: Process | None = None,
 ) -> list[Any]:
     """`function(*row)` of every row, in one message; the limit of time is each row's. Raises as `call` does."""
     if _serving:  # work within such work has its limits already
@@ -98,7 +107,7 @@ def each(
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise Raised(type(error).__name__, f"a value cannot be handed over: {error}") from None
     try:
-        return [_opened(*one) for one in _process.ask(message, len(rows), seconds)]
+        return [_opened(*one) for one in (process or _process).ask(message, len(rows), seconds)]
     except LimitExceeded:
         _strikes[blamed] += 1
         raise
@@ -125,22 +134,36 @@ def _opened(kind: str, value: Any) -> Any:
     raise Raised(kind, value)
 
 
-class _Process:
-    """The process and the pipe to it. One piece of work at a time; a child made by `fork` starts its own."""
+class Process:
+    """A process and the pipe to it. One piece of work at a time; a child made by `fork` starts its own.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    folder: that it works in, where not ours. environment: its own, in place of ours. memory: bytes of address space, None for no limit.
+    patience: wall seconds after which a process that does not answer is ended; by default by the limit of time.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        memory: int | None = MEMORY,
+        patience: float | None = None,
+    ) -> None:
+        self._folder, self._environment, self._memory = folder, environment, memory
+        self._patience = patience
+        self._lock, self._closed = threading.Lock(), False
         self._running: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
     def ask(self, message: bytes, count: int, seconds: float) -> Any:
+        """What it answers to a message. Raises LimitExceeded."""
         with self._lock:
             for again in (True, False):
                 process = self._started()
                 with contextlib.suppress(BrokenPipeError):
                     _write(process.stdin, message)
+                patience = self._patience or 10 * seconds * count + _PATIENCE
                 try:
-                    return _plain(_read(process.stdout, 10 * seconds * count + _PATIENCE))
+                    return _plain(_read(process.stdout, patience))
                 except EOFError:
                     status = self._ended()
                     # Killed while it waited (for memory, by hand): the work itself is not to blame the first time.
@@ -153,16 +176,21 @@ class _Process:
         raise AssertionError
 
     def _started(self) -> subprocess.Popen[bytes]:
+        if self._closed:
+            raise LimitExceeded("the run was interrupted")
         if self._running is None or self._owner != os.getpid() or self._running.poll() is not None:
             self._owner = os.getpid()
             # One thread for linear algebra: each would take address space that is limited here.
-            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            given = os.environ if self._environment is None else self._environment
+            environment = {**given, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            path = [one or str(Path.cwd()) for one in sys.path]
             self._running = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
+                [sys.executable, "-I", "-c", _START, json.dumps([path, self._memory])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=environment,
+                cwd=self._folder,
                 start_new_session=True,
             )
         return self._running
@@ -182,13 +210,15 @@ class _Process:
         return process.wait()
 
     def close(self) -> None:
-        """End the process, where this is the program that started it."""
-        if self._running is not None and self._owner == os.getpid():
-            self._running.kill()
-            self._ended()
+        """End the process for good, where this is the program that started it: nobody waits for its answer any longer."""
+        self._closed = True
+        if (running := self._running) is not None and self._owner == os.getpid():
+            running.kill()
+            with self._lock:
+                self._ended()
 
 
-_process = _Process()
+_process = Process()
 atexit.register(_process.close)
 
 
@@ -257,8 +287,8 @@ _DECODER = json.JSONDecoder(parse_int=_whole)
 # -- the other side -----------------------------------------------------------------------------------------------------
 
 
-def serve() -> NoReturn:
-    """Answer messages until the pipe closes. Run in the process alone."""
+def serve(memory: int | None) -> NoReturn:
+    """Answer messages until the pipe closes, whatever is worked on then. Run in the process alone."""
     import resource
 
     global _serving
@@ -266,18 +296,24 @@ def serve() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if memory is not None:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
+    messages: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        with contextlib.suppress(EOFError):
+            while True:
+                messages.put(_read(given))
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
     while True:
-        try:
-            message = _read(given)
-        except EOFError:
-            os._exit(0)
-        function, rows, seconds = pickle.loads(message)
+        function, rows, seconds = pickle.loads(messages.get())
         _write(taken, _packed(list(_worked(function, rows, seconds))))
 
 
@@ -292,7 +328,7 @@ def _worked(
             found = "LimitExceeded", "it is nested too deeply"
         except MemoryError:
             found = _TOO_LARGE
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             found = type(error).__name__, str(error)[:2000]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)

@@ -14,6 +14,7 @@ import pytest
 from engine.support import Echo, Remote, number_of, question
 from evalwright.core.errors import (
     ConfigurationError,
+    EmptyReply,
     Failure,
     RateLimited,
     Rejected,
@@ -24,6 +25,7 @@ from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
+from evalwright.engine.rows import MINE, Batch
 from evalwright.models.base import Model, Pacing
 from support.stores import Statements, make_read_only
 
@@ -265,6 +267,19 @@ def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None
     with_engine(tmp_path, work)
 
 
+def test_a_request_after_the_closing_fails_and_waits_for_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        with open_store(tmp_path) as store:
+            async with Engine(store) as engine:
+                door = engine.door({"target": Echo()})
+                await door("target", question(1))
+            with pytest.raises(RequestFailed, match="was stopped before this was answered"):
+                await asyncio.wait_for(door("target", question(2)), 60)
+            assert (await door("target", question(1))).text == "1", "what is stored is still answered"
+
+    asyncio.run(main())
+
+
 def test_closing_closes_remote_models_once(tmp_path: Path) -> None:
     model = Remote(slow_echo)
 
@@ -342,3 +357,49 @@ def test_nothing_is_kept_of_what_was_answered(tmp_path: Path) -> None:
         assert await kept_after(2000) < few + 50
 
     with_engine(tmp_path, work)
+
+
+def test_a_claim_that_is_granted_to_a_cancelled_request_is_given_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        with open_store(tmp_path) as one, open_store(tmp_path) as other:
+            async with Engine(one) as engine:
+                door = engine.door({"target": Echo()})
+                outbox = one.outbox()
+                deliver = outbox._deliver
+
+                def delivering(batch: Batch, error: StoreError | None) -> None:
+                    keys.extend(batch.claims)
+                    deliver(batch, error)
+                    asking.cancel()  # the claim is granted, and the request has not gone on yet
+
+                outbox._deliver = delivering  # type: ignore[method-assign]
+                keys: list[bytes] = []
+                asking = asyncio.ensure_future(door("target", question(1)))
+                with pytest.raises(asyncio.CancelledError):
+                    await asking
+                assert await asyncio.wait_for(other.outbox().claim_after(keys[0]), 60) == MINE
+
+    asyncio.run(main())
+
+
+def test_an_empty_reply_to_another_process_is_not_paid_for_again(tmp_path: Path) -> None:
+    sent = asyncio.Event()
+
+    async def reply(request: Request) -> Response:
+        sent.set()
+        await asyncio.sleep(0.05)
+        raise EmptyReply("Nothing was written")
+
+    models = [Remote(reply), Remote(reply)]
+
+    async def main() -> None:
+        with open_store(tmp_path) as one, open_store(tmp_path) as other:
+            async with Engine(one) as first, Engine(other) as second:
+                asks = [asyncio.ensure_future(first.door({"t": models[0]})("t", question(1)))]
+                await sent.wait()
+                asks.append(asyncio.ensure_future(second.door({"t": models[1]})("t", question(1))))
+                for failed in await asyncio.gather(*asks, return_exceptions=True):
+                    assert isinstance(failed, RequestFailed) and failed.failure.kind == EmptyReply.kind
+
+    asyncio.run(main())
+    assert models[0].asked and not models[1].asked

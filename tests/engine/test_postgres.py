@@ -9,11 +9,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from engine.support import FileCounting, Remote, number_of, question
+from evalwright.core import postgres
 from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
 from evalwright.core.postgres import shown
 from evalwright.core.requests import Request
@@ -21,12 +24,16 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.exchange import KEPT
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import row_of
+from evalwright.engine.rows import MINE, row_of
+from evalwright.engine.store import Store
 from evalwright.models.base import Pacing
 from evalwright.models.remote.batch.journal import Journal
 from support.postgres import PASSWORD, Server, missing, running
 from support.stores import make_read_only
 from support.typed import typed
+
+if TYPE_CHECKING:
+    import psycopg
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
 
@@ -104,6 +111,37 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(
     assert rows == [(400,)]
     assert ask_all(tmp_path / "home", FileCounting(log), 400, said)["stored"] == 400
     assert PASSWORD not in "".join(said)
+
+
+def test_who_is_suspended_within_a_transaction_holds_nobody_up(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "FROZEN", 1)
+    tries, resumed = list[int](), threading.Event()
+
+    def step(made: psycopg.Connection[Any]) -> None:
+        made.execute("INSERT INTO claims VALUES (%s, 'suspended') ON CONFLICT DO NOTHING", (b"k",))
+        tries.append(len(tries))
+        resumed.wait()
+        made.execute("SELECT 1")
+
+    async def claim(store: Store) -> list[str]:
+        return await asyncio.wait_for(store.claim([b"k"]), 600)
+
+    with open_store(tmp_path) as store:
+        link = postgres.Link(url)
+        link.open()
+        suspended = threading.Thread(target=partial(link.again, step, transaction=True))
+        suspended.start()
+        try:
+            while not tries:
+                time.sleep(0.01)
+            assert asyncio.run(claim(store)) == [MINE]
+        finally:
+            resumed.set()
+            suspended.join()
+            link.close()
+    assert tries == [0, 1], "and it goes on once it is resumed"
 
 
 def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalwright.core.errors import AbilityError, ConfigurationError
-from evalwright.core.requests import Generate, Request
-from evalwright.evaluation.drift import measure_drift
+from evalwright.core.requests import Generate, LogLikelihood, Request
+from evalwright.core.responses import Response
+from evalwright.evaluation.drift import TaskDrift, _tokens, measure_drift
+from evalwright.models.base import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
+from evalwright.statistics.equivalence import equivalence_paired
 from support.openai_server import serving
 from support.tiny_models import make_tiny_model
 from support.typed import typed
@@ -122,7 +126,89 @@ def test_a_failure_is_no_agreement(short: str) -> None:
 
     drift = measure_drift(scripted("a", {}), ScriptedModel(fail, name="b"), tasks=[short])
     assert (drift.tasks[0].n_failed, drift.may_be_mixed) == (20, False)
-    assert "20 samples were not answered by both" in drift.sentence
+    assert "no sample was answered by both (" in drift.sentence and "answers differ" not in drift.sentence
+    assert drift.tasks[0].scores is None and drift.tasks[0].tokens is None
+
+
+def test_some_failures_are_no_difference(short: str) -> None:
+    def fail(request: Request) -> Any:
+        assert isinstance(request, Generate)
+        word = str(request.prompt).rstrip("')").rpartition(":")[0].split()[-1]
+        if word == "Samoa":
+            raise ValueError("no such thing")
+        return "nowhere" if word == "Haiti" else word
+
+    drift = measure_drift(scripted("a", {"Haiti": "nowhere"}), ScriptedModel(fail, name="b"), tasks=[short])
+    assert drift.verdict == "not shown" and "On 1 samples" not in drift.sentence
+    assert "On 1 sample one of the two or both failed" in drift.sentence
+    assert "it was not shown that scores are equivalent within 3 points" in drift.sentence
+
+
+class Likely(RemoteModel):
+    """Gives every text the log-probability -1 a token, and what `more` says of its prompt besides."""
+
+    abilities = frozenset({"log-likelihood"})
+
+    def __init__(self, name: str, more: Callable[[str], float]) -> None:
+        self.name, self._more = name, more
+
+    async def answer(self, request: Request) -> Response:
+        assert isinstance(request, LogLikelihood)
+        value = -1 + self._more(str(request.context)) - len(request.continuation) / 1000
+        return Response(log_likelihood=10 * value, tokens_scored=10, finish_reason="stop")
+
+
+@pytest.fixture
+def choices(tmp_path: Path) -> str:
+    rows = "\n".join(
+        f"    - {{input: 'Number {n}', choices: [one, two2, three, fourth], target: {('one', 'two2')[n % 2]}}}"
+        for n in range(100)
+    )
+    path = tmp_path / "choices.yaml"
+    path.write_text(
+        f"task: choices\ndataset:\n  rows:\n{rows}\nanswer: {{mode: likelihood}}\n", encoding="utf-8"
+    )
+    return str(path)
+
+
+def test_a_constant_difference_is_a_difference(choices: str) -> None:
+    drift = measure_drift(Likely("a", lambda _: 0.0), Likely("b", lambda _: -0.02), tasks=[choices, choices])
+    (task,) = drift.tasks  # a task named twice is asked once
+    assert task.tokens is not None and task.verdict == "different"
+    assert [task.tokens.low, task.tokens.high] == pytest.approx([0.02, 0.02])
+
+
+def test_texts_of_one_sample_are_one_unit(choices: str) -> None:
+    """Intervals by text, when what differs is the sample, called 21% of models at the margin equivalent instead of 5%."""
+    rng = random.Random(0)
+    wrong = 0
+    for _ in range(300):
+        by_sample = {f"Number {n}": rng.gauss(0.01, 0.03) for n in range(100)}
+        texts = [
+            (
+                Response(log_likelihood=-1.0, tokens_scored=1),
+                Response(log_likelihood=-1.0 - by_sample[key], tokens_scored=1),
+            )
+            for key in by_sample
+        ]
+        found = _tokens([[pair] * 4 for pair in texts], range(100))
+        assert found is not None and found.n == 400
+        wrong += found.equivalent
+    assert wrong < 30
+
+
+def test_a_small_difference_of_many_samples_is_equivalent() -> None:
+    task = TaskDrift("t", 9, 0, "", 9, 8, None, equivalence_paired([1.0, 0.0] * 2000 + [1.0] * 8, [1.0, 0.0] * 2000 + [0.0] * 8, margin=0.03), True, True)  # fmt: skip
+    assert task.scores is not None and task.scores.low > 0
+    assert task.verdict == "equivalent"
+
+
+def test_log_probabilities_that_one_does_not_give_are_said(short: str) -> None:
+    drift = measure_drift(scripted("a", {}), scripted("b", {}), tasks=[short])
+    assert drift.verdict == "same"
+    assert (
+        f"No log-probabilities were compared on {short}: fewer than two samples have them" in drift.sentence
+    )
 
 
 def test_wrong_use(short: str) -> None:

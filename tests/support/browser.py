@@ -125,7 +125,11 @@ async def open_tab(profile: Path) -> AsyncIterator[Tab]:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait()
+        if (
+            link := profile / "SingletonSocket"
+        ).is_symlink():  # a browser that is killed leaves its folder in /tmp
+            shutil.rmtree(link.readlink().parent, ignore_errors=True)
 
 
 async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:

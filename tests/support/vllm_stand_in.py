@@ -55,6 +55,7 @@ def interface_of(wheel: Path) -> dict[str, list[str]]:
 SOURCE = '''
 """See tests/support/vllm_stand_in.py."""
 
+import dataclasses
 import types
 
 INTERFACE = {interface}
@@ -76,6 +77,9 @@ class SamplingParams:
         _only("SamplingParams", given)
         for name, value in {{"temperature": 1.0, "max_tokens": 16, "prompt_logprobs": None, "logprobs": None, "stop": None}}.items():
             setattr(self, name, given.get(name, value))
+
+
+EngineArgs = dataclasses.make_dataclass("EngineArgs", INTERFACE["EngineArgs"])
 
 
 class LLM:

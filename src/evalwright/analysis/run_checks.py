@@ -41,6 +41,15 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])}{more}"
 
 
+def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """What is wrong, in words: some of the names, each with why, "" where there is nothing more to say."""
+    return [
+        f"{what}: {listed([f'{name} ({why})' if why else name for name, why in names.items()])}"
+        for what, names in problems.items()
+        if names
+    ]
+
+
 def runs_in(folder: Path) -> list[Path]:
     """The folders of runs directly under a folder, those too that were never finished."""
     return sorted(
@@ -97,16 +106,15 @@ class RecordFaults:
             )
 
     @property
-    def broken(self) -> list[str]:
-        """What the records have that cannot be, in words."""
-        found = [f"impossible records: {listed(self._bad)}"] if self._bad else []
-        return [*found, f"samples recorded twice: {listed(list(self._twice))}"] if self._twice else found
+    def broken(self) -> Mapping[str, Mapping[str, str]]:
+        """What the records have that cannot be."""
+        twice = dict.fromkeys(self._twice, "")
+        return {"impossible records": dict.fromkeys(self._bad, ""), "samples recorded twice": twice}
 
     @property
     def sentences(self) -> list[str]:
         """All that was found, for people."""
-        changed = dict(self.changed())
-        found = [*self.broken, *([_contradicting(changed)] if changed else [])]
+        found = in_words({**self.broken, _CHANGED: dict(self.changed())})
         return [f"{one[0].upper()}{one[1:]}." for one in found]
 
     def changed(self) -> Iterator[tuple[str, str]]:
@@ -134,8 +142,7 @@ class RecordFaults:
                     break
 
 
-def _contradicting(changed: Mapping[str, str]) -> str:
-    return f"numbers that its samples do not give: {listed([f'{name} ({why})' for name, why in changed.items()])}"
+_CHANGED = "numbers that its samples do not give"
 
 
 def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) -> Checked:
@@ -144,42 +151,33 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
         run = open_run(name, runs_folder)
     except RunError as error:
         return Checked(str(name), "", 0, 0, (f"damaged: {error}",))
-    problems: list[str] = []
     records = RecordFaults(run)
     try:
         for _, row in run.lines():
             records.add(row)
     except RunError as error:
         return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
-    problems += records.broken
     short = {}
     for task in run.data["tasks"]:
         wanted = int(task["n_samples"]) * int(task.get("draws", 1))
         if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
-            short[task["name"]] = f"{task['name']} ({wanted - records.counts[task['name']]:,} of {wanted:,})"
-    if short:
-        problems.append(f"samples missing: {listed(list(short.values()))}")
-    failed = [task.name for task in run.tasks if task.n_failed or task.failures]
-    if failed:
-        problems.append(f"failures: {listed(failed)}")
+            short[task["name"]] = f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
+    failed = {task.name: "" for task in run.tasks if task.n_failed or task.failures}
     changed = dict(records.changed())
-    if changed:
-        problems.append(_contradicting(changed))
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
     today, notes = _today(run, settings)
     there = {task.name for task in run.tasks}
-    missing = sorted((left_out | today.keys()) - there)
-    if missing:
-        problems.append(f"tasks missing: {listed(missing)}")
+    missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))
-    if stale:
-        problems.append(f"not of today: {listed([f'{name} ({why})' for name, why in stale.items()])}")
-    bad = {*short, *failed, *changed, *stale}
-    return Checked(
-        run.name, run.label, len(there - bad), len(there | {*missing}), tuple(problems), tuple(notes)
-    )
+    problems = {
+        **records.broken, "samples missing": short, "failures": failed, _CHANGED: changed, "tasks missing": missing,
+        "not of today": stale,
+    }  # fmt: skip
+    whole = there - {*short, *failed, *changed, *stale}
+    said = tuple(in_words(problems))
+    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, tuple(notes))
 
 
 def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:

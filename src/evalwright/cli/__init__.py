@@ -140,7 +140,7 @@ def _run(command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | N
     except ServingEnded:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
-        say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
+        say("Interrupted. Answers that a run had received are kept; run the same command again to continue.")
         return stop.exit_code
     except SystemExit as ended:
         # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.

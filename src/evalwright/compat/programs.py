@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 import click
 
@@ -41,8 +42,7 @@ class Importer:
     options: Sequence[click.Parameter] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Exports:
+class Exports(NamedTuple):
     """What an export wrote, and what to know of it."""
 
     files: Sequence[Path]
@@ -64,6 +64,11 @@ class Exporter:
     options: Sequence[click.Parameter] = ()
 
 
+def later(target: str) -> Callable[..., Any]:
+    """A function that is imported when it is called. target: "module:function" in this room."""
+    return lambda *given, **options: resolve_name(f"evalwright.compat.{target}")(*given, **options)
+
+
 def option(*declarations: str, **settings: Any) -> click.Option:
     """An option, as click's decorator takes it."""
     return click.Option(declarations, **settings)
@@ -72,6 +77,22 @@ def option(*declarations: str, **settings: Any) -> click.Option:
 def scoring_option(text: str, **settings: Any) -> click.Option:
     """`--scoring corrected|published`."""
     return option("--scoring", type=click.Choice(SCORINGS), help=text, **settings)
+
+
+def imports_of(
+    runs: Sequence[Run],
+    told: Callable[[Run], Sequence[str]],
+    kept: Sequence[str],
+    left_out: Sequence[str] = (),
+) -> Imports:
+    """What an import made. told: what stands behind a run's name, and further lines; kept: as of `record_of`."""
+    lines: list[str] = []
+    for run in runs:
+        first, *more = told(run)
+        notes = run.data["configuration"]["imported"]["notes"]
+        lines += [f"Imported: {run.folder} ({run.model}: {first}", *more]
+        lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
+    return Imports(lines, {"runs": [record_of(run, kept) for run in runs]}, left_out)
 
 
 def record_of(run: Run, kept: Sequence[str]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""What all importers share: reading what was recorded, where a run of it goes, and the parts of `run.json` that are alike."""
+"""What all importers share, and exporters too: reading what was recorded and writing, where a run of it goes, and the parts of `run.json` that are alike."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -39,22 +41,38 @@ UNKNOWN: dict[str, Any] = {
 # -- files --------------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """A file of somebody else's. Raises RunError where it cannot be read."""
+    try:
+        with ordinary(path).open("rb") as file:
+            yield file
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Around what writes there. Raises RunError where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
     start = 0
-    try:
-        with ordinary(path).open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-                if text.strip():
-                    where = f"{path}, line {number}"
-                    row = parsed(text, where)
-                    if not isinstance(row, dict):
-                        raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
-                    yield where, start, row
-                start += len(line)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    with opened(path) as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if text.strip():
+                where = f"{path}, line {number}"
+                row = parsed(text, where)
+                if not isinstance(row, dict):
+                    raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
+                yield where, start, row
+            start += len(line)
 
 
 def parsed(text: bytes | str, where: str) -> Any:
@@ -117,11 +135,8 @@ def digest_of(files: Sequence[Path]) -> str:
     """A hash of the files' contents. Raises RunError."""
     digest = hashlib.sha256()
     for path in files:
-        try:
-            with ordinary(path).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+        with opened(path) as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 
@@ -182,11 +197,12 @@ def check_scoring(scoring: str) -> None:
 
 
 def run_folder(
-    out: Path, name: str, model: str, parts: Sequence[str], taken: set[Path], *, alone: bool
+    out: Path, name: str, model: str, parts: Sequence[str], taken: set[Path], identity: str, *, alone: bool
 ) -> Path:
     """Where a run goes: its own name, with several runs followed by the model; without one, model and parts.
 
-    taken: the folders of this import, to which it is added; letters of both cases may be one on disk.
+    taken: the folders of this import, to which it is added; letters of both cases may be one on disk. Raises RunError where the folder
+    holds a run that was made from something else than `identity` says.
     """
     if name:
         wanted = _slug(check_run_name(name)) or "run"
@@ -198,6 +214,10 @@ def run_folder(
         folder = out / f"{wanted}-{count}"
         count += 1
     taken.add(Path(str(folder).lower()))
+    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+        raise RunError(
+            f"'{folder}' already has another run: choose another --name or --out, or remove it first."
+        )
     return folder
 
 
@@ -205,14 +225,6 @@ def _slug(text: str) -> str:
     kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
     # Bytes count: a name of 100 characters may be too long for a folder.
     return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
-
-
-def check_free(folder: Path, identity: str) -> None:
-    """Raise RunError where the folder holds a run that was made from something else."""
-    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-        raise RunError(
-            f"'{folder}' already has another run: choose another --name or --out, or remove it first."
-        )
 
 
 def write_run(
@@ -237,6 +249,7 @@ def task_record(
     metrics: Sequence[MetricSpec],
     slice_keys: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
+    draws: int = 1,
 ) -> dict[str, Any]:
     """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and options."""
     return {
@@ -245,7 +258,7 @@ def task_record(
         "metadata": {"imported": source, **(metadata or {})},
         "definition": {"dialect": source, **definition},
         "content_hash": content_hash,
-        "draws": 1,
+        "draws": draws,
         "slice_keys": list(slice_keys),
         **rules_record([Scorer(*scorer, not_scored) for scorer in scorers], metrics),
     }

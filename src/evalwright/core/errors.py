@@ -6,7 +6,7 @@ Who failed is `party`; whether asking again may help is `retryable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
@@ -22,6 +22,11 @@ class EvalwrightError(Exception):
     """Base of all our errors. `str(error)` is a sentence for a person: what happened, why, what to do."""
 
     party: Party = "configuration"
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error says, with its kind where it is none of ours."""
+    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
 
 
 class UsageError(EvalwrightError):
@@ -254,6 +259,12 @@ def cause_of(error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     return next(filter(None, lines), type(error).__name__)[:500].rstrip(".: ")
+
+
+def check_known(kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: ") -> None:
+    """Raise UnknownName for the first name that is not known. hint: what stands before all that are, "" where they are not listed."""
+    if unknown := [name for name in given if name not in known]:
+        raise UnknownName(kind, str(unknown[0]), known, hint and f"{hint}{', '.join(known)}.")
 
 
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:

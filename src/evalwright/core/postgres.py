@@ -35,6 +35,9 @@ SILENCE = 10.0
 _LOOK = 0.5
 _LAST_PATIENCE = 3.0
 """Seconds that an answer is waited for where the store is being closed."""
+FROZEN = 60.0
+"""Seconds after which the server ends a transaction whose client does nothing, as its locks would hold others up: one that is suspended, or
+whose network is gone."""
 _STARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting connections")
 _MEANINGS = {
     "28": "did not let this user in: check the user and the password (PGPASSWORD, ~/.pgpass)",
@@ -233,7 +236,9 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     made: psycopg.Connection[Any] = psycopg.Connection.connect(
         **{**_OPTIONS, **given, **options}, autocommit=True
     )
-    made.execute(f"SET search_path = {SCHEMA}")
+    made.execute(
+        f"SET search_path = {SCHEMA}; SET idle_in_transaction_session_timeout = '{FROZEN:g}s'".encode()
+    )
     return made
 
 
@@ -259,9 +264,11 @@ def is_away(error: Exception) -> bool:
     """Whether an error says that the server cannot be reached now, and not that something is wrong with what it was sent."""
     import psycopg
 
+    state = getattr(error, "sqlstate", None)
+    if state == "25P03":  # this process was suspended within a transaction
+        return True
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
-    state = error.sqlstate
     return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03", "53300")
 
 

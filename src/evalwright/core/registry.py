@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -70,10 +70,8 @@ class Registry(Generic[Function]):
     def check_options(self, name: str, given: Mapping[str, Any]) -> None:
         """Raise where `given` has an option that the function does not take, or lacks one that it must have."""
         known = self.options(name)
-        for key in given:
-            if key not in known:
-                hint = f"Known: {', '.join(known)}." if known else "It takes no options."
-                raise UnknownName(f"option of the {self.kind} '{name}'", key, known, hint)
+        hint = "Known: " if known else "It takes no options"
+        check_known(f"option of the {self.kind} '{name}'", given, known, hint)
         missing = [key for key, value in known.items() if value.default is value.empty and key not in given]
         if missing:
             raise ConfigurationError(f"The {self.kind} '{name}' needs the option '{missing[0]}'.")
@@ -84,12 +82,8 @@ class Registry(Generic[Function]):
             module, _, attribute = target.partition(":")
             function: Function = getattr(import_module(module), attribute)
         else:
-            for point in self._points():
-                if point.name == name:
-                    function = point.load()
-                    break
-            else:
-                raise UnknownName(self.kind, name, self.names(), f"Known: {', '.join(self.names())}.")
+            check_known(self.kind, [name], self.names())
+            function = next(point.load() for point in self._points() if point.name == name)
         self._check(name, function)
         return function
 

@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from evalwright.core.errors import EvalwrightError, Failure, ModelError, RequestFailed
+from evalwright.core.errors import Failure, ModelError, RequestFailed, reason_of
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.model_slots import ModelSlots, patience_of
 from evalwright.engine.speed import Speed
-from evalwright.models.base import LocalModel
+from evalwright.models.base import LocalModel, answers_of
 
 _log = logging.getLogger("evalwright.engine")
 _SETTLE_SECONDS = 0.002
@@ -38,7 +38,7 @@ class Batcher:
         self.speed = Speed()
         self._model = model
         self._loop = loop
-        self._residency = model_slots
+        self._slots = model_slots
         self._queue: deque[Waiting] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -105,7 +105,7 @@ class Batcher:
             if self._queue:
                 self._coalesce()
                 self._batch()
-            elif not woken and self._residency.contended:
+            elif not woken and self._slots.contended:
                 self._unload()
             if self._queue:
                 self._wake.set()
@@ -139,35 +139,15 @@ class Batcher:
             self._running = ()
 
     def _answer(self, taken: Sequence[Waiting], began: float) -> None:
-        open_ones = dict(enumerate(future for _, future in taken))
-        error = "it ended its batch without a response to this request"
-        try:
-            for index, answer in self._model.answer_batch([request for request, _ in taken]):
-                future = open_ones.pop(index, None)
-                if future is None:
-                    twice = isinstance(index, int) and 0 <= index < len(taken)
-                    error = f"it answered request {index!r} of " + (
-                        "its batch twice" if twice else f"a batch of {len(taken)}"
-                    )
-                    break
-                checked = self._checked(answer)
-                if isinstance(checked, Response):
-                    self.speed.add(checked, began)
-                self._finish(future, checked)
-                if self._abandoned:
-                    error = "its batch was ended before this request was answered"
-                    break
-        except BaseException as raised:  # even SystemExit must end every wait
-            error = f"{type(raised).__name__}: {raised}"
-        if open_ones:
-            failure = self._failure(error)
-            for future in open_ones.values():
-                self._finish(future, failure)
-
-    def _checked(self, answer: object) -> Response | Failure:
-        if isinstance(answer, Response | Failure):
-            return answer
-        return self._failure(f"its response is a {type(answer).__name__}, not a Response")
+        for index, answer in answers_of(self._model, [request for request, _ in taken]):
+            if isinstance(answer, Response):
+                self.speed.add(answer, began)
+            self._finish(taken[index][1], answer)
+            if self._abandoned:
+                failure = self._failure("its batch was ended before this request was answered")
+                for _, future in taken:  # those that are answered keep their answers
+                    self._finish(future, failure)
+                break
 
     def _failure(self, what: str) -> Failure:
         return ModelError(f"The model {self._model.name} failed: {what}").as_failure()
@@ -184,20 +164,19 @@ class Batcher:
         if self._loaded or self._load_failure is not None:
             return self._load_failure
         if self._model.heavy:
-            self._residency.acquire(self)
+            self._slots.acquire(self)
         if self._closing:
-            self._leave_seat()
+            self._leave_slot()
             return self._failure("the run ended before it was loaded")
         self.speed.loading_since = started = time.monotonic()
         try:
             self._model.load()
         except Exception as error:
             # Remembered: the requests that follow need not wait for the same failure again.
-            reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
             self._load_failure = ModelError(
-                f"The model {self._model.name} could not be loaded: {reason}"
+                f"The model {self._model.name} could not be loaded: {reason_of(error)}"
             ).as_failure()
-            self._leave_seat()
+            self._leave_slot()
             return self._load_failure
         finally:
             self.speed.loading_since = None
@@ -213,12 +192,12 @@ class Batcher:
             self._loaded = False
             with suppress(Exception):  # what it held is given up in any case
                 self._model.unload()
-            self._leave_seat()
+            self._leave_slot()
 
-    def _leave_seat(self) -> None:
+    def _leave_slot(self) -> None:
         self._leave = False
         if self._model.heavy:
-            self._residency.release(self)
+            self._slots.release(self)
 
     # And this again in the loop's.
 

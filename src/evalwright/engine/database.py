@@ -112,17 +112,15 @@ class Database(ABC):
 
     def living(self, among: Sequence[str]) -> set[str]:
         """Those of these owners that live."""
-        alive, others = OPEN.intersection(among), [one for one in among if one not in OPEN]
+        alive, others = OPEN.intersection(among), set(among) - OPEN
         if not others:
             return alive
         now, since = self.now(), self.lease_from()
-        for other in others:
-            for host, pid, start, expires in self.rows(
-                "SELECT host, pid, started, expires FROM owners WHERE id=?", (other,)
-            ):
+        for one, host, pid, start, expires in self.rows("SELECT id, host, pid, started, expires FROM owners"):
+            if one in others:
                 runs = is_running(host, pid, start)
                 if runs or (runs is None and max(expires, since + LEASE) > now):
-                    alive.add(other)
+                    alive.add(one)
         return alive
 
     def register(self, owner: Owner) -> None:
@@ -192,9 +190,9 @@ class Database(ABC):
         """How many responses there are."""
         return int(self.rows("SELECT count(*) FROM responses")[0][0])
 
-    def has_empty(self) -> bool:
-        """Whether a request is remembered to which every reply was empty."""
-        return bool(self.rows("SELECT 1 FROM empty LIMIT 1"))
+    def empty_keys(self) -> set[bytes]:
+        """The requests that are remembered because every reply to them was empty."""
+        return {key for (key,) in self.rows("SELECT key FROM empty")}
 
     def empty(self, key: bytes) -> Failure | None:
         """The failure that is remembered of such a request."""

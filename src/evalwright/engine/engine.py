@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
@@ -42,7 +42,7 @@ from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
-_LOCAL_CONCURRENCY = 4096
+_LOCAL_CONCURRENCY, _OF_EACH_REPLICA, _MOST_LOCAL = 4096, 512, 16384
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
 _PATIENCE = 5.0
@@ -84,7 +84,7 @@ class Engine:
     ) -> None:
         self._store = store
         self._again = resend_empty
-        self._residency = ModelSlots(max_resident)
+        self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
@@ -103,13 +103,14 @@ class Engine:
 
     def door(self, roles: Mapping[str, Model]) -> Door:
         """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
-        return Door(self, {role: self._lane(model) for role, model in roles.items()})
+        return Door(self, {role: self._lane(model) for role, model in roles.items()}, Counts())
 
     def concurrency(self, model: Model) -> int:
         """How many samples to keep in flight so that this model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
-        return _LOCAL_CONCURRENCY
+        # With fewer, many replicas get small groups, and wait for each other at the end of every batch.
+        return min(max(_LOCAL_CONCURRENCY, _OF_EACH_REPLICA * len(model.replicas)), _MOST_LOCAL)
 
     async def stop(self, grace: float = 5.0) -> None:
         """Send nothing more. What is being answered may finish, and is stored, within `grace` seconds.
@@ -140,6 +141,7 @@ class Engine:
         if self._in_flight:
             await self.stop(grace=0.0)
         patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
+        self._stopped = self._stopped or cancelled()
         batchers = [lane.batcher for lane in self._lanes.values() if lane.batcher is not None]
         await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
         for lane in self._lanes.values():
@@ -160,7 +162,7 @@ class Engine:
             for notice in self._store.notices:
                 self._on_event(notice)
         if isinstance(model, LocalModel):
-            lane = Lane(model, Batcher(model, loop, self._residency), None)
+            lane = Lane(model, Batcher(model, loop, self._slots), None)
         elif isinstance(model, RemoteModel):
             lane = Lane(model, None, RemoteSender(model, loop, self._on_event))
         else:
@@ -233,28 +235,28 @@ class Engine:
     ) -> Response:
         outbox = self._outbox
         assert outbox is not None
-        outcome = await outbox.claim(key)
+        claim = outbox.claim(key)
         elsewhere = False
-        while outcome != MINE:
-            if outcome == STORED:
-                stored = await self._stored(key, counts)
-                if stored is not None:
-                    counts.joined += elsewhere
-                    counts.stored += not elsewhere
-                    return stored
-                outcome = await outbox.claim(key)  # it was damaged, and is removed by now
-                continue
-            if self._stopped is not None:
-                raise RequestFailed(self._stopped)
-            elsewhere = True
-            self._tell_of(outcome)
-            outcome = await outbox.claim_after(key)
         try:
+            while (outcome := await claim) != MINE:
+                if outcome == STORED:
+                    stored = await self._stored(key, counts)
+                    if stored is not None:
+                        counts.joined += elsewhere
+                        counts.stored += not elsewhere
+                        return stored
+                    claim = outbox.claim(key)  # it was damaged, and is removed by now
+                    continue
+                if self._stopped is not None:
+                    raise RequestFailed(self._stopped)
+                elsewhere = True
+                self._tell_of(outcome)
+                claim = outbox.claim_after(key)
             if self._stopped is not None:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again and (empty := await self._store.empty(key)) is not None:
+            if not self._again and (empty := await self._store.empty(key, lately=elsewhere)) is not None:
                 raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
@@ -274,7 +276,7 @@ class Engine:
                     self._store.remember_empty(key, error.failure)
                 raise
         except BaseException:
-            outbox.release(key)
+            outbox.give_up(key, claim)
             raise
         response = response.without_secrets()
         if not lane.named:
@@ -342,14 +344,21 @@ class Engine:
 class Door(Ask):
     """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
 
-    def __init__(self, engine: Engine, lanes: Mapping[str, Lane]) -> None:
-        self.counts = Counts()
-        self._lanes = dict(lanes)
-        self._engine = engine
+    __slots__ = ("_engine", "_lanes", "_reservation", "counts")
 
-    async def __call__(self, role: str, request: Request, reservation: Reservation | None = None) -> Response:
+    def __init__(
+        self,
+        engine: Engine,
+        lanes: Mapping[str, Lane],
+        counts: Counts,
+        reservation: Reservation | None = None,
+    ) -> None:
+        self.counts = counts
+        self._engine, self._lanes, self._reservation = engine, lanes, reservation
+
+    async def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine.ask(self._lane(role), request, self.counts, reservation)
+        return await self._engine.ask(self._lane(role), request, self.counts, self._reservation)
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
@@ -372,7 +381,7 @@ class Door(Ask):
 
     def paid_by(self, reservation: Reservation) -> Ask:
         """This door, with a reservation that pays for what is sent."""
-        return _ReservedDoor(self, reservation)
+        return Door(self._engine, self._lanes, self.counts, reservation)
 
     def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
@@ -384,27 +393,6 @@ class Door(Ask):
                 f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
             )
         return lane
-
-
-class _ReservedDoor(Ask):
-    """A door whose requests are paid from one reservation."""
-
-    __slots__ = ("_door", "_reservation")
-
-    def __init__(self, door: Door, reservation: Reservation) -> None:
-        self._door = door
-        self._reservation = reservation
-
-    def __call__(self, role: str, request: Request) -> Coroutine[Any, Any, Response]:
-        return self._door(role, request, self._reservation)
-
-    def abilities(self, role: str) -> frozenset[Ability]:
-        """As the door's."""
-        return self._door.abilities(role)
-
-    def carries(self, role: str) -> frozenset[str]:
-        """As the door's."""
-        return self._door.carries(role)
 
 
 class _Abandoned(Exception):

@@ -72,6 +72,11 @@ class Outbox:
         self._batch.releases.append(key)
         self._schedule()
 
+    def give_up(self, key: bytes, claim: asyncio.Future[str]) -> None:
+        """Whoever claimed a key has ended without an answer, perhaps cancelled before it heard that the claim was granted."""
+        if claim.done() and not claim.cancelled() and claim.exception() is None and claim.result() == MINE:
+            self.release(key)
+
     def put(self, row: Row) -> asyncio.Future[None]:
         """Resolves once the row is committed."""
         future: asyncio.Future[None] = self._loop.create_future()

@@ -318,8 +318,8 @@ class PostgresStore(Store):
         if (before == 0 and away) or (before and not self._away):
             self.say(sentence)
 
-    async def empty(self, key: bytes) -> Failure | None:
-        if not self._has_empty:
+    async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
+        if not lately and key not in self._empty:
             return None
         found: Failure | None = await asyncio.get_running_loop().run_in_executor(
             self._reader, super()._look, "empty", key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -66,7 +66,7 @@ class Group:
         self.releases += [row[0] for row in self.puts]
         self.claims = [key for batch in batches for key in batch.claims]
         self.damaged = [pair for batch in batches for pair in batch.damaged]
-        self.bills = [(*key, *sums) for key, sums in _summed(batch.bills for batch in batches).items()]
+        self.bills = [(*key, *sums) for batch in batches for key, sums in batch.bills.items()]
         self.empty = [row for batch in batches for row in batch.empty]
         self.names = [pair for batch in batches for pair in batch.names.items()]
 
@@ -80,17 +80,6 @@ class Group:
     def writes(self) -> bool:
         """Whether it changes anything but claims and leases."""
         return bool(self.releases or self.damaged or self.bills or self.empty)
-
-
-def _summed(bills: Iterable[dict[BillKey, list[Any]]]) -> dict[BillKey, list[Any]]:
-    found: dict[BillKey, list[Any]] = {}
-    for one in bills:
-        for key, (sendings, read, written, dollars) in one.items():
-            sums = found.setdefault(key, [0, 0, 0, None])
-            sums[:3] = sums[0] + sendings, sums[1] + read, sums[2] + written
-            if dollars is not None:
-                sums[3] = dollars + (sums[3] or 0.0)
-    return found
 
 
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:

@@ -136,17 +136,12 @@ class SqliteDatabase(Database):
 
     def _claim(self, keys: list[bytes], owner: Owner) -> dict[bytes, str]:
         outcomes: dict[bytes, str] = dict.fromkeys(keys, MINE)
-        alive: dict[str, bool] = {}
+        held = self.holders(keys)
+        alive = self.living(sorted(set(held.values()) - {owner.id}))
+        outcomes.update((key, other) for key, other in held.items() if other in alive)
         for part in _parts(keys):
-            marks = _marks(len(part))
-            for (key,) in self.rows(f"SELECT key FROM responses WHERE key IN ({marks})", part):
-                outcomes[key] = STORED
-            foreign = f"SELECT key, owner FROM claims WHERE key IN ({marks}) AND owner<>?"
-            for key, other in self.rows(foreign, (*part, owner.id)):
-                if other not in alive:
-                    alive[other] = bool(self.living((other,)))
-                if outcomes[key] is MINE and alive[other]:
-                    outcomes[key] = other
+            found = self.rows(f"SELECT key FROM responses WHERE key IN ({_marks(len(part))})", part)
+            outcomes.update((key, STORED) for (key,) in found)
         mine = [key for key, outcome in outcomes.items() if outcome is MINE]
         for part in _parts(mine):
             values = ",".join(["(?,?)"] * len(part))

@@ -43,7 +43,7 @@ class Store(ABC):
         """Told, in any thread, of what happens meanwhile."""
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
         self._reading = reading
-        self._has_empty = reading.has_empty()
+        self._empty = reading.empty_keys()
         self._owner = Owner.new()
         self.command = self._owner.id
         """What the ledger and the claims call this opening of the store."""
@@ -71,15 +71,18 @@ class Store(ABC):
         """End claims without an answer."""
         await self._done(releases=list(keys))
 
-    async def empty(self, key: bytes) -> Failure | None:
-        """The failure that is remembered of a request to which every reply was empty, or None."""
-        return self._look("empty", key) if self._has_empty else None
+    async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
+        """The failure that is remembered of a request to which every reply was empty, or None.
+
+        lately: another owner may have sent it since this store was opened.
+        """
+        return self._look("empty", key) if lately or key in self._empty else None
 
     def remember_empty(self, key: bytes, failure: Failure) -> None:
         """Keep the failure of such a request."""
         text = plain(mask(dump(failure.as_dict())))
         self.outbox().empty(key, text, checksum_of(key, text))
-        self._has_empty = True
+        self._empty.add(key)
 
     def holds(self, key: bytes) -> bool:
         """Whether there is an answer that can be read, for code outside of an event loop."""

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,7 +48,8 @@ ROUNDING = 1e-3
 class TokenDrift(Plain):
     """Differences (A minus B) of log-probabilities a token, in nats, over `n` texts: mean with its 90% interval, and the largest.
 
-    n_split: further texts that the two cut into another number of tokens, which are compared in nothing but scores.
+    The interval is over samples, because the texts of one sample are alike. n_split: further texts that the two cut into another
+    number of tokens, which are compared in nothing but scores.
     """
 
     n: int
@@ -61,9 +63,10 @@ class TokenDrift(Plain):
 
 @dataclass(frozen=True, slots=True)
 class TaskDrift(Plain):
-    """One task. n_failed: samples that one of the two did not answer. scores: of the task's first scorer, None where none were given.
+    """One task. n_failed: samples that one of the two did not answer. scores: of the task's first scorer, None where both gave none.
 
     n_generated, n_same: texts that both wrote, and those that are equal. informative: not every sample got one and the same score.
+    scores_differ: the 95% interval of the scores' difference leaves out 0.
     """
 
     task: str
@@ -75,6 +78,7 @@ class TaskDrift(Plain):
     tokens: TokenDrift | None
     scores: Equivalence | None
     informative: bool
+    scores_differ: bool
 
     @property
     def same(self) -> bool:
@@ -90,14 +94,18 @@ class TaskDrift(Plain):
     @property
     def verdict(self) -> Verdict:
         """What the task shows."""
-        tokens, scores = self.tokens, self.scores
+        tokens = self.tokens
         if self.same:
             return "same"
+        if self.scores_shown and (tokens is None or tokens.equivalent):
+            return "equivalent"
         apart = tokens is not None and (tokens.low > TOKEN_MARGIN or tokens.high < -TOKEN_MARGIN)
-        if apart or (scores is not None and (scores.low > 0 or scores.high < 0)):
-            return "different"
-        shown = scores is not None and scores.equivalent and self.informative
-        return "equivalent" if shown and (tokens is None or tokens.equivalent) else "not shown"
+        return "different" if apart or self.scores_differ else "not shown"
+
+    @property
+    def scores_shown(self) -> bool:
+        """The scores are equivalent, and could have shown that they are not."""
+        return self.scores is not None and self.scores.equivalent and self.informative
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def measure_drift(
     chat = "chat" in a.abilities & b.abilities
     measured: list[TaskDrift] = []
     left_out: list[str] = []
-    for name in tasks:
+    for name in dict.fromkeys(tasks):
         loaded = load_tasks(name, chat=chat)
         missing = [
             f"{model.name} cannot answer '{ability}' requests"
@@ -155,8 +163,9 @@ def measure_drift(
             if not any(_why(record) for records in first for record in records):
                 loaded = more
         chosen = _chosen(loaded, limit)
-        answers = [run_blocking(partial(_ask, chosen, model)) for model in (a, b)]
-        measured.append(_compared(name, *answers, margin=margin))
+        one, other = [run_blocking(partial(_ask, chosen, model)) for model in (a, b)]
+        units = _units(chosen)
+        measured.append(_compared(name, one, other, units, margin=margin))
     if not measured:
         raise AbilityError(f"Nothing can be compared. {'; '.join(left_out)}.")
     verdict = _overall([task.verdict for task in measured])
@@ -175,6 +184,13 @@ def _chosen(tasks: Sequence[Task], limit: int) -> Chosen:
     return random.Random(0).sample(every, min(limit, len(every)))
 
 
+def _units(chosen: Chosen) -> list[int]:
+    """The cluster of each, numbered."""
+    names = [(task.name, task.samples[place].cluster or place) for task, place in chosen]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return [numbers[name] for name in names]
+
+
 async def _ask(chosen: Chosen, model: Model) -> Sequence[SampleRecord]:
     with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
         async with Engine(store) as engine:
@@ -183,22 +199,27 @@ async def _ask(chosen: Chosen, model: Model) -> Sequence[SampleRecord]:
             return await asyncio.gather(*work)
 
 
-def _compared(name: str, a: Sequence[SampleRecord], b: Sequence[SampleRecord], *, margin: float) -> TaskDrift:
-    both = [(one, other) for one, other in zip(a, b, strict=True) if not (_why(one) or _why(other))]
-    reasons = [why for pair in zip(a, b, strict=True) for why in [_why(pair[0]) or _why(pair[1])] if why]
-    pairs = [pair for one, other in both for pair in _responses(one, other)]
-    written = [(one.text, other.text) for one, other in pairs if one.log_likelihood is None]
-    values = [[_score(record) for record in records] for records in (a, b)]
-    known = [value for row in values for value in row if not math.isnan(value)]
-    scores = None
-    if known and all(0 <= value <= 1 for value in known):
+def _compared(
+    name: str, a: Sequence[SampleRecord], b: Sequence[SampleRecord], units: Sequence[int], *, margin: float
+) -> TaskDrift:
+    reasons = [_why(one) or _why(other) for one, other in zip(a, b, strict=True)]
+    samples = [
+        [] if why else list(_responses(one, other)) for one, other, why in zip(a, b, reasons, strict=True)
+    ]
+    written = [(one.text, other.text) for one, other in chain(*samples) if one.log_likelihood is None]
+    values = np.array([[_score(record) for record in records] for records in (a, b)])
+    known = values[~np.isnan(values)]
+    scores, differ = None, False
+    if (~np.isnan(values)).all(axis=0).any() and (known >= 0).all() and (known <= 1).all():
         # What rules leave undecided in both answers is no item of the comparison; in one of them it is.
         missing = np.isnan(values) & ~np.isnan(values).all(axis=0)
-        missing |= [[_why(one) != "" for one in row] for row in (a, b)]
-        scores = equivalence_paired(*values, margin=margin, missing=missing)
+        missing |= np.array([[_why(one) != "" for one in row] for row in (a, b)])
+        given = partial(equivalence_paired, *values, margin=margin, missing=missing, clusters=units)
+        scores, wide = given(), given(alpha=0.025)
+        differ = wide.low > 0 or wide.high < 0
     return TaskDrift(
-        name, len(a), len(reasons), reasons[0] if reasons else "", len(written),
-        sum(one == other for one, other in written), _tokens(pairs), scores, len(set(known)) > 1,
+        name, len(a), sum(why != "" for why in reasons), next(filter(None, reasons), ""), len(written),
+        sum(one == other for one, other in written), _tokens(samples, units), scores, len(set(known)) > 1, differ,
     )  # fmt: skip
 
 
@@ -218,39 +239,46 @@ def _score(record: SampleRecord) -> float:
     return math.nan if first is None else first.value
 
 
-def _tokens(pairs: Sequence[tuple[Response, Response]]) -> TokenDrift | None:
+def _tokens(
+    samples: Sequence[Sequence[tuple[Response, Response]]], units: Sequence[int]
+) -> TokenDrift | None:
     """Of a log-likelihood its mean over the tokens; of a generation each token that both wrote before they part."""
-    means: list[tuple[float, float]] = []
-    largest, split = 0.0, 0
-    for one, other in pairs:
-        if one.log_likelihood is not None and other.log_likelihood is not None:
-            if one.tokens_scored != other.tokens_scored:
+    means: list[tuple[float, float, int]] = []
+    largest, split, n = 0.0, 0, 0
+    for pairs, unit in zip(samples, units, strict=True):
+        texts: list[tuple[float, float]] = []
+        for one, other in pairs:
+            if one.log_likelihood is not None and one.tokens_scored != other.tokens_scored:
                 split += 1
-                continue
-            each = [
-                (
-                    one.log_likelihood / (one.tokens_scored or 1),
-                    other.log_likelihood / (other.tokens_scored or 1),
-                )
-            ]
-        else:
-            each = []
-            for x, y in zip(one.tokens, other.tokens, strict=False):
-                if x.text != y.text:
-                    break
-                each.append((x.log_prob, y.log_prob))
-        if each:
-            largest = max(largest, *(abs(x - y) for x, y in each))
-            means.append(
-                (math.fsum(x for x, _ in each) / len(each), math.fsum(y for _, y in each) / len(each))
-            )
+            elif each := _log_probs(one, other):
+                largest = max(largest, *(abs(x - y) for x, y in each))
+                texts.append(_mean(each))
+        n += len(texts)
+        if texts:
+            means.append((*_mean(texts), unit))
     if len(means) < 2:
         return None
-    ones, others = zip(*means, strict=True)
-    if ones == others:
-        return TokenDrift(len(means), 0.0, 0.0, 0.0, largest, True, split)
-    found = equivalence_paired(ones, others, margin=TOKEN_MARGIN, value_range=None, binary=False)
-    return TokenDrift(len(means), found.difference, found.low, found.high, largest, found.equivalent, split)
+    ones, others, kept = zip(*means, strict=True)
+    found = equivalence_paired(
+        ones, others, margin=TOKEN_MARGIN, clusters=kept, value_range=None, binary=False
+    )
+    mean, low, high = found.difference, found.low, found.high
+    if math.isnan(low):  # the same difference in every sample
+        low = high = mean
+    return TokenDrift(n, mean, low, high, largest, max(-low, high) <= TOKEN_MARGIN, split)
+
+
+def _log_probs(one: Response, other: Response) -> list[tuple[float, float]]:
+    if one.log_likelihood is not None and other.log_likelihood is not None:
+        count = one.tokens_scored or 1
+        return [(one.log_likelihood / count, other.log_likelihood / count)]
+    pairs = zip(one.tokens, other.tokens, strict=False)
+    return [(x.log_prob, y.log_prob) for x, y in takewhile(lambda pair: pair[0].text == pair[1].text, pairs)]
+
+
+def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    ones, others = zip(*pairs, strict=True)
+    return math.fsum(ones) / len(pairs), math.fsum(others) / len(pairs)
 
 
 def _overall(found: Sequence[Verdict]) -> Verdict:
@@ -263,26 +291,36 @@ def _sentence(
 ) -> str:
     names = f"{a} and {b}"
     points = f"{100 * margin:g} points"
+    unsure = [task for task in measured if task.verdict == "not shown"]
+    wanted = [f"scores are equivalent within {points}"] * any(not task.scores_shown for task in unsure)
+    if any(task.tokens is not None and not task.tokens.equivalent for task in unsure):
+        wanted.append(f"mean log-probabilities are within {TOKEN_MARGIN:g}")
     texts = {
         "same": f"{names} may be mixed in one comparison: nothing differs by more than rounding.",
         "equivalent": f"{names} may be mixed in a comparison of scores that looks for differences of {points} or more: their "
         f"scores are equivalent within {points} (two one-sided tests at 5%), although single answers differ.",
         "different": f"Do not mix {names} in one comparison: their scores or log-probabilities differ systematically.",
-        "not shown": f"Do not mix {names} in one comparison: answers differ, and that scores are equivalent within {points} was "
-        f"not shown.",
+        "not shown": f"Do not mix {names} in one comparison: it was not shown that {' and that '.join(wanted)}.",
     }
-    parts = [texts[verdict]]
     failed = sum(task.n_failed for task in measured)
-    if failed:
-        reason = next(task.failure for task in measured if task.failure)
-        parts.append(f"{failed} samples were not answered by both ({reason}).")
-    if verdict == "not shown":
-        blind = [task.task for task in measured if task.verdict == verdict and not task.informative]
-        parts.append(
-            f"Every sample of {', '.join(blind)} got the same score, so it cannot show a difference: name another --task."
-            if blind
-            else "A larger --limit or --margin may show it."
-        )
+    reason = next((task.failure for task in measured if task.failure), "")
+    if failed == sum(task.n for task in measured):
+        parts = [f"Nothing is known about mixing {names}: no sample was answered by both ({reason})."]
+    else:
+        parts = [texts[verdict]]
+        if failed:
+            parts.append(f"On {failed} sample{'s' * (failed > 1)} one of the two or both failed ({reason}).")
+        if verdict == "not shown":
+            blind = [task.task for task in unsure if not task.informative and task.n_failed < task.n]
+            parts.append(
+                f"Every sample of {', '.join(blind)} got the same score, so it cannot show a difference: name another --task."
+                if blind
+                else "A larger --limit may show it."
+            )
+        if silent := [task.task for task in measured if task.tokens is None and task.n_failed < task.n]:
+            parts.append(
+                f"No log-probabilities were compared on {', '.join(silent)}: fewer than two samples have them from both."
+            )
     if left_out:
         parts.append(f"Not compared: {'; '.join(left_out)}.")
     return " ".join(parts)

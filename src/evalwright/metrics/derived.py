@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.metrics import registry
 from evalwright.metrics.perplexities import nothing_scored
 
@@ -30,8 +30,7 @@ def _check(of: str, bounded: bool) -> None:
     known = sorted(
         kind for kind in registry.SUMMED - registry.LOWER_IS_BETTER if (kind in registry.BOUNDED) is bounded
     )
-    if of not in known:
-        raise UnknownName("metric to average or normalise", str(of), known, f"Known: {', '.join(known)}.")
+    check_known("metric to average or normalise", [of], known)
 
 
 def _check_macro(options: Mapping[str, Any]) -> None:

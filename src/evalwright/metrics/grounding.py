@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.metrics.perplexities import nothing_scored, ratio
 from evalwright.metrics.rates import part_values
 from evalwright.scorers.grounding.outcome import OUTCOMES
@@ -43,8 +43,7 @@ def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> 
     """
     from evalwright.statistics import mean_interval
 
-    if outcome not in OUTCOMES:
-        raise UnknownName("outcome", outcome, OUTCOMES, f"Known: {', '.join(OUTCOMES)}.")
+    check_known("outcome", [outcome], OUTCOMES)
     estimate = mean_interval(
         part_values(column, outcome=outcome),
         clusters=column.clusters,

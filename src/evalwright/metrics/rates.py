@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import check_known
 from evalwright.metrics.means import accuracy
 from evalwright.scorers.outcome import OUTCOMES
 
@@ -38,8 +38,7 @@ def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estim
 
     Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class that there is not.
     """
-    if outcome not in OUTCOMES:
-        raise UnknownName("outcome", outcome, OUTCOMES, f"Known: {', '.join(OUTCOMES)}.")
+    check_known("outcome", [outcome], OUTCOMES)
     return _over_all(column, part_values(column, outcome=outcome), level)
 
 

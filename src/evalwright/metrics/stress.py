@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.metrics.perplexities import nothing_scored
 from evalwright.metrics.rates import part_values
 from evalwright.scorers.stress.rules import CLASSES, FABRICATED, HANDLED
@@ -30,8 +30,7 @@ def handled(column: Column, *, level: float = 0.95) -> Estimate:
 
 def stress_share(column: Column, *, outcome: str = FABRICATED, level: float = 0.95) -> Estimate:
     """The share of answers of one class of `stress`. Raises UnknownName for a class that there is not."""
-    if outcome not in CLASSES:
-        raise UnknownName("class of stress answers", outcome, CLASSES, f"Known: {', '.join(CLASSES)}.")
+    check_known("class of stress answers", [outcome], CLASSES)
     return _share(column, (outcome,), level)
 
 
@@ -53,8 +52,7 @@ def rater_agreement(
 
     from evalwright.statistics import cohen_kappa, gwet_ac1, mean_interval, raw_agreement
 
-    if coefficient not in COEFFICIENTS:
-        raise UnknownName("coefficient", coefficient, COEFFICIENTS, f"Known: {', '.join(COEFFICIENTS)}.")
+    check_known("coefficient", [coefficient], COEFFICIENTS)
     if not len(column.values):
         return nothing_scored(column, level)
     a, b = _classes(column, first), _classes(column, second)

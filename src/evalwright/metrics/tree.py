@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 
 Average = Literal["macro", "weighted", "pooled"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
@@ -120,9 +120,7 @@ def read_tree(given: Any, where: str = "tree") -> Node:
 def _node(given: Any, where: str, name: str, depth: int) -> Node:
     if not isinstance(given, Mapping):
         raise ConfigurationError(f"{where} must be a mapping with the keys 'name', 'average' and 'parts'.")
-    for key in given:
-        if key not in _KEYS:
-            raise UnknownName("key", str(key), _KEYS, f"'{where}' takes {', '.join(_KEYS)}.")
+    check_known("key", given, _KEYS, f"'{where}' takes ")
     name, average, missing = given.get("name", name), given.get("average", "macro"), given.get("missing", "")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where}: a node needs a name, such as 'name: science'.")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from evalwright.core.errors import Failure
+from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
@@ -159,6 +159,36 @@ class LocalModel(Model):
 
     def unload(self) -> None:
         """Free the memory that `load` took."""
+
+
+def answers_of(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+    """As its `answer_batch`, and each request once: what it raises at, leaves out or answers with something else has failed."""
+
+    def failed(what: str) -> Failure:
+        return ModelError(f"The model {model.name} failed: {what}").as_failure()
+
+    left = set(range(len(requests)))
+    error = "it ended its batch without a response to this request"
+    try:
+        for index, answer in model.answer_batch(requests):
+            if index not in left:
+                twice = isinstance(index, int) and 0 <= index < len(requests)
+                error = f"it answered request {index!r} of " + (
+                    "its batch twice" if twice else f"a batch of {len(requests)}"
+                )
+                break
+            left.remove(index)
+            known = isinstance(answer, Response | Failure)
+            yield (
+                index,
+                answer if known else failed(f"its response is a {type(answer).__name__}, not a Response"),
+            )
+    except GeneratorExit:
+        return
+    except BaseException as raised:  # even SystemExit must end every wait
+        error = f"{type(raised).__name__}: {raised}"
+    for index in sorted(left):
+        yield index, failed(error)
 
 
 def stop_at(text: str, stops: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, UnknownName
+from evalwright.core.errors import ConfigurationError, Failure, check_known
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
@@ -26,8 +26,7 @@ class OracleModel(LocalModel):
     carries = EVERY_OPTION
 
     def __init__(self, name: str, *, share: float | None = None, seed: int = 0) -> None:
-        if name not in NAMES:
-            raise UnknownName("oracle", name, list(NAMES), f"Known: {', '.join(NAMES)}.")
+        check_known("oracle", [name], NAMES)
         chosen = NAMES[name] if share is None else share
         if isinstance(chosen, bool) or not isinstance(chosen, int | float) or not 0 <= chosen <= 1:
             raise ConfigurationError(f"The share of right answers is a number from 0 to 1, not {chosen!r}.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, overload
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.registry import Registry
 from evalwright.core.secrets import MASKED, digested_arguments, remember_within
 from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of
@@ -185,5 +185,4 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"Models of '{provider}' have no revisions: leave out the part after '@'."
             )
-        if name not in known:
-            raise UnknownName(f"argument of '{provider}' models", name, known, f"Known: {', '.join(known)}.")
+        check_known(f"argument of '{provider}' models", [name], known)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.secrets import without_login
 from evalwright.models import arguments
 from evalwright.models.base import LocalModel, Model, RemoteModel
@@ -101,11 +101,7 @@ def _settings(one: Any) -> dict[str, Any]:
     own = {"base_url": one.strip()} if isinstance(one, str) else one
     if not isinstance(own, Mapping) or own.get("base_url") == "":
         raise ConfigurationError(f"{_FORM}; one of them is {one!r}.")
-    for key in own:
-        if key not in _DIFFERING:
-            raise UnknownName(
-                "setting of a replica", str(key), _DIFFERING, f"Known: {', '.join(_DIFFERING)}."
-            )
+    check_known("setting of a replica", own, _DIFFERING)
     return dict(own)
 
 

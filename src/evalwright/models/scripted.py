@@ -28,7 +28,7 @@ from evalwright.core.errors import (
     ModelError,
     Rejected,
     RequestError,
-    UnknownName,
+    check_known,
 )
 from evalwright.core.requests import (
     Ability,
@@ -302,8 +302,7 @@ def scripted_model(
         "hash": (partial(_hash, str(seed).encode()), EVERYTHING),
         "lead": (lambda request: lead(request.prompt, sentences), _TEXT),
     }
-    if name not in known:
-        raise UnknownName("scripted model", name, list(known), f"Known: {', '.join(known)}.")
+    check_known("scripted model", [name], known)
     script, abilities = known[name]
     kind = ScriptedLocalModel if local else ScriptedModel
     return kind(script, name=f"scripted/{name}", abilities=abilities, latency=latency, version=version)

@@ -18,7 +18,7 @@ from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.confidence import confidences
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.analysis.several import compare_several
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_labels
@@ -73,8 +73,7 @@ def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric:
 
     Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing to draw, MissingExtra.
     """
-    if kind not in KINDS:
-        raise UnknownName("figure", kind, KINDS, f"Known: {', '.join(KINDS)}.")
+    check_known("figure", [kind], KINDS)
     view = KINDS[kind].view(runs, title or KINDS[kind].title, metric)
     return draw_plot(view, suffix) if isinstance(view, PlotView) else draw_chart(view, suffix)
 

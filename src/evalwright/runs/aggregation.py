@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.errors import reason_of
 from evalwright.core.outcomes import OUTCOMES
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
@@ -114,15 +114,19 @@ class AnswersUsage:
 
 
 class TaskTally(ItemColumns):
-    """Takes the records of one task as they finish; `result` computes its metrics."""
+    """Takes the records of one task as they finish, or those that are there; `result` computes its metrics."""
 
-    def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
+    def __init__(
+        self, scorers: Sequence[str], slices: Sequence[str], records: Iterable[SampleRecord] = ()
+    ) -> None:
         super().__init__(slices)
         self.indices = array("q")
         self.draws = array("i")
         self.scores = {name: ScoreColumn() for name in scorers}
         self.failures: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
+        for record in records:
+            self.add(record)
 
     def add(self, record: SampleRecord) -> None:
         """Count one record in."""
@@ -296,11 +300,6 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
         from evalwright.statistics import Estimate
 
         return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
-
-
-def reason_of(error: Exception) -> str:
-    """What an error of a metric says, with its kind where it is none of ours."""
-    return str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
 
 
 def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:

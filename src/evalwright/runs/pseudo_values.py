@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import EvalwrightError
+from evalwright.core.errors import EvalwrightError, reason_of
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import FAILED_IS_ZERO, Groups, group_sums, is_known, item_values, slice_keys
-from evalwright.runs.aggregation import TaskTally, estimate_of, reason_of
+from evalwright.runs.aggregation import TaskTally, estimate_of
 from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import MetricResult

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from evalwright.core.errors import ScoringError, UnknownName
+from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 
@@ -35,8 +35,7 @@ KINDS = ("countdown", "route", "beliefs", "travel", "table")
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    if options["kind"] not in KINDS:
-        raise UnknownName("kind of procedure", str(options["kind"]), KINDS, f"Known: {', '.join(KINDS)}.")
+    check_known("kind of procedure", [options["kind"]], KINDS)
 
 
 @checked(_check)

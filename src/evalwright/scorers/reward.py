@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import together
@@ -22,10 +22,7 @@ def _check(options: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"The option 'role' must be the name of a role, such as reward, not {role!r}."
         )
-    if prompt not in PROMPTS:
-        raise UnknownName(
-            "value of the option 'prompt'", str(prompt), PROMPTS, f"Known: {', '.join(PROMPTS)}."
-        )
+    check_known("value of the option 'prompt'", [prompt], PROMPTS)
     if not isinstance(options["reference"], bool):
         raise ConfigurationError(
             f"The option 'reference' must be true or false, not {options['reference']!r}."

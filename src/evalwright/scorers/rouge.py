@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, check_known
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text import segmentation
@@ -30,8 +30,7 @@ Found = tuple[float, float, float]
 
 def _check(options: Mapping[str, Any]) -> None:
     kind, language, stem = options["kind"], options["language"], options["stem"]
-    if kind not in KINDS:
-        raise UnknownName("kind of ROUGE", str(kind), KINDS, f"Known: {', '.join(KINDS)}.")
+    check_known("kind of ROUGE", [kind], KINDS)
     check_language(language)
     own = language_of(Sample(""), language)
     segmentation.require(own, "ROUGE")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability, Generate, Message, Prompt
@@ -194,10 +194,4 @@ def function_of(strategy: str, option: str, value: Any) -> Callable[..., Any]:
 
 def check_one_of(strategy: str, option: str, value: object, known: Collection[str]) -> None:
     """Raise UnknownName for an option's value that there is not."""
-    if value not in known:
-        raise UnknownName(
-            f"value of the option '{option}' of '{strategy}'",
-            str(value),
-            known,
-            f"Known: {', '.join(known)}.",
-        )
+    check_known(f"value of the option '{option}' of '{strategy}'", [value], known)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DIALECTS = {
     "lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT",
-    "sea-helm": "evalwright.compat.sea_helm.dialect:DIALECT",
+    "sea-helm": "evalwright.compat.sea_helm",
 }
 """The dialects that come with the package: name -> "module:object"."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -56,21 +56,17 @@ class Tokenizer:
 
 
 @lru_cache(maxsize=2)
-def tokenizer_of(name: str) -> tuple[Tokenizer, Mapping[str, Any]]:
-    """A tokenizer, and what names it by content: for the record.
-
-    name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run. Raises ConfigurationError, MissingExtra.
-    """
+def tokenizer_of(name: str) -> Tokenizer:
+    """name: `code-points`, or `<folder or hub repository>[@revision]`, of which no code is run. Raises ConfigurationError, MissingExtra."""
     if name == CODE_POINTS:
-        return Tokenizer(), {"tokenizer": CODE_POINTS}
+        return Tokenizer()
     if find_spec("transformers") is None:
         raise MissingExtra(f"The tokenizer '{name}'", "hf", "transformers")
     from evalwright.models.local.hf.loading import load_tokenizer
     from evalwright.models.local.hf.source import find_source
 
     where, _, revision = name.partition("@")
-    source = find_source(where, revision or None, needs="tokenizer_config.json")
-    return Tokenizer(load_tokenizer(source)), dict(source.identity)
+    return Tokenizer(load_tokenizer(find_source(where, revision or None, needs="tokenizer_config.json")))
 
 
 def haystacks(

@@ -19,12 +19,11 @@ from evalwright.compat.sea_helm.compiling import (
     conversation,
     options_of,
     published_failure,
-    render,
     sampling_of,
     sea_task,
     shots_of,
 )
-from evalwright.compat.sea_helm.config import SeaTask, read_tree, root_of
+from evalwright.compat.sea_helm.config import SeaTask, read_tree, render, root_of
 from evalwright.compat.sea_helm.rows import load_rows
 from evalwright.core.errors import TaskError
 
@@ -58,7 +57,11 @@ def test_each_recorded_row_becomes_the_recorded_conversation() -> None:
         examples = line.get("examples") or ()
         for row in (one for one in line["rows"] if "prompts" in one):
             made = conversation(task, row, examples[: line["shots_used"]])
-            assert made == row["conversation"], (line["task"], line["form"], row["i"])
+            assert [one.as_dict() for one in made] == row["conversation"], (
+                line["task"],
+                line["form"],
+                row["i"],
+            )
             compared += 1
         if line.get("base_texts"):
             assert (
@@ -104,7 +107,7 @@ def test_whole_tasks_of_the_folder_become_the_recorded_conversations() -> None:
             continue
         rows, shots = load_rows(task), Shots(task, count or 0)
         made = [conversation(task, row, shots(row)) for row in rows]
-        assert _digest(made) == line["digest"]
+        assert _digest([[one.as_dict() for one in told] for told in made]) == line["digest"]
         assert _digest([row.get("label") for row in rows]) == line["labels_digest"]
         assert _digest([row.get("id") for row in rows]) == line["ids_digest"]
         if base:
@@ -119,12 +122,12 @@ def test_a_later_turn_repeats_shots_and_preamble_behind_the_replies(tmp_path: Pa
     task = _plain(tmp_path)
     row = {"prompts": [{"question": "One?"}, {"question": "Two?"}]}
     example = {"label": ["B", "C"], "prompts": [{"question": "Zero?"}]}
-    made = conversation(task, row, [example], 2, ["first"])
+    made = conversation(task, row, [example], ["first"])
     opening = "Pick one (id). Write Jawaban: and {a letter}.\n\nQuestion: Zero?"
-    assert [one["content"] for one in made] == [
+    assert [one.content for one in made] == [
         opening, "Jawaban: B", "Question: One?\n", "first", opening, "Jawaban: B", "Question: Two?\n",
     ]  # fmt: skip
-    assert [one["role"] for one in made] == [
+    assert [one.role for one in made] == [
         "user",
         "assistant",
         "user",

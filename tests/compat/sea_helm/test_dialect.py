@@ -15,8 +15,8 @@ from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
-from evalwright.compat.sea_helm.config import Chosen, SeaTask, read_tree
-from evalwright.compat.sea_helm.rows import load_rows, local_file
+from evalwright.compat.sea_helm.config import Chosen, SeaTask, local_file, read_tree
+from evalwright.compat.sea_helm.rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
@@ -285,7 +285,7 @@ def test_a_list_of_rows_is_read(tmp_path: Path) -> None:
     file = root / "seahelm_tasks" / "colours" / "id.jsonl"
     file.write_text(json.dumps(rows(2)))
     assert [row["id"] for row in load_rows(task)] == ["item0", "item1"]
-    assert local_file(task, "seahelm_tasks/colours/id.jsonl") != file
+    assert rows_of(local_file(task, "seahelm_tasks/colours/id.jsonl")).path != file
 
 
 def test_loaders_and_metrics_that_are_not_known_are_refused(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def _link(path: Path) -> None:
     path.symlink_to(secret)
 
 
-@pytest.mark.parametrize(("make", "said"), [(_pipe, "is not a file"), (_link, "outside of the folder")])
+@pytest.mark.parametrize(("make", "said"), [(_pipe, "is not a file"), (_link, "outside of its folder")])
 def test_generated_tasks_read_no_pipe_and_nothing_outside(
     make: Callable[[Path], None], said: str, tmp_path: Path
 ) -> None:

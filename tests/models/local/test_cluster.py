@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_stack
 
 import pytest
 
 from evalwright.cli.arguments import load_plugins
-from evalwright.core.errors import ConfigurationError, Failure
+from evalwright.core.errors import ConfigurationError, Failure, ModelError
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
@@ -253,10 +257,72 @@ def test_a_replica_whose_files_differ_is_refused(on: Cluster, monkeypatch: pytes
     here = open_model("demo/small", {"max_length": 64})
     assert isinstance(here, LocalModel)
     there = on.open("demo/small", {"max_length": 128}, here)
-    from evalwright.core.errors import ModelError
-
     with pytest.raises(ModelError, match="would not answer as 'demo/small' does here"):
         there.load()
+
+
+SLOW = """
+import time
+from pathlib import Path
+from evalwright.models.base import LocalModel
+from evalwright.models.registry import model
+
+@model("slow")
+class Slow(LocalModel):
+    \"\"\"Is loaded once its file is there.\"\"\"
+    abilities = frozenset({"generate"})
+
+    def __init__(self, name):
+        self.fingerprint = f"slow {name}"
+
+    def load(self):
+        here = Path(__file__)
+        here.with_name("loading").touch()
+        while not here.with_name("go").exists():
+            time.sleep(0.02)
+
+    def answer_batch(self, requests):
+        yield from ()
+"""
+
+
+def test_how_long_a_model_loads_says_nothing_of_its_place(address: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    prepare = partial(load_plugins, [str(tmp_path / "slow.py")])
+    prepare()
+    here = open_model("slow/one")
+    assert isinstance(here, LocalModel)
+    with Cluster(On(address, 1, 0.0, prepare)) as there:
+        loading = threading.Thread(target=there.open("slow/one", {}, here).load)
+        loading.start()
+
+        def waits_for_loading() -> bool:
+            """Whether a thread waits for the model, its actor being placed."""
+            frames = [found for frame in sys._current_frames().values() for found, _ in walk_stack(frame)]
+            return any(frame.f_code.co_qualname == "RayWorker._got" for frame in frames)
+
+        until = time.monotonic() + 600
+        while not ((tmp_path / "loading").exists() and waits_for_loading()) and time.monotonic() < until:
+            time.sleep(0.05)
+        waited = waits_for_loading()
+        (tmp_path / "go").touch()
+        loading.join()
+    assert waited
+
+
+def test_nothing_is_started_once_the_run_has_ended(address: str) -> None:
+    import ray
+
+    here = open_model("demo/small")
+    assert isinstance(here, LocalModel)
+    with Cluster(On(address, 1, 0.0)) as there:
+        made = there.open("demo/small", {}, here)
+        made.load()
+    # As the threads of a batch that an interruption ended do.
+    with pytest.raises(ModelError):
+        answers(made, [Generate("A late question")])
+    made.unload()
+    assert not ray.is_initialized()
 
 
 def test_signals_stay_what_they_were(on: Cluster) -> None:

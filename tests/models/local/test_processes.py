@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -216,3 +218,19 @@ def test_a_run_in_processes_is_the_run(tmp_path: Path) -> None:
     assert alone["tasks"] == several["tasks"]
     assert alone["model"]["fingerprint"] == several["model"]["fingerprint"]
     assert sum(one["requests"] for one in several["model"]["replicas"]) == 40
+
+
+def test_a_worker_whose_starter_is_gone_ends_with_what_it_computes() -> None:
+    group = [request_as_json(Generate(f"Question {number}", max_tokens=256)) for number in range(200)]
+    worker = subprocess.Popen(
+        [sys.executable, "-P", "-m", "evalwright.models.local.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert worker.stdin is not None and worker.stdout is not None
+    worker.stdin.write(json.dumps({"name": "demo/small", "arguments": {}}) + "\n" + json.dumps(group) + "\n")
+    worker.stdin.flush()
+    assert "fingerprint" in worker.stdout.readline()
+    left, _ = worker.communicate()  # which ends its input, as the end of its starter does
+    assert (worker.returncode, len(left.splitlines()) < len(group)) == (0, True)

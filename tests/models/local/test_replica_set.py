@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +17,10 @@ from engine.support import Echo, number_of, question
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
+from evalwright.engine.engine import Engine
+from evalwright.engine.sqlite import SqliteStore
 from evalwright.models.local.replica_set import FATAL, ReplicaSet, WorkerDied, groups_of
+from support.command import ROOT
 
 
 class Thread:
@@ -77,18 +84,19 @@ def test_what_a_dead_worker_had_goes_to_another() -> None:
         asked(model, 10)
 
 
-def test_a_request_that_kills_its_worker_three_times_has_failed() -> None:
-    workers = [Thread("a", "0042"), Thread("b", "0042")]
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_request_that_kills_its_worker_three_times_has_failed(count: int) -> None:
+    workers = [Thread(name, "0042") for name in "ab"[:count]]
     model = ReplicaSet(Echo(), workers)
     model.load()
-    found = asked(model, 400)
+    found = asked(model, 4000)
     lost = {number: answer for number, answer in found.items() if isinstance(answer, Failure)}
     failure = lost.pop("0042")
     assert failure.attempts == FATAL and "died of this request" in failure.message
-    # Its group is halved each time, so few fail with it.
-    assert len(lost) < 400 / 8 / 4
+    # Its group is split each time, so few fail with it.
+    assert len(lost) < 4000 / 200
     asked(model, 10)
-    assert 2 + FATAL - 1 <= sum(worker.starts for worker in workers) <= 2 + FATAL
+    assert count + FATAL - 1 <= sum(worker.starts for worker in workers) <= count + FATAL
 
 
 def test_a_worker_that_cannot_be_started_again_is_given_up() -> None:
@@ -125,6 +133,12 @@ def test_an_abandoned_batch_ends_its_threads() -> None:
     assert threading.active_count() <= before
 
 
+@pytest.mark.parametrize("count, wanted", [(2, 4096), (16, 8192), (64, 16384)])
+def test_many_workers_have_enough_samples_in_flight(tmp_path: Path, count: int, wanted: int) -> None:
+    with SqliteStore.open(tmp_path) as store:
+        assert Engine(store).concurrency(ReplicaSet(Echo(), [Thread(str(n)) for n in range(count)])) == wanted
+
+
 def test_groups() -> None:
     contexts = [f"Context {number % 7} " + "x" * (number % 7) for number in range(200)]
     requests = [LogLikelihood(context, f" {number}") for number, context in enumerate(contexts)]
@@ -137,3 +151,49 @@ def test_groups() -> None:
     sizes = [sum(len(contexts[place]) for place in group.places) for group in groups]
     assert sizes == sorted(sizes, reverse=True)
     assert len(groups_of(requests, 1)) == 1 and groups_of([], 3) == []
+
+
+INTERRUPTED = """
+import asyncio, sys, threading
+from pathlib import Path
+from engine.support import Echo, question
+from evalwright.engine.engine import Engine
+from evalwright.engine.sqlite import SqliteStore
+from evalwright.models.local.replica_set import ReplicaSet
+
+loading = threading.Event()
+
+class Endless:
+    name = "endless"
+
+    def start(self):
+        loading.set()
+        threading.Event().wait()
+
+    def stop(self):
+        pass
+
+async def main():
+    with SqliteStore.open(Path(sys.argv[1])) as store:
+        async with Engine(store) as engine:
+            door = engine.door({"target": ReplicaSet(Echo(), [Endless(), Endless()])})
+            asked = asyncio.create_task(door("target", question(1)))
+            while not loading.is_set():
+                await asyncio.sleep(0.01)
+            await engine.stop(grace=0.0)
+            print(type((await asyncio.gather(asked, return_exceptions=True))[0]).__name__)
+
+asyncio.run(main())
+"""
+
+
+def test_a_run_that_is_interrupted_while_workers_load_ends(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests")))},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "RequestFailed\n"), done.stderr

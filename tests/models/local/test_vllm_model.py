@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
+from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError, UnknownName
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
@@ -73,6 +73,34 @@ def test_it_answers_as_hf_does(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("vllm")
+def test_after_the_death_of_vllms_process_the_next_batch_starts_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = opened(f"vllm-local/{folder}", dtype="float32")
+    asked: list[Request] = [Generate("The capital of Peru is", max_tokens=4)]
+    [expected] = answers(model, asked)
+
+    class EngineDeadError(Exception):
+        """As vllm.v1.engine.exceptions has it."""
+
+    from vllm import LLM
+
+    generate, dead = LLM.generate, {id(model._answering._llm)}  # type: ignore[attr-defined]
+
+    def mortal(llm: Any, *given: Any, **more: Any) -> Any:
+        if id(llm) in dead:
+            raise EngineDeadError("EngineCore encountered an issue.")
+        return generate(llm, *given, **more)
+
+    monkeypatch.setattr(LLM, "generate", mortal)
+    kept = model._answering  # type: ignore[attr-defined] # so that no other has its id
+    with pytest.raises(EngineDeadError):
+        answers(model, asked)
+    assert answers(model, asked) == [expected]
+    assert kept is not None
+
+
+@pytest.mark.usefixtures("vllm")
 def test_the_fingerprint_is_of_the_weights_and_of_what_changes_answers(folder: Path, tmp_path: Path) -> None:
     plain = opened(f"vllm-local/{folder}").fingerprint
     assert (
@@ -91,13 +119,39 @@ def test_the_fingerprint_is_of_the_weights_and_of_what_changes_answers(folder: P
 
 @pytest.mark.usefixtures("vllm")
 def test_what_cannot_be_used(folder: Path) -> None:
-    with pytest.raises(ConfigurationError, match="--shard i/n"):
+    with pytest.raises(ConfigurationError, match="replicas=N"):
         opened(f"vllm-local/{folder}", data_parallel_size=2)
     with pytest.raises(ConfigurationError, match="engine must be a mapping"):
         opened(f"vllm-local/{folder}", engine="fast")
+    with pytest.raises(ConfigurationError, match="must be true or false"):
+        opened(f"vllm-local/{folder}", enable_prefix_caching="perhaps")
+    with pytest.raises(ConfigurationError, match="more than the 96 tokens"):
+        opened(f"vllm-local/{folder}", max_length=97)
     wrong = opened(f"vllm-local/{folder}", engine={"gpu_memory": 1})
+    with pytest.raises(
+        UnknownName, match=r"Unknown argument 'gpu_memory' of vllm.LLM. Did you mean .*gpu_memory_utilization"
+    ):
+        wrong.check()
     with pytest.raises(ModelError, match=r"vLLM cannot load .*gpu_memory"):
         wrong.load()
+
+
+@pytest.mark.usefixtures("vllm")
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("model", "other", "named after"),
+        ("dtype", "float16", r"Leave out 'engine\.'"),
+        ("max_model_len", 50, "max_length"),
+        ("data_parallel_size", 2, "replicas=N"),
+        ("logprobs_mode", "raw_logits", "no log-probabilities"),
+    ],
+)
+def test_an_engine_argument_that_makes_a_record_untrue_is_refused(
+    folder: Path, name: str, value: object, why: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        opened(f"vllm-local/{folder}", engine={name: value})
 
 
 def test_without_vllm_the_message_says_what_to_install(folder: Path) -> None:

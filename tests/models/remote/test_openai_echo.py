@@ -78,6 +78,8 @@ def test_greedy_is_told_from_the_best_of_each_place() -> None:
         ({"tokens": ["a", " b"], "token_logprobs": [None, True]}, BadReply),
         ({"tokens": ["a", " b"], "token_logprobs": [None, math.nan]}, BadReply),
         ({"tokens": ["a", " b"], "token_logprobs": [None, -math.inf]}, BadReply),
+        ({"tokens": ["a", " b"], "token_logprobs": [None, 0.5]}, BadReply),
+        ({"tokens": ["a", " b"], "token_logprobs": [None, -1e308]}, BadReply),
         ({"tokens": ["x", "y"], "token_logprobs": [None, -1.0]}, BadReply),
         ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": [3, 0]}, BadReply),
         ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": [0, 900]}, BadReply),

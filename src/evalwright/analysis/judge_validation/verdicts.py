@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
+from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName, check_known
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import NAN, cluster_code, hashed
 from evalwright.scorers.registry import bind
@@ -57,9 +57,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     not between 0 and 1, and RunError where the records cannot be read.
     """
     known = [task["name"] for task in run.data["tasks"]]
-    for name in tasks:
-        if name not in known:
-            raise UnknownName("task", name, known, f"The run '{run.id}' has {', '.join(known)}.")
+    check_known("task", tasks, known, f"The run '{run.id}' has ")
     records = Records(run, tasks or known)
     chosen = _chosen(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]

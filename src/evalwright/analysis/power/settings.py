@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalwright.analysis.power.forecasts import Amount
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import smallest_visible_difference
 from evalwright.statistics._quantiles import normal_quantile
@@ -57,8 +57,7 @@ class Aim:
     def _check_assumed(self) -> None:
         assumed = self.assumed
         for name, value in assumed.items():
-            if name not in ASSUMPTIONS:
-                raise UnknownName("assumption", name, ASSUMPTIONS, f"Known: {', '.join(ASSUMPTIONS)}.")
+            check_known("assumption", [name], ASSUMPTIONS)
             least = 1.0 if name == "design_effect" else 0.0
             most = 1.0 if name in ("accuracy", "discordant") else math.inf
             if not (math.isfinite(value) and least <= value <= most):

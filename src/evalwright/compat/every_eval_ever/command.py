@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Exporter, Exports, Importer, Imports, option, record_of
+from evalwright.compat.programs import Exporter, Importer, Imports, imports_of, later, option
 from evalwright.runs.reader import Run
 
 
 def _import(path: Path, out: Path, name: str) -> Imports:
     from evalwright.compat.every_eval_ever.importing import import_eee
 
-    runs = import_eee(path, out, name)
-    lines = []
-    for run in runs:
-        lines.append(
-            f"Imported: {run.folder} ({run.model}: {', '.join(task.name for task in run.tasks[:10])})"
-        )
-        lines += [f"  Note: {note}" for note in run.data["configuration"]["imported"]["notes"]]
-    return Imports(lines, {"runs": [record_of(run, ("format", "file", "notes")) for run in runs]})
+    return imports_of(import_eee(path, out, name), _told, ("format", "file", "notes"))
 
 
-def _export(runs: Sequence[Run], out: Path, *, organisation: str, relationship: str) -> Exports:
-    from evalwright.compat.every_eval_ever.exporting import export_eee
-
-    return Exports(*export_eee(runs, out, organisation, relationship))
+def _told(run: Run) -> list[str]:
+    return [f"{', '.join(task.name for task in run.tasks[:10])})"]
 
 
 IMPORTER = Importer(
@@ -37,7 +27,7 @@ IMPORTER = Importer(
 )
 EXPORTER = Exporter(
     "Write each task of each RUN as a record of Every Eval Ever: data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
-    _export,
+    later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
     several=True,

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import RunError
+from evalwright.compat.programs import Exports
+from evalwright.compat.recording import writing
 from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
@@ -33,7 +34,7 @@ _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 def export_eee(
     runs: Sequence[Run], out: Path, organisation: str = "unknown", relationship: str = "other"
-) -> tuple[list[Path], list[str]]:
+) -> Exports:
     """Write the tasks of runs under `out/data`; return the files, and what to know. Raises RunError."""
     files: list[Path] = []
     notes: list[str] = []
@@ -58,13 +59,11 @@ def export_eee(
                     "format": "jsonl", "file_path": path.as_posix(), "hash_algorithm": "sha256", "checksum": checksum,
                     "total_rows": len(rows),
                 }  # fmt: skip
-            try:
+            with writing(out / folder):
                 if rows:
                     write_text(out / path, text)
                     files.append(out / path)
                 write_text(out / folder / f"{stem}.json", to_json(made, indent=2) + "\n")
-            except OSError as error:
-                raise RunError(f"'{out / folder}' cannot be written: {error.strerror or error}.") from error
             files.append(out / folder / f"{stem}.json")
             if lost:
                 notes.append(
@@ -74,7 +73,7 @@ def export_eee(
                 notes.append(
                     f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}."
                 )
-    return files, notes
+    return Exports(files, notes)
 
 
 def model_id(name: str) -> str:

@@ -17,7 +17,6 @@ from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATI
 from evalwright.compat.recording import (
     Recorded,
     check_depth,
-    check_free,
     digest_of,
     field,
     listed,
@@ -127,8 +126,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     model = printable(str(info.get("name") or info["id"]))
     tasks = list(dict.fromkeys(one.name for one in results))
     identity = fingerprint_of({"imported": digest_of(files)})
-    folder = run_folder(out, name, model, tasks[:1], taken, alone=alone)
-    check_free(folder, identity)
+    folder = run_folder(out, name, model, tasks[:1], taken, identity, alone=alone)
     notes: list[str] = []
     records, parts = [], []
     rows = []
@@ -275,10 +273,9 @@ def _task(
         )
         specs.append(spec)
         kept.append(MetricResult(spec.label, spec.kind, spec.scorer, _published(one), spec.lower_is_better))
-    tally = TaskTally(scorers, [])
-    for record in records:
-        tally.add(record)
-    made = tally.result(task, "1", [spec for spec in specs if spec.scorer in scorers])
+    made = TaskTally(scorers, [], records).result(
+        task, "1", [spec for spec in specs if spec.scorer in scorers]
+    )
     metrics = []
     for metric in kept:
         again = next((one for one in made.metrics if one.label == metric.label), None)
@@ -295,18 +292,18 @@ def _task(
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
     source = mapping(results[0].source.get("additional_details"))
     rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
-    return {
-        **task_record(
-            TaskResult(task, str(source.get("version") or "1"), n, made.n_failed, tuple(metrics), outcomes=made.outcomes),
-            FORMAT,
-            description=printable(str(results[0].metric.get("evaluation_description") or "imported from Every Eval Ever")),
-            definition={"results": [one.model_dump() for one in results]},
-            content_hash=fingerprint_of({"rows": rows}),
-            scorers=[(one, FORMAT, {}) for one in scorers],
-            metrics=specs,
-        ),
-        "draws": max((record.draw for record in records), default=0) + 1,
-    }  # fmt: skip
+    version = str(source.get("version") or "1")
+    about = results[0].metric.get("evaluation_description") or "imported from Every Eval Ever"
+    return task_record(
+        TaskResult(task, version, n, made.n_failed, tuple(metrics), outcomes=made.outcomes),
+        FORMAT,
+        description=printable(str(about)),
+        definition={"results": [one.model_dump() for one in results]},
+        content_hash=fingerprint_of({"rows": rows}),
+        scorers=[(one, FORMAT, {}) for one in scorers],
+        metrics=specs,
+        draws=max((record.draw for record in records), default=0) + 1,
+    )
 
 
 def _published(one: _Result) -> Estimate:

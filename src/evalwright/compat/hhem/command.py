@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Evalwright, Importer, Imports, option, record_of, scoring_option
+from evalwright.compat.programs import Evalwright, Importer, Imports, imports_of, option, scoring_option
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import write_file
@@ -34,15 +34,14 @@ def _import(
 
     table = Path(articles) if articles else None
     found = import_hhem(path, out, name, scoring=scoring, articles=table, every=all_dates)
-    lines = [line for run in found.runs for line in _lines(run)]
-    records = [record_of(run, _KEPT) for run in found.runs]
-    for record in records:
+    made = imports_of(found.runs, _told, _KEPT, found.left_out)
+    for record in made.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
-    record = {"runs": records, "left_out": list(found.left_out)}
-    return Imports(lines, record, found.left_out)
+    made.record["left_out"] = list(found.left_out)
+    return made
 
 
-def _lines(run: Run) -> list[str]:
+def _told(run: Run) -> list[str]:
     """One line for the run, one for what differs from what was published, and one for each thing to know."""
     (task,) = run.tasks
     imported = run.data["configuration"]["imported"]
@@ -55,7 +54,7 @@ def _lines(run: Run) -> list[str]:
     rows = f"{run.data['samples']['records']:,} rows"
     failed = f", {task.n_failed:,} failed or lost" if task.n_failed else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
-    lines = [f"Imported: {run.folder} ({run.model}: {rows}{failed}{scoring}): {', '.join(rates)}"]
+    lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
     differing = [
         f"{_NAMES[one['metric']]} {'n/a' if one['ours'] is None else one['ours']} "
         f"(published {one['published']})"
@@ -65,7 +64,7 @@ def _lines(run: Run) -> list[str]:
         lines.append(f"  Differs from what was published: {', '.join(differing)}")
     if imported["older_judgments_left_out"]:
         lines.append(f"  Of other dates, left out: {imported['older_judgments_left_out']} (--all-dates)")
-    return lines + [f"  Note: {note}." for note in imported["notes"]]
+    return lines
 
 
 IMPORTER = Importer(

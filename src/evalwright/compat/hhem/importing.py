@@ -31,7 +31,6 @@ from evalwright.compat.hhem.rows import (
     records_of,
 )
 from evalwright.compat.recording import (
-    check_free,
     check_scoring,
     digest_of,
     run_folder,
@@ -145,11 +144,11 @@ def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> Non
     for plan in plans:
         plan.lengths = lengths[plan.folder.tree]
         parts = [plan.date, "published" if scoring == "published" else ""]
-        plan.run = run_folder(out, name, plan.group, parts, taken, alone=len(plans) == 1)
         # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
         facts = json.dumps([scoring, plan.group, plan.date, plan.place])
         plan.identity = fingerprint_of({"imported": digest_of(plan.folder.files), "facts": facts})
-        check_free(plan.run, plan.identity)
+        alone = len(plans) == 1
+        plan.run = run_folder(out, name, plan.group, parts, taken, plan.identity, alone=alone)
 
 
 # -- second reading -----------------------------------------------------------------------------------------------------

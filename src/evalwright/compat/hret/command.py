@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import Importer, option, scoring_option
+from evalwright.compat.programs import Importer, later, option, scoring_option
 
 IMPORTER = Importer(
     about="Import saved results of HRET: `save_json` files, `--output_file` files and hret_results_*.json.",
-    make=lambda path, out, name: _imports(path, out, name),
+    make=later("hret.importing:imports"),
     run_name="the file's name",
 )
 
@@ -140,9 +140,3 @@ def run(arguments: list[str] | None = None) -> int:
     except click.exceptions.Exit as ended:
         raise SystemExit(ended.exit_code) from None
     return code if isinstance(code, int) else 0
-
-
-def _imports(path: Path, out: Path, name: str) -> Any:
-    from evalwright.compat.hret.importing import imports
-
-    return imports(path, out, name)

@@ -12,10 +12,10 @@ from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
-    check_free,
     digest_of,
     nothing_at,
     number,
+    opened,
     parsed,
     run_folder,
     run_record,
@@ -24,7 +24,6 @@ from evalwright.compat.recording import (
     write_run,
 )
 from evalwright.core.errors import Failure, RunError, ScoringError
-from evalwright.core.private import ordinary
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -81,10 +80,8 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 
 
 def _results(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        data = parsed(ordinary(path).read_bytes(), str(path))
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    with opened(path) as read:
+        data = parsed(read.read(), str(path))
     several = data.get("results") if isinstance(data, Mapping) else None
     results = several if isinstance(several, list) else [data]
     for place, result in enumerate(results):
@@ -118,15 +115,12 @@ def _import(
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(texts["dataset_name"], texts["evaluation_method_name"])
     identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
-    folder = run_folder(out, name, model if name else file.stem, [], taken, alone=alone)
-    check_free(folder, identity)
+    folder = run_folder(out, name, model if name else file.stem, [], taken, identity, alone=alone)
     records = [_record(task, index, sample) for index, sample in enumerate(samples)]
     specs = _specs(records, result["metrics"])
     columns = [one.scorer for one in specs]
     records = [_counted(record, columns) for record in records]
-    tally = TaskTally(columns, ["subset"])
-    for record in records:
-        tally.add(record)
+    tally = TaskTally(columns, ["subset"], records)
     part = task_record(
         tally.result(task, "1", specs),
         FORMAT,

@@ -17,6 +17,7 @@ from typing import Any
 from evalwright import bounded
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
+from evalwright.scorers.text.mathematics import library_says
 
 PENALTY, JUDGE_SCORE = "language_penalizer", "judge_score"
 VERDICT = "verdict"
@@ -299,34 +300,19 @@ def verified(
         raise MissingExtra("The method 'math_match'", "math", "math-verify")
     long = max(len(said), len(reference)) > _LONG
     try:
-        bounded.call(_verify, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)  # it takes time to load
+        bounded.call(
+            library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS
+        )  # it takes time to load
         found: tuple[list[str] | None, list[str] | None, bool] = bounded.call(
-            _verify, said, reference, latex, expression, seconds=_MATH_SECONDS / (4 if long else 1)
+            library_says,
+            said,
+            reference,
+            latex,
+            expression,
+            seconds=_MATH_SECONDS / (4 if long else 1),
         )
     except bounded.LimitExceeded:
         return [], [], False
     except bounded.Raised:
         return None, None, False
     return found
-
-
-def _verify(said: str, reference: str, latex: bool, expression: bool) -> Any:
-    """Run in the process with limits."""
-    import logging
-
-    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
-
-    logging.disable(logging.CRITICAL)
-    configs = [LatexExtractionConfig()] * latex + [ExprExtractionConfig()] * expression
-    read: list[Any] = []
-    for text in (said, reference):
-        try:
-            read.append(parse(text, extraction_config=configs))
-        except Exception:
-            read.append(None)
-    pred, ref = read
-    try:
-        right = pred is not None and ref is not None and bool(verify(ref, pred))
-    except Exception:
-        right = False
-    return *(one and [str(value) for value in one] for one in read), right

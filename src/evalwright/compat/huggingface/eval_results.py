@@ -13,7 +13,8 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.huggingface.hf_results import one_metric, one_task
-from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.compat.recording import writing
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
@@ -67,10 +68,8 @@ def export_eval_results(
         row["evaluation_framework"] = framework
     row["notes"] = "; ".join(part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part)
     file = out / FOLDER / f"{name}.yaml"
-    try:
+    with writing(file):
         write_text(file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100))
-    except OSError as error:
-        raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error
     return file
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import file_safe
+from evalwright.compat.recording import writing
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
@@ -79,10 +80,8 @@ def export_hf_results(
             },
         },
     }
-    try:
+    with writing(file):
         write_json(file, data)
-    except OSError as error:
-        raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error
     return file
 
 

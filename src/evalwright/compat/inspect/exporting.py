@@ -21,8 +21,8 @@ from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, messages_from
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
-from evalwright.compat.recording import mapping
-from evalwright.core.errors import RunError
+from evalwright.compat.programs import Exports
+from evalwright.compat.recording import mapping, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import UNDECIDED, SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
@@ -36,7 +36,7 @@ _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
 _MOST_SHOWN = 1000
 
 
-def export_inspect(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
     """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
     files, notes = [], []
     for run in runs:
@@ -44,15 +44,13 @@ def export_inspect(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str
             task = run.record(name)
             log = _Export(run, task)
             path = out / f"{log.created.replace(':', '-')}_{_slug(name)}_{log.ids['task_id']}.eval"
-            try:
+            with writing(path):
                 place_of(out).mkdir(parents=True, exist_ok=True)
                 log.write(path, records)
-            except OSError as error:
-                raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
             files.append(path)
             if log.pictures:
                 notes.append(f"{path.name}: images are named by their hash: no record holds their bytes.")
-    return files, notes
+    return Exports(files, notes)
 
 
 class _Export:

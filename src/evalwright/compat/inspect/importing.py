@@ -12,10 +12,9 @@ from typing import Any, get_args
 from evalwright.compat.inspect.conversations import STOPS, content_of, prompt_of, slim, text_of
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, Worths, scores_of
-from evalwright.compat.programs import Imports, record_of
+from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
     UNKNOWN,
-    check_free,
     digest_of,
     listed,
     mapping,
@@ -53,17 +52,14 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 def imports(path: Path, out: Path, name: str = "") -> Imports:
     """A run for every log at `path`, for the command line."""
     runs, left = import_inspect(path, out, name)
-    lines = []
-    for run in runs:
-        task = run.tasks[0]
-        found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
-        found = f"; {found}" if found else ""
-        failed = f", without a score {task.n_failed}" if task.n_failed else ""
-        lines.append(f"Imported: {run.folder} ({run.model}: samples {task.n_samples}{failed}{found})")
-        lines += [f"  Note: {note}" for note in run.data["configuration"]["imported"]["notes"]]
-    return Imports(
-        lines, {"runs": [record_of(run, ("format", "file", "status", "notes")) for run in runs]}, left
-    )
+    return imports_of(runs, _told, ("format", "file", "status", "notes"), left)
+
+
+def _told(run: Run) -> list[str]:
+    task = run.tasks[0]
+    found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
+    failed = f", without a score {task.n_failed}" if task.n_failed else ""
+    return [f"samples {task.n_samples}{failed}{'; ' if found else ''}{found})"]
 
 
 def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ...], list[str]]:
@@ -202,8 +198,7 @@ class _Import:
         log, spec = self.log, self.spec
         model, header = printable(spec["model"]), masked_arguments(dict(log.header))
         identity = fingerprint_of({"imported": digest_of([log.path])})
-        folder = run_folder(out, name, model, [self.task], taken, alone=alone)
-        check_free(folder, identity)
+        folder = run_folder(out, name, model, [self.task], taken, identity, alone=alone)
         columns = [*self.columns, *(f"{column}[{reducer}]" for column, reducer in self.reduced)]
         tally = TaskTally(columns, self.slices)
         asked: dict[int, Any] = {}
@@ -227,6 +222,7 @@ class _Import:
                 scorers=[(one, FORMAT, {}) for one in columns],
                 metrics=self.specs,
                 slice_keys=self.slices,
+                draws=self.epochs,
             )
             imported = {
                 "format": FORMAT,
@@ -248,7 +244,7 @@ class _Import:
                     started=started([began, str(spec.get("created") or "")], [log.path]),
                     model=model,
                     code={"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
-                    tasks=[{**part, "draws": self.epochs}],
+                    tasks=[part],
                     configuration={
                         "scoring": "published",
                         "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,

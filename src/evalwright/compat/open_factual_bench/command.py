@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Importer, Imports, option, record_of, scoring_option
+from evalwright.compat.programs import Importer, Imports, imports_of, option, scoring_option
 from evalwright.core.text import printable
 from evalwright.runs.reader import Run
 
@@ -26,19 +27,20 @@ def _import(
     folder = Path(task_files or FOLDER)
     questions = Path(tasks) if tasks else None
     runs = import_ofb(path, out, name, scoring=scoring, tasks=questions, task_files=folder)
-    lines = [line for run in runs for line in _lines(run)]
-    if questions:
-        lines.append(
-            f"Task files of the questions: {folder}. Ask them with: evalwright run {folder}/*.yaml --model MODEL"
-        )
-    return Imports(lines, {"runs": [record_of(run, _KEPT) for run in runs]})
+    made = imports_of(runs, _told, _KEPT)
+    if not questions:
+        return made
+    more = (
+        f"Task files of the questions: {folder}. Ask them with: evalwright run {folder}/*.yaml --model MODEL"
+    )
+    return replace(made, lines=[*made.lines, more])
 
 
-def _lines(run: Run) -> list[str]:
+def _told(run: Run) -> list[str]:
     """The run's counts, then row by row what differs and why."""
     imported = run.data["configuration"]["imported"]
     scoring = ", as published" if imported["scoring"] == "published" else ""
-    lines = [f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,} rows{scoring})"]
+    lines = [f"{run.data['samples']['records']:,} rows{scoring})"]
     for task in run.tasks:
         metrics = ", ".join(
             f"{one.label} {round(one.estimate.value * one.estimate.n)} of {one.estimate.n}"
@@ -58,7 +60,7 @@ def _lines(run: Run) -> list[str]:
         said = ", ".join(f"{key} {one[key]}" for key in ("recorded", "published", "corrected") if one[key])
         why = f": {printable(one['why'])}" if one["why"] else ""
         lines.append(f"  Differs: {one['task_id']} '{_short(one['response'])}'{reference}: {said}{why}")
-    return lines + [f"  Note: {note}." for note in imported["notes"]]
+    return lines
 
 
 def _short(text: str) -> str:

@@ -27,7 +27,6 @@ from evalwright.compat.open_factual_bench.rows import (
 )
 from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
-    check_free,
     check_scoring,
     run_folder,
     run_record,
@@ -105,8 +104,7 @@ def _import(
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     identity = fingerprint_of({"imported": digest, "facts": [scoring, known]})
     parts = [recorded.run_id, "published" if scoring == "published" else ""]
-    folder = run_folder(out, name, recorded.model, parts, taken, alone=alone)
-    check_free(folder, identity)
+    folder = run_folder(out, name, recorded.model, parts, taken, identity, alone=alone)
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
     imported = _imported(recorded, rows, scoring)
@@ -159,10 +157,8 @@ def _task(
     known: bool,
 ) -> dict[str, Any]:
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, HANDLED, HALLUCINATED, UNCLEAR]
-    tally = TaskTally(columns, ["domain"])
     mine = [record for record in records if record.task == task]
-    for record in mine:
-        tally.add(record)
+    tally = TaskTally(columns, ["domain"], mine)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
     what = "short answers" if task == TASK else "answers to questions with a false premise"
     questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))

@@ -13,7 +13,6 @@ from typing import Any
 from evalwright.compat.open_factual_bench.files import Question
 from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
 from evalwright.compat.open_factual_bench.scoring import is_graded
-from evalwright.core.errors import RunError
 from evalwright.tasks.files import write_file
 
 FOLDER = "open-factual-bench"
@@ -78,11 +77,8 @@ def write_tasks(questions: Mapping[str, Question], folder: Path, names: tuple[st
             task=name, about=about, data=f"{name}.jsonl", metadata=metadata, scorer=scorer, metric=metric
         )
         lines = "".join(json.dumps(_row(one), ensure_ascii=False) + "\n" for one in rows)
-        try:
-            write_file(folder / f"{name}.jsonl", lines)
-            write_file(folder / f"{name}.yaml", text)
-        except OSError as error:
-            raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+        write_file(folder / f"{name}.jsonl", lines)
+        write_file(folder / f"{name}.yaml", text)
         out.append(folder / f"{name}.yaml")
     return out
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import check_free, nothing_at, parsed, run_folder
+from evalwright.compat.recording import nothing_at, parsed, run_folder, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run, open_run
@@ -43,7 +43,7 @@ def export_parquet(run: Run, out: Path) -> list[Path]:
     pa, pq = _arrow("Writing Parquet")
     facts = to_json(run.data).encode("utf-8", "replace")
     files = [out / f"{run.name}.{what}.parquet" for what in ("samples", "scores")]
-    try:
+    with writing(out):
         place_of(out).mkdir(parents=True, exist_ok=True)
         for file, columns, rows in zip(files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True):
             schema = pa.schema(
@@ -64,8 +64,6 @@ def export_parquet(run: Run, out: Path) -> list[Path]:
             finally:
                 with suppress(OSError):
                     temporary.unlink()
-    except OSError as error:
-        raise RunError(f"'{out}' cannot be written: {error.strerror or error}.") from error
     return files
 
 
@@ -90,8 +88,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                 or not isinstance(data.get("id"), str)
             ):
                 raise RunError(f"{path} has a run that this version does not read.")
-            folder = run_folder(out, name or data["id"], "", [], set(), alone=True)
-            check_free(folder, str(data.get("identity")))
+            identity = str(data.get("identity"))
+            folder = run_folder(out, name or data["id"], "", [], set(), identity, alone=True)
             with RunWriter(folder) as writer:
                 for place, record in enumerate(_records(file, path)):
                     try:

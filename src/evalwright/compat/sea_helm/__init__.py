@@ -1,1 +1,21 @@
-"""SEA-HELM: its task folders as a dialect, its result folders, and what its command line becomes."""
+"""SEA-HELM: its task folders as a dialect (`tasks.dialects`: `sea-helm:SET`, `sea-helm:TASK`, `sea-helm:TASK/LANGUAGE`), its result folders, and
+what its command line becomes.
+
+The dialect is this module. Its functions load their module on first use.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.lazy import lazy_names
+from evalwright.tasks.dialects import Group
+
+right_or_wrong = frozenset({"normalized_exact_match", "normalized_math_verify_score"})
+__getattr__, __dir__ = lazy_names(__name__, {"compiling": "check_used load rules", "config": "names"})
+
+
+def groups(tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
+    """Its tree: groups of tasks, competencies, languages, everything."""
+    from evalwright.compat.sea_helm.aggregation import dialect_groups
+
+    return dialect_groups(tasks)

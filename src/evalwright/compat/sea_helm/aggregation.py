@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import DIALECT, normalised
+from evalwright.compat.sea_helm.scoring import DIALECT, as_published, normalised
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.tasks.dialects import Averaged, Group
@@ -51,36 +50,23 @@ def result_of(task: Mapping[str, Any]) -> Results:
         if value is None or math.isnan(value):
             continue
         value = value * 100 if metric["kind"] in BOUNDED else value
-        head, *middle = metric["label"].split(".", 1)
         if metric["method"].startswith("failed"):
             found["error"] = ERROR
-        if not middle:
+        head, _, rest = metric["label"].partition(".")
+        name, _, end = rest.rpartition(".")
+        if not rest:
             found[head] = value
-            continue
-        name, _, end = middle[0].rpartition(".")
-        own = found.setdefault(head, {})
-        if end in ("correct", "total") and name:
-            own.setdefault(name, [0, 0])[end == "total"] = value
-        elif name:
-            own.setdefault(name, {})[end] = value
+        elif name and end in ("correct", "total"):
+            found.setdefault(head, {}).setdefault(name, [0, 0])[end == "total"] = value
         else:
-            own[end] = value
+            own = found.setdefault(head, {})
+            (own.setdefault(name, {}) if name else own)[end] = value
     return found
 
 
 def _facts(task: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a task's configuration and definition say."""
     return {**task["definition"]["config"], **task["definition"]}
-
-
-def results_of(tasks: Tasks) -> Results:
-    """The results of a run's tasks."""
-    out: Results = {}
-    for task in tasks:
-        facts = _facts(task)
-        own = out.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
-        own[facts["task"]] = result_of(task)
-    return out
 
 
 def aggregated(
@@ -95,20 +81,21 @@ def aggregated(
     """
     out: Results = copy.deepcopy(results)
     for language, competencies in out.items():
-        totals = []
         for competency, own in competencies.items():
             if competency == _DIAGNOSTICS:
                 _diagnostics(own)
             else:
-                _competency(own, tasks, lambda task, at=language: (lines or {})[task, at])
-            totals.append(own["total"])
-        competencies["total"] = sum(totals) / len(totals)
-    every = [competencies["total"] for competencies in out.values()]
-    out["total"] = sum(every) / len(every)
+                _competency(own, tasks, lambda task, at=language: (lines or {})[task, at])  # type: ignore[misc]
+        competencies["total"] = _mean([own["total"] for own in competencies.values()])
+    out["total"] = _mean([competencies["total"] for competencies in out.values()])
     return out
 
 
-def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Any) -> None:
+def _mean(values: Collection[float]) -> float:
+    return sum(values) / len(values)  # of nothing it raises what SEA-HELM's code raises
+
+
+def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Callable[[str], int]) -> None:
     groups: dict[str, list[float]] = {}
     scores: dict[str, float] = {}
     for task, numbers in list(own.items()):
@@ -119,32 +106,29 @@ def _competency(own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Any)
             continue
         times = size(task) if config.get("aggregation_type") == "micro-average" else 1
         groups.setdefault(group, []).extend([score] * times)
-        own[group] = scores[group] = sum(groups[group]) / len(groups[group])
-    own["total"] = sum(scores.values()) / len(scores)
+        own[group] = scores[group] = _mean(groups[group])
+    own["total"] = _mean(scores.values())
 
 
 def _diagnostics(own: Results) -> None:
     """Pragmatics over both of its tasks, counted by phenomenon, then the mean with minimal pairs. The first task decides which kind it is."""
-    ending = "-logprobs" if "logprobs" in next(iter(own)) else ""
+    logs = "logprobs" in next(iter(own))
+    ending = "-logprobs" if logs else ""
     tasks = [own[f"pragmatic-{one}{ending}"]["subcategories"] for one in ("single", "pair")]
-    found: Results = {"subcategories": {}}
-    own[f"pragmatics{ending}"], shares = found, []
+    found: Results = {}
     for phenomenon in _PHENOMENA:
         parts = [one[phenomenon] for one in tasks if phenomenon in one]
-        if ending:
-            share = sum(one[_PROBABILITIES] for one in parts) / len(parts)
-            said = {_PROBABILITIES: share}
+        if logs:
+            found[phenomenon] = {_PROBABILITIES: _mean([one[_PROBABILITIES] for one in parts])}
         else:
             right, total = (sum(one[place] for one in parts) for place in (0, 1))
-            share = right / total
-            said = {"accuracy": share, "correct_count": right, "total_count": total}
-        found["subcategories"][phenomenon] = said
-        shares.append(share)
-    mean = sum(shares) / len(shares)
-    correct = {"accuracy": mean * 100, "normalized_accuracy": 100 * normalised(mean, 0.5, 1)}
-    found |= {_PROBABILITIES: mean} if ending else correct
-    scores = [own[name][metric] for name, metric in _LINDSEA.items() if metric in own.get(name, ())]
-    own["total"] = sum(scores) / len(scores)
+            found[phenomenon] = {"accuracy": right / total, "correct_count": right, "total_count": total}
+    mean = _mean([next(iter(one.values())) for one in found.values()])
+    scaled = {"accuracy": mean * 100, "normalized_accuracy": 100 * normalised(mean, 0.5, 1)}
+    own[f"pragmatics{ending}"] = {"subcategories": found, **({_PROBABILITIES: mean} if logs else scaled)}
+    own["total"] = _mean(
+        [own[name][metric] for name, metric in _LINDSEA.items() if metric in own.get(name, ())]
+    )
     own["lindsea"] = {"normalized_score": own["total"], "subcategories": {}}
 
 
@@ -155,12 +139,11 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
     """The nodes of the tree over a run's tasks, inner ones first; published ones with SEA-HELM's own number."""
     published = bool(tasks) and all(task["definition"].get("scoring") == "published" for task in tasks)
     known = {str(task["name"]): task["metrics"][0] for task in tasks if task["metrics"]}
-    totals, why = _published_totals(tasks) if published else ({}, "")
+    whole, why = _published_totals(tasks) if published else ({}, "")
     out = []
     for path, node in _nodes(tasks):
-        found = {name: known[name] for name in node.tasks if name in known}
-        if found:
-            own = _estimate(totals.get(path), why, list(found.values())) if published else None
+        if found := {name: known[name] for name in node.tasks if name in known}:
+            own = _estimate(_total_at(whole, path), why, list(found.values())) if published else None
             label = " ".join(path) or "all languages"
             averages = (Averaged("score", node, found, own),)
             out.append(Group(node.name, label, averages, _left_out(tasks, path)))
@@ -201,35 +184,42 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
         yield (), Node(f"{DIALECT}:all", tuple(languages.values()))
 
 
-def _published_totals(tasks: Tasks) -> tuple[dict[tuple[str, ...], float], str]:
-    """SEA-HELM's number of each node, and why there are none."""
+def with_totals(results: Results, tasks: Tasks) -> tuple[Results, str]:
+    """The results of a run's tasks with SEA-HELM's totals; where its code raises as they are, and what it raises."""
     facts = [{**_facts(task), "size": int(task["n_samples"])} for task in tasks]
     sizes = {(one["task"], one["language"]): one["size"] for one in facts}
     try:
-        whole = aggregated(results_of(tasks), {one["task"]: one for one in facts}, sizes)
+        return aggregated(results, {one["task"]: one for one in facts}, sizes), ""
     except (KeyError, ZeroDivisionError, TypeError) as error:
-        return {}, f"SEA-HELM's aggregation raises {type(error).__name__}: {error}"
-    found: dict[tuple[str, ...], float] = {}
+        return results, f"{type(error).__name__}: {error}"
 
-    def collect(path: tuple[str, ...], below: Results) -> None:
-        found[path] = below.pop("total")
-        for name, value in below.items():
-            if len(path) < 2:
-                collect((*path, name), value)
-            elif isinstance(value, int | float):
-                found[*path, name] = value
-            elif name.startswith("pragmatics"):
-                found[*path, name] = value[_LINDSEA[name]]
 
-    collect((), whole)
-    there = [found[language,] for language in SEA if (language,) in found]
-    return found | ({("SEA",): sum(there) / len(there)} if there else {}), ""
+def _published_totals(tasks: Tasks) -> tuple[Results, str]:
+    """SEA-HELM's numbers with its totals, and why there are none."""
+    results: Results = {}
+    for task in tasks:
+        facts = _facts(task)
+        own = results.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
+        own[facts["task"]] = result_of(task)
+    whole, raised = with_totals(results, tasks)
+    if raised:
+        return {}, f"SEA-HELM's aggregation raises {raised}"
+    there = [whole[language]["total"] for language in SEA if language in whole]
+    return whole | ({"SEA": _mean(there)} if there else {}), ""
+
+
+def _total_at(whole: Results, path: tuple[str, ...]) -> float | None:
+    """The number of a node, None where there is none."""
+    found: Any = whole
+    for name in path:
+        found = found.get(name, {})
+    if not isinstance(found, dict):
+        return found  # type: ignore[no-any-return]
+    return found.get("total", found.get(_LINDSEA.get("".join(path[-1:]))))
 
 
 def _estimate(value: float | None, why: str, parts: Sequence[Mapping[str, Any]]) -> Estimate:
-    from evalwright.statistics import Estimate
-
     n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_failed"))
     if value is None:
-        return Estimate.none(f"no number: {why or 'it has none'}", lost, n=n)
-    return replace(Estimate.none("no interval (as published)", lost, n=n), value=value)
+        return as_published(math.nan, n, lost, f"no number: {why or 'it has none'}")
+    return as_published(value, n, lost)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from evalwright.compat.programs import Exporter, Exports, Importer, Imports, option, record_of, scoring_option
+from evalwright.compat.programs import Exporter, Importer, Imports, imports_of, later, option, scoring_option
 from evalwright.runs.reader import Run
 
 _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
@@ -18,24 +17,16 @@ def _import(path: Path, out: Path, name: str, *, scoring: str, task_root: str | 
     runs, left_out = import_sea_helm(
         path, out, name, scoring=scoring, task_root=Path(task_root) if task_root else None
     )
-    lines = [line for run in runs for line in _lines(run)]
-    return Imports(lines, {"runs": [record_of(run, _KEPT) for run in runs]}, left_out)
+    return imports_of(runs, _told, _KEPT, left_out)
 
 
-def _lines(run: Run) -> list[str]:
+def _told(run: Run) -> list[str]:
     from evalwright.reports.numbers import counted
 
     imported = run.data["configuration"]["imported"]
     failed = f", {run.n_failed:,} samples failed" if run.n_failed else ""
     what = f"{counted(len(run.tasks), 'task')}, {counted(len(imported['runs']), 'run')}{failed}"
-    lines = [f"Imported: {run.folder} ({run.model}: {what}; {imported['scoring']})"]
-    return lines + [f"  Note: {note}." for note in imported["notes"]]
-
-
-def _export(runs: Sequence[Run], out: Path) -> Exports:
-    from evalwright.compat.sea_helm.exporting import export_sea_helm
-
-    return Exports(*export_sea_helm(runs, out))
+    return [f"{what}; {imported['scoring']})"]
 
 
 IMPORTER = Importer(
@@ -56,7 +47,7 @@ IMPORTER = Importer(
 )
 EXPORTER = Exporter(
     "Write the SEA-HELM tasks of each RUN as SEA-HELM writes its results: ORGANISATION/MODEL/run_N with configs, results and inferences.",
-    _export,
+    later("sea_helm.exporting:export_sea_helm"),
     "exports",
     "Where the folders of the models are made.",
     several=True,

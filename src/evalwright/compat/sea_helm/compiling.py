@@ -24,31 +24,17 @@ from evalwright.compat.sea_helm.config import (
     Row,
     SeaTask,
     Tree,
-    check_known,
     chosen,
     drawing,
     expanded,
-    pieces,
+    render,
+    skipped_by,
     tree_of,
 )
-from evalwright.compat.sea_helm.rows import (
-    LOADERS,
-    ROLES,
-    OutOfReach,
-    hub_file,
-    load_examples,
-    load_rows,
-    loader_of,
-)
+from evalwright.compat.sea_helm.rows import ROLES, OutOfReach, hub_file, load_examples, load_rows, loader_of
 from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    RequestFailed,
-    TaskError,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError, check_known
 from evalwright.core.images import Image
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
@@ -62,41 +48,29 @@ from evalwright.tasks.dialects import Rules
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import plain
 
-_LONGEST = 20_000_000
-
-
-def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
-    """A template with its placeholders filled. what: for errors. Raises TaskError."""
-    parts = pieces(template or "", what)
-    if lacking := [name for _, name in parts if name is not None and name not in values]:
-        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
-    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
-    if len(text) > _LONGEST:
-        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return text
-
 
 class Shots:
     """The examples of a task. count: how many a row gets at most."""
 
     def __init__(self, task: SeaTask, count: int) -> None:
-        self._task, self._count = task, count
         self.pool = load_examples(task, count)
-        # What examples go by: nothing, or what the row is about.
-        self._of = (
-            (lambda about: str(about.get("subject") or "").lower()) if loader_of(task).by_subject else None
-        )
+        self._published, self._by_subject = task.published, loader_of(task).by_subject
         self._found: dict[str, list[Row]] = {}
         # One more than the count, because a row is no example of its own.
-        for row in self.pool if self._of else self.pool[: count + 1]:
-            self._found.setdefault(self._of(row.get("metadata") or {}) if self._of else "", []).append(row)
-        if self._of and task.published and min(map(len, self._found.values()), default=count) < count:
-            self._count = len(self.pool)  # SEA-HELM takes all where a subject has too few
+        for row in self.pool if self._by_subject else self.pool[: count + 1]:
+            self._found.setdefault(self._key(row.get("metadata") or {}), []).append(row)
+        few = self._by_subject and min(map(len, self._found.values()), default=count) < count
+        # SEA-HELM takes all where a subject has too few.
+        self._count = len(self.pool) if few and task.published else count
+
+    def _key(self, about: Mapping[str, Any]) -> str:
+        """What examples go by: nothing, or the subject."""
+        return str(about.get("subject") or "").lower() if self._by_subject else ""
 
     def __call__(self, row: Row) -> Sequence[Row]:
         """Those of a row. Corrected, a row of the data is never its own example."""
-        found = self._found.get(self._of(row["prompts"][0]) if self._of else "", [])
-        own = () if self._task.published else (row["prompts"],)
+        found = self._found.get(self._key(row["prompts"][0]), [])
+        own = () if self._published else (row["prompts"],)
         return [one for one in found if one["prompts"] not in own][: self._count]
 
 
@@ -113,23 +87,22 @@ def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> 
 
 
 def conversation(
-    task: SeaTask, row: Row, examples: Sequence[Row] = (), turn: int = 1, replies: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """The messages of a turn, counted from 1. replies: to the turns before. Raises TaskError.
+    task: SeaTask, row: Row, examples: Sequence[Row] = (), replies: Sequence[str] = ()
+) -> list[Message]:
+    """The messages of the turn behind those that have replies. Raises TaskError.
 
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then the images.
     """
     if isinstance(given := row.get("conversations"), list):
-        told = [one for one in given if one["role"] in ROLES]
-        return [{"role": one["role"], "content": str(one["content"])} for one in told]
+        return [Message(one["role"], str(one["content"])) for one in given if one["role"] in ROLES]
     images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
     files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
     contents: list[Any] = []
-    for place, values in enumerate(row["prompts"][:turn]):
+    for place, values in enumerate(row["prompts"][: len(replies) + 1]):
         *before, text = _turn(task, examples, values)
-        contents += [*replies[place - 1 : place], *before, [text, *images] if images else text]
-    return [{"role": ROLES[1 + place % 2], "content": each} for place, each in enumerate(contents)]
+        contents += [*replies[place - 1 : place], *before, (text, *images) if images else text]
+    return [Message("assistant" if place % 2 else "user", each) for place, each in enumerate(contents)]
 
 
 def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> list[str]:
@@ -151,10 +124,9 @@ def _turn(task: SeaTask, examples: Sequence[Row], values: Mapping[str, Any]) -> 
     return texts
 
 
-def base_text(messages: Sequence[Mapping[str, Any]]) -> str:
+def base_text(messages: Sequence[Message]) -> str:
     """The text that a base model goes on from: the turns without white space around them, an empty line after each."""
-    texts = (one["content"] if isinstance(one["content"], str) else one["content"][0] for one in messages)
-    return "".join(f"{text.strip()}\n\n" for text in texts)
+    return "".join(f"{one.text.strip()}\n\n" for one in messages)
 
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
@@ -220,12 +192,12 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
     options, facts = options_of(settings), [task.definition for task in tasks]
     own = [SeaTask(one["task"], one["language"], one["config"]) for one in facts]
-    loaders = {one.loaded_by for one in own if one.loaded_by}
     sets = sorted({one["set"] for one in facts} - {""})
+    made_to_length = any(loader_of(one).generated for one in own)
+    runs_python = any(loader_of(one).foreign or one.scored_by not in METRICS for one in own)
     unused = {
-        "-D tokenizer": not any(LOADERS[one].generated for one in loaders & LOADERS.keys()) and bool(options.tokenizer)
-        and "no task here is made to a length",
-        "--trust": bool(options.trust) and not ({one.scored_by for one in own} - METRICS.keys() or loaders - LOADERS.keys())
+        "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
+        "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
         "-D skip_tasks": options.skip_tasks is not None and not sets and "it is what sets leave out, and no set is named",
     }  # fmt: skip
@@ -257,8 +229,7 @@ def published_failure(task: SeaTask, tree: Tree, shots: int | None) -> str:
         return "base_dataloader.py:260 compares `fewshot_num_examples: null` with a number: TypeError"
     if task.loaded_by and not tree.tasks[task.name].get("dataloader_class"):
         return f"its entry names no loader, so '{task.here.get('filepath')}' is looked for as a file: FileNotFoundError"
-    named = task.loaded_by or ("", "")
-    return LOADERS[named].fails if named in LOADERS else ""
+    return str(loader_of(task).fails)
 
 
 def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
@@ -326,8 +297,8 @@ class Samples:
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
         sliced = {key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices}
-        asked = str(conversation(task, kept)[-1]["content"])
-        facts, cluster = {**about, "row": kept, **sliced}, cluster_of(task, row)
+        asked, facts = conversation(task, kept)[-1].text, {**about, "row": kept, **sliced}
+        cluster = cluster_of(task, row)
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
 
@@ -370,18 +341,13 @@ class Turns:
             raise RequestFailed(self._failure)
         row = self._samples.rows[int(sample.metadata["index"])]
         examples = self._samples.shots(row)
-        replies: list[str] = []
-        responses: tuple[Response, ...] = ()
+        replies, responses = list[str](), tuple[Response, ...]()
         while True:
             try:
-                told = conversation(self._task, row, examples, len(replies) + 1, replies)
+                told = conversation(self._task, row, examples, replies)
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            pairs = [(one["role"], one["content"]) for one in told]
-            messages = tuple(
-                Message(role, one if isinstance(one, str) else tuple(one)) for role, one in pairs
-            )
-            prompt = base_text(told) if self._task.base else messages
+            prompt = base_text(told) if self._task.base else tuple(told)
             found = await self._asked(prompt, sample, ask, draw)
             replies.append(found.text)
             responses += found.responses
@@ -395,10 +361,8 @@ class Turns:
         setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        then, limit = (
-            "likelihood" if twin else "generate",
-            "answer" if twin and not task.published else "keep",
-        )
+        then = "likelihood" if twin else "generate"
+        limit = "answer" if twin and not task.published else "keep"
         phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
         return await phases(sample, ask, draw)
 
@@ -459,6 +423,20 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     )
 
 
+def load(name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
+    """The tasks of a name (`tasks.dialects`). settings: see `Options`; `--format text` is the form of base models."""
+    options = options_of(settings)
+    options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
+    tree = tree_of(options.task_root)
+    skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
+    found = chosen(tree, name, skip)
+    if not found.tasks:
+        raise ConfigurationError(
+            f"Of the tasks that '{name}' names the folder has none, or all are left out."
+        )
+    return [compiled(tree, task, language, options, found) for task, language in found.tasks]
+
+
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     """Names of a set that the folder does not have, with what is known of them by the task that they would be the twin of."""
     siblings = {name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing}
@@ -471,7 +449,9 @@ def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
     ]
 
 
-def rules_of(task: Mapping[str, Any], configuration: Mapping[str, Any], settings: Mapping[str, Any]) -> Rules:
+def rules(
+    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Rules:  # fmt: skip
     """How a recorded task is scored again: by the folder's files as they are now, over the rows that were asked.
 
     task, configuration: as in `run.json`; settings: as of the command line. Raises ConfigurationError for one that changes no

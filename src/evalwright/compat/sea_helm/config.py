@@ -11,7 +11,8 @@ import logging
 import os
 import re
 import string
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -21,14 +22,16 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, kept
-from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
+from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName, check_known
 from evalwright.core.secrets import remember_within
 from evalwright.tasks.dialects import Listed
+from evalwright.tasks.files import is_within
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import MAX_DEPTH, MAX_NODES, kind_of, plain, read_document, shown
 
 _NAME = re.compile(r"\w+")
+_LONGEST = 20_000_000
 Row = Mapping[str, Any]
 """A row of data in SEA-HELM's format: id, label (text or list of texts), prompts (a mapping for each turn), metadata; others by task."""
 Class = tuple[str, str]
@@ -112,24 +115,38 @@ def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
     return tuple(found)
 
 
-def placeholders(task: SeaTask, key: str) -> set[str]:
-    """The names in braces of one of a task's templates. Raises TaskError."""
-    what = f"The `{key}` of the task '{task.name}' ({task.language})"
-    return {name for _, name in pieces(task.template.get(key) or "", what) if name is not None}
+def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
+    """A template with its placeholders filled. what: for errors. Raises TaskError."""
+    parts = pieces(template or "", what)
+    if lacking := [name for _, name in parts if name is not None and name not in values]:
+        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
+    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
+    if len(text) > _LONGEST:
+        raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
+    return text
 
 
-def check_known(kind: str, given: Iterable[str], known: Collection[str], hint: str = "Known: ") -> None:
-    """Raise UnknownName for a name that is not known."""
-    for name in given:
-        if name not in known:
-            raise UnknownName(kind, str(name), known, f"{hint}{', '.join(known)}." if hint else "")
+def local_file(task: SeaTask, name: str) -> Path:
+    """A file of its folder that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
+    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
+    if task.root is None:
+        raise DatasetError(f"{where}: name SEA-HELM's tree, which has it, with --task-root.")
+    if "://" in name:
+        raise TaskError(f"{where}: addresses are not opened.")
+    path, folder = task.root / name, shown(task.root)
+    if "\0" in name or not is_within(path, task.root):
+        raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
+    with suppress(OSError):  # a name that is too long
+        if path.is_file():  # no pipe, for which nothing would be read
+            return path
+    raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
 
 
 def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
     """What a file of the tree assigns to a name or an attribute of that name. Its code is read, not run."""
     try:
-        tree = ast.parse(((task.root or Path()) / file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        tree = ast.parse(local_file(task, file).read_text(encoding="utf-8"))
+    except (OSError, DatasetError, TaskError, ValueError, SyntaxError, RecursionError, MemoryError):
         return []
     told = [(node.targets, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     return [value for to, value in told if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))]
@@ -243,11 +260,6 @@ def _place(root: Path) -> Path:
     return root / FOLDER if (root / FOLDER).is_dir() else root
 
 
-def has_tasks(root: Path) -> bool:
-    """Whether there is any task file in a folder."""
-    return any(Path(path).name == _CONFIG for path, _, _ in _files(_place(root)))
-
-
 def read_tree(root: Path) -> Tree:
     """The tree of a folder, read once for one state of its files. Raises TaskError with the file and the name."""
     return _read(root, tuple(sorted(_files(_place(root)))))
@@ -311,12 +323,23 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
 def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The tasks without references. Raises TaskError naming the file and the task."""
     resolver = _Resolver({**whole, "seed": SEED, "run_number": 0})
-    tasks: dict[str, Any] = {}
-    total = 0
+    sizes: dict[int, tuple[int, int]] = {}
+
+    def measured(value: Any) -> tuple[int, int]:
+        """How many values it is written out, long texts counted as several, and how deep they are nested."""
+        if not isinstance(value, dict | list):
+            return 1 + (len(value) // 1000 if isinstance(value, str) else 0), 0
+        if id(value) not in sizes:
+            parts = [measured(one) for one in (value.values() if isinstance(value, dict) else value)]
+            depth = max((deep for _, deep in parts), default=0)
+            sizes[id(value)] = 1 + sum(size for size, _ in parts), 1 + depth
+        return sizes[id(value)]
+
+    tasks, total = dict[str, Any](), 0
     for name in whole:
         try:
             tasks[name] = resolver.value(whole[name])
-            size, depth = resolver.measured(tasks[name])
+            size, depth = measured(tasks[name])
             total += size
             if depth > MAX_DEPTH:
                 raise RecursionError
@@ -333,10 +356,7 @@ class _Resolver:
     """Resolves references over the whole tree, each once: what several refer to is one object. Raises ValueError."""
 
     def __init__(self, whole: Mapping[str, Any]) -> None:
-        self._whole = whole
-        self._done: dict[str, Any] = {}
-        self._open: list[str] = []
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self._whole, self._done, self._open = whole, dict[str, Any](), list[str]()
 
     def value(self, node: Any) -> Any:
         """A node without references."""
@@ -347,53 +367,37 @@ class _Resolver:
         if not isinstance(node, str) or "${" not in node:
             return node
         if whole := _REFERENCE.fullmatch(node):
-            return self._reference(whole[1])
-        parts = [
-            self._in_text(part) if place % 2 else part for place, part in enumerate(_REFERENCE.split(node))
-        ]
-        if sum(map(len, parts)) > _MOST_TEXT:
+            return self._named(whole[1])
+        texts = _REFERENCE.split(node)  # texts and names in turn
+        for place, name in list(enumerate(texts))[1::2]:
+            if isinstance(found := self._named(name), dict | list):
+                raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}")
+            texts[place] = str(found)
+        if sum(map(len, texts)) > _MOST_TEXT:
             raise ValueError("has a text that grows too long with its references written out")
-        return "".join(parts)
+        return "".join(texts)
 
-    def measured(self, value: Any) -> tuple[int, int]:
-        """How many values it is written out, long texts counted as several, and how deep they are nested."""
-        if not isinstance(value, dict | list):
-            return 1 + (len(value) // 1000 if isinstance(value, str) else 0), 0
-        if id(value) not in self._sizes:
-            parts = [self.measured(one) for one in (value.values() if isinstance(value, dict) else value)]
-            depth = max((deep for _, deep in parts), default=0)
-            self._sizes[id(value)] = 1 + sum(size for size, _ in parts), 1 + depth
-        return self._sizes[id(value)]
-
-    def _in_text(self, name: str) -> str:
-        found = self._reference(name)
-        if isinstance(found, dict | list):
-            raise ValueError(f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}")
-        return str(found)
-
-    def _reference(self, name: str) -> Any:
-        if name not in self._done:
-            if name in self._open or len(self._open) > MAX_DEPTH:
-                how = "refers to itself" if name in self._open else "refers through too many others"
-                raise ValueError(f"{how}: {' -> '.join([*self._open[-3:], name])}")
-            self._open.append(name)
-            self._done[name] = self.value(self._at(name))
-            self._open.pop()
-        return self._done[name]
-
-    def _at(self, name: str) -> Any:
-        """The node of a dotted name."""
+    def _named(self, name: str) -> Any:
+        """What a dotted name refers to."""
+        if name in self._done:
+            return self._done[name]
+        if name in self._open or len(self._open) > MAX_DEPTH:
+            how = "refers to itself" if name in self._open else "refers through too many others"
+            raise ValueError(f"{how}: {' -> '.join([*self._open[-3:], name])}")
+        self._open.append(name)
         node: Any = self._whole
         for key in name.split("."):
             if isinstance(node, str) and (inner := _REFERENCE.fullmatch(node)):
-                node = self._reference(inner[1])
+                node = self._named(inner[1])
             if isinstance(node, list) and key.isdecimal() and int(key[:6]) < len(node):
                 node = node[int(key[:6])]
             elif isinstance(node, Mapping) and key in node:
                 node = node[key]
             else:
                 raise ValueError(f"refers to ${{{name[:200]}}}, which is not in the folder's files")
-        return node
+        self._done[name] = self.value(node)
+        self._open.pop()
+        return self._done[name]
 
 
 DIALECT = "sea-helm"
@@ -436,46 +440,39 @@ def expanded(tree: Tree, name: str) -> Mapping[str, Sequence[str]]:
 def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
     """What a name stands for. skip: tasks of sets that are left out. Raises UnknownName with the closest ones."""
     what, _, language = name.partition("/")
-    own = tree.sets.get(what)
-    if own is not None:
+    if of_set := what in tree.sets:
         members = [(task, one) for one, tasks in expanded(tree, what).items() for task in tasks]
     else:
-        tasks = [what] if what in tree.tasks else tree.groups.get(what)
-        if tasks is None:
-            known = [*tree.tasks, *tree.groups, *tree.sets]
-            hint = f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of them; "
-            hint += "one language is named as in TASK/id."
+        known = {**tree.sets, **tree.groups, **{task: [task] for task in tree.tasks}}
+        hint = f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of them; one language is named as in TASK/id."
+        if what not in known:
             raise UnknownName("SEA-HELM task or set", what, known, hint)
-        members = [(task, one) for task in tasks for one in tree.languages(task)]
+        members = [(task, one) for task in known[what] for one in tree.languages(task)]
     languages = sorted({one for _, one in members})
-    if language and language not in languages:
-        raise UnknownName(f"language of '{what}'", language, languages, f"It has: {', '.join(languages)}.")
-    found = Chosen([], {}, {}, what if own is not None else "")
+    check_known(f"language of '{what}'", [language] if language else (), languages, "It has: ")
+    found = Chosen([], {}, {}, what if of_set else "")
     for task, one in members:
         if language not in ("", one):
             continue
-        if own is not None and task in skip:
+        if of_set and task in skip:
             found.skipped.setdefault(task, []).append(one)
         elif task in tree.tasks and one in tree.languages(task):
             found.tasks.append((task, one))
-        elif task not in tree.tasks or (own is not None and task in own[one]):
+        elif task not in tree.tasks or (of_set and task in tree.sets[what][one]):
             # A group's task that is not there in this language is no fault of the set.
             found.missing.setdefault(task, []).append(one)
-    _say(tree, found)
-    return found
-
-
-def _say(tree: Tree, found: Chosen) -> None:
-    for task, languages in found.missing.items():
-        twin = [one for one in (task.removesuffix("-logprobs"),) if one in tree.tasks]
+    for task, own in found.missing.items():
+        twin = [sibling for sibling in (task.removesuffix("-logprobs"),) if sibling in tree.tasks]
         near = [*twin, *get_close_matches(task, list(tree.tasks), 2 - len(twin))]
-        named = f"'{task}' ({', '.join(languages)}), which the folder does not have"
         closest = f"; the closest: {', '.join(near)}" if near else ""
-        rest = "The rest is run, and totals are without it."
-        log.warning("%s%s names %s%s. %s", PREFIX, found.set_name, named, closest, rest)
+        log.warning(
+            "%s%s names '%s' (%s), which the folder does not have%s. The rest is run, and totals are without it.",
+            PREFIX, what, task, ", ".join(own), closest,
+        )  # fmt: skip
     if found.skipped:
-        named = "; ".join(f"{task} ({', '.join(languages)})" for task, languages in found.skipped.items())
-        log.warning("%s%s: left out for this kind of model: %s.", PREFIX, found.set_name, named)
+        named = "; ".join(f"{task} ({', '.join(own)})" for task, own in found.skipped.items())
+        log.warning("%s%s: left out for this kind of model: %s.", PREFIX, what, named)
+    return found
 
 
 def listed(tree: Tree) -> Sequence[Listed]:
@@ -491,3 +488,10 @@ def listed(tree: Tree) -> Sequence[Listed]:
         own = (f"{task}/{one}" for one, tasks in expanded(tree, name).items() for task in tasks)
         found.append(Listed(name, "set", "", tuple(own)))
     return found
+
+
+def names(roots: Sequence[Path]) -> Sequence[Listed]:
+    """All that can be named; nothing where a folder of another framework's has none of these."""
+    root = root_of(roots)
+    there = any(Path(path).name == _CONFIG for path, _, _ in _files(_place(root)))
+    return listed(read_tree(root)) if there else ()

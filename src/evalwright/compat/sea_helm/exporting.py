@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 import yaml
 
 from evalwright._version import __version__
-from evalwright.compat.sea_helm.aggregation import ERROR, aggregated, result_of
+from evalwright.compat.programs import Exports
+from evalwright.compat.recording import writing
+from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
-from evalwright.compat.sea_helm.results import REPLY, USAGE, check_names
+from evalwright.compat.sea_helm.results import REPLY, USAGE, at, check_names, file_of
 from evalwright.compat.sea_helm.scoring import SCORER, scoring_of
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Message
@@ -29,15 +32,14 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import place_of, write_text
 
 
-def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[str]]:
+def export_sea_helm(runs: Sequence[Run], out: Path) -> Exports:
     """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know. Raises RunError.
 
     Several runs of one model, and the repeats of each, are numbered in the order given.
     """
     files: list[Path] = []
     notes: list[str] = []
-    names: dict[Path, str] = {}
-    numbers: dict[Path, int] = {}
+    models: dict[Path, tuple[str, int]] = {}
     for run in runs:
         with as_recorded(run):
             own = [task for task in run.data["tasks"] if task["definition"].get("dialect") == DIALECT]
@@ -48,17 +50,16 @@ def export_sea_helm(runs: Sequence[Run], out: Path) -> tuple[list[Path], list[st
             organisation, model = ("models", *PurePosixPath(run.model).parts)[-2:]
             check_names(run.folder, organisation, model)
             folder = out / organisation / model
-            if names.setdefault(folder, run.model) != run.model:
-                both = f"'{names[folder]}' and '{run.model}'"
+            name, start = models.get(folder, (run.model, 0))
+            if name != run.model:
+                both = f"'{name}' and '{run.model}'"
                 raise RunError(f"{both} have one folder there, '{folder}': export them to two with --out.")
-            written = _Export(run, own, folder, numbers.get(folder, 0))
-            try:
+            written = _Export(run, own, folder, start)
+            with writing(folder):
                 files += written.write()
-            except OSError as error:
-                raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
-        numbers[folder] = written.start + written.draws
+        models[folder] = run.model, start + written.draws
         notes += written.notes
-    return files, notes
+    return Exports(files, notes)
 
 
 class _Export:
@@ -79,14 +80,10 @@ class _Export:
         for name, records in groupby(self.run.samples(), key=lambda record: record.task):
             if name in self.tasks:
                 files += self._task(self.tasks[name], list(records))
-        for draw, results in enumerate(self.results):
-            facts = [(task["definition"], task["n_samples"]) for task in self.tasks.values()]
-            configs = {one["task"]: one["config"] for one, _ in facts}
-            sizes = {(one["task"], one["language"]): size for one, size in facts}
-            try:
-                results = aggregated(results, configs, sizes)
-            except (KeyError, ZeroDivisionError, TypeError) as error:
-                why = f"SEA-HELM's own aggregation raises {type(error).__name__}: {error}"
+        for draw, numbers in enumerate(self.results):
+            results, raised = with_totals(numbers, list(self.tasks.values()))
+            if raised:
+                why = f"SEA-HELM's own aggregation raises {raised}"
                 self.notes.append(f"{self.run.id}: no totals, because {why}.")
             files.append(self._put(draw, "results", "seahelm_results", "json", to_json(results, indent=2)))
         return files
@@ -101,18 +98,17 @@ class _Export:
             raise RunError(
                 f"'{path.parent}' has the files of another run ({others[0]}): choose another --out."
             )
-        place_of(path.parent).mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-        return path
+        return _written(path, text)
 
     def _config(self, draw: int) -> Path:
         tasks: dict[str, Any] = {}
         for task in self.tasks.values():
-            facts = task["definition"]
-            check_names(self.run.folder, facts["task"], facts["language"], _group(facts))
+            facts, config = task["definition"], task["definition"]["config"]
+            group = config.get("aggregation_group") or facts["task"]
+            check_names(self.run.folder, facts["task"], facts["language"], group)
             if draw < task["draws"]:
-                here = tasks.setdefault(facts["task"], {**facts["config"], "languages": {}})
-                here["languages"] |= facts["config"]["languages"]
+                here = tasks.setdefault(facts["task"], {**config, "languages": {}})
+                here["languages"] |= config["languages"]
         first, configuration = next(iter(self.tasks.values()))["definition"], self.run.data["configuration"]
         seeds = first.get("seeds") or [configuration.get("seed")]
         config = {
@@ -137,17 +133,14 @@ class _Export:
             numbers = self._numbers(task, own, draw, specs)
             place = self.results[draw].setdefault(facts["language"], {}).setdefault(config["competency"], {})
             place[facts["task"]] = {**numbers, "inference_time_taken": [None], "is_cached": [True]}
-            folder = self._at(draw) / "inferences" / facts["language"] / _group(facts)
-            place_of(folder).mkdir(parents=True, exist_ok=True)
-            stem = f"{self.folder.name}_{facts['task']}_{facts['language']}"
+            file = partial(
+                file_of, self._at(draw), self.folder.name, facts["task"], facts["language"], config
+            )
             lines = [_line(record, config["metric"]) for record in own]
             for turn in range(max((len(line["responses"]) for line in lines), default=1)):
-                replies = [
-                    {key: line[key][turn] if turn < len(line[key]) else None for key in _OF_TURNS}
-                    for line in lines
-                ]
-                yield _lines(folder / f"{stem}_turn{turn + 1}_batch_response.jsonl", replies)
-            yield _lines(folder / f"{stem}.jsonl", lines)
+                replies = [{key: at(line[key], turn) for key in _OF_TURNS} for line in lines]
+                yield _written(file(turn + 1), _text(replies))
+            yield _written(file(), _text(lines))
 
     def _numbers(
         self, task: Mapping[str, Any], records: Sequence[SampleRecord], draw: int, specs: Sequence[MetricSpec]
@@ -157,21 +150,12 @@ class _Export:
         recorded = (imported.get("published") or {}).get(task["name"])
         if recorded and imported.get("scoring") == "published":
             numbers: dict[str, Any] = {metric: recorded[draw]} if recorded[draw] is not None else {}
-        elif task["draws"] == 1 or not specs:
+        elif not specs:
             numbers = result_of(task)
         else:
-            tally = TaskTally([SCORER], task["slice_keys"])
-            for record in records:
-                tally.add(record)
+            tally = TaskTally([SCORER], task["slice_keys"], records)
             numbers = result_of(tally.result(task["name"], task["version"], specs).as_dict())
-        if not any(record.scores for record in records):
-            numbers |= {metric: 0, "error": ERROR}
-        return numbers
-
-
-def _group(facts: Mapping[str, Any]) -> str:
-    """The folder of a task's samples. facts: its definition."""
-    return str(facts["config"].get("aggregation_group") or facts["task"])
+        return numbers if any(record.scores for record in records) else {**numbers, metric: 0, "error": ERROR}
 
 
 def _specs(task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Sequence[MetricSpec]:
@@ -227,6 +211,11 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     return out
 
 
-def _lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    write_text(path, "".join(f"{to_json(row)}\n" for row in rows))
+def _text(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(f"{to_json(row)}\n" for row in rows)
+
+
+def _written(path: Path, text: str) -> Path:
+    place_of(path.parent).mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
     return path

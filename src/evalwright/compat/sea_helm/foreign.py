@@ -1,6 +1,6 @@
 """Loader and metric classes of a SEA-HELM folder that are in no table here: its own Python, once a person trusts it, in a process of its own.
 
-That process has the folder as its working folder, none of our keys, and no say in ours: what it is asked and what it answers are lines of JSON. What
+That process (`bounded.Process`) has the folder as its working folder, none of our keys, and no say in ours: what it answers is plain values. What
 such code imports of SEA-HELM is here in short: a logger, a task's configuration, the bases of loaders and metrics. The rest comes from its own
 folder, or is installed.
 """
@@ -12,16 +12,14 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock, Thread, Timer
 from types import ModuleType
 from typing import Any
 
+from evalwright import bounded
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.core.errors import TaskError, closest
 from evalwright.tasks.files import is_within
@@ -31,82 +29,26 @@ _NOT_TAKEN = {"prompt_formatter", "update_conversation", "generate_formatted_con
 _KEPT = ("HF_DATASETS_CACHE", "HF_HOME", "HF_HUB_OFFLINE", "HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
 """What the process has of the environment."""
 _SECONDS = 600.0
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from evalwright.compat.sea_helm.foreign import serve; serve()"
-
-
-class _Worker:
-    """The process in which the Python of a folder runs. It is started when it is first asked, and ends with ours."""
-
-    def __init__(self, root: Path) -> None:
-        self._root, self._lock, self._stops = root, Lock(), 0
-        self._process: subprocess.Popen[str] | None = None
-
-    def ask(self, question: Mapping[str, Any]) -> Any:
-        """What it answers. Raises ValueError, in the words of what its code raised, or for one that ended or was ended."""
-        stops = self._stops
-        with self._lock:
-            if stops != self._stops:
-                raise ValueError("the run was interrupted")
-            if self._process is None:
-                kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-                path = json.dumps([one or str(Path.cwd()) for one in sys.path])
-                command, pipe = [sys.executable, "-c", _START, path], subprocess.PIPE
-                self._process = subprocess.Popen(
-                    command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=self._root, env=kept,
-                    start_new_session=True,  # Ctrl-C is for us alone
-                )  # fmt: skip
-            assert self._process.stdin is not None and self._process.stdout is not None
-            guard = Timer(_SECONDS, self._process.kill)
-            guard.start()
-            try:
-                self._process.stdin.write(json.dumps(question, default=str) + "\n")
-                self._process.stdin.flush()
-                answer = json.loads(self._process.stdout.readline())
-            except (OSError, ValueError):
-                self.end()
-                raise ValueError(f"its process ended, or took longer than {_SECONDS:g} seconds") from None
-            finally:
-                guard.cancel()
-        if raised := answer.get("raised"):
-            raise ValueError(raised)
-        return answer["found"]
-
-    def stop(self) -> None:
-        """What it is asked now, or waits to be asked, has no answer."""
-        self._stops += 1
-        if self._process is not None:
-            self._process.kill()
-
-    def end(self) -> None:
-        """End the process; the next question starts another."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-
-
-_workers: dict[Path | None, _Worker] = {}
-
-
-def stop_workers() -> None:
-    """Whoever waits for an answer waits no longer."""
-    for worker in _workers.values():
-        worker.stop()
+_processes: dict[Path | None, bounded.Process] = {}
 
 
 @atexit.register
 def end_workers() -> None:
-    """End all processes."""
-    while _workers:
-        _workers.popitem()[1].end()
+    """End all processes; whoever waits for an answer waits no longer."""
+    while _processes:
+        _processes.popitem()[1].close()
 
 
-def _asked(task: SeaTask, kind: str, name: Class, what: str, **more: Any) -> Any:
-    facts = {"name": task.name, "language": task.language, "base": task.base, "config": task.config}
+def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
+    """What the process answers. what: for errors. Raises TaskError, in the words of what its code raised, or for one that ended or was ended."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    made = bounded.Process(task.root, kept, memory=None, patience=_SECONDS)
+    process = _processes.setdefault(task.root, made)
     try:
-        worker = _workers.setdefault(task.root, _Worker(task.root or Path()))
-        return worker.ask({"kind": kind, "class": name, "task": facts, **more})
-    except ValueError as error:
+        return bounded.call(_answer, task, kind, *given, seconds=_SECONDS, process=process)
+    except bounded.Raised as error:
+        raise TaskError(f"{what}: {error.kind}: {error}.") from None
+    except bounded.LimitExceeded as error:
         raise TaskError(f"{what}: {error}.") from None
 
 
@@ -123,15 +65,15 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
         raise TaskError(
             f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
         )
-    _asked(task, "found", named, f"{what}, which cannot be loaded")
+    _asked(task, f"{what}, which cannot be loaded", "found", named)
 
 
-def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[Row]:
+def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[dict[str, Any]]:
     """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`. Raises TaskError."""
     named = task.loaded_by or ("", "")
     check_trusted(task, named, known)
     what = f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
-    found = _asked(task, "rows", named, what, examples=examples)
+    found = _asked(task, what, "rows", named, examples)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise TaskError(f"{what}: it gives no rows.")
     return found
@@ -140,7 +82,7 @@ def foreign_rows(task: SeaTask, examples: int, known: Iterable[Class]) -> list[R
 def foreign_numbers(task: SeaTask, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
     """The numbers of a task's own metric class over rows with their responses, and what it gives to each row. Raises TaskError."""
     what = f"The metric of '{task.name}' is its own class {task.scored_by[1]}, which fails"
-    numbers, each = _asked(task, "numbers", task.scored_by, what, rows=[dict(row) for row in rows])
+    numbers, each = _asked(task, what, "numbers", task.scored_by, [dict(row) for row in rows])
     return numbers, each
 
 
@@ -157,9 +99,9 @@ class Config(dict[str, Any]):
 class TaskConfig:
     """What a task's classes are told of it."""
 
-    def __init__(self, task: Mapping[str, Any]) -> None:
-        self.config, self.is_base_model = Config(task["config"]), task["base"]
-        self.task_name, self.lang = task["name"], task["language"]
+    def __init__(self, task: SeaTask) -> None:
+        self.config, self.is_base_model = Config(task.config), task.base
+        self.task_name, self.lang = task.name, task.language
 
 
 class Loader:
@@ -205,14 +147,10 @@ class Metric:
         frame[self.postprocessed_response_column] = frame[self.response_column].map(self.extract_response)
 
 
-def serve() -> None:
-    """Answer questions until there are no more; what the folder's code prints goes nowhere, and its input is empty."""
+def _install() -> None:
+    """Put the modules of SEA-HELM that the folder's code imports in their place."""
     from evalwright.compat.sea_helm.scoring import normalised, plain, standard_error
 
-    asked, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
     helpers: dict[str, Any] = {
         "normalize_answer": plain,
         "normalize_score": normalised,
@@ -228,41 +166,30 @@ def serve() -> None:
     }  # fmt: skip
     for name in (*_OWN, "src.metrics", "src.dataloaders", *(f"src.{name}" for name in shim)):
         sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name]).update(
-            shim.get(name[4:], {"__path__": [str(Path(*name.split(".")).resolve())]})
-        )
-    lines: SimpleQueue[str] = SimpleQueue()
-
-    def read() -> None:
-        for line in asked:
-            lines.put(line)
-        os._exit(0)  # whoever asks is gone, whatever runs here
-
-    Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            answer = {"found": _answer(json.loads(lines.get()))}
-        except (Exception, SystemExit) as error:
-            answer = {"raised": f"{type(error).__name__}: {error}"}
-        text = json.dumps(answer, default=lambda one: one.item() if hasattr(one, "item") else str(one))
-        answers.write(f"{text}\n")
-        answers.flush()
+        path = {"__path__": [str(Path(*name.split(".")).resolve())]}
+        vars(sys.modules[name]).update(shim.get(name[4:], path))
 
 
-def _answer(question: Mapping[str, Any]) -> Any:
-    file, name = question["class"]
-    kind = getattr(import_module(".".join(file.removesuffix(".py").split("/"))), name)
-    config = TaskConfig(question["task"])
-    if question["kind"] == "found":
-        return None
-    if question["kind"] == "rows":
-        if own := sorted(_NOT_TAKEN & vars(kind).keys()):
+def _answer(task: SeaTask, kind: str, named: Class, given: Any = None) -> Any:
+    """kind: what is asked of the class: whether it is `found`, its `rows` (given: how many examples), its `numbers` over rows that are given."""
+    if _OWN[0] not in sys.modules:
+        _install()
+    file, name = named
+    found = getattr(import_module(".".join(file.removesuffix(".py").split("/"))), name)
+    config = TaskConfig(task)
+    answer: Any = None
+    if kind == "rows":
+        if own := sorted(_NOT_TAKEN & vars(found).keys()):
             raise TypeError(f"its own `{own[0]}` makes prompts, which is not taken over")
-        examples = question["examples"]
-        loader = kind(config, examples, is_base_model=config.is_base_model)
-        loader.load_example_dataset(examples) if examples else loader.load_dataset(None)
-        return [dict(row) for row in (loader.example_dataset if examples else loader.dataset)]
-    loader = Loader(config)
-    loader.dataframe = import_module("pandas").DataFrame(question["rows"])
-    numbers = kind(loader, config).evaluate_responses()[config.task_name]
-    return numbers, list(loader.dataframe.get("individual_scores", ()))
+        loader = found(config, given, is_base_model=task.base)
+        loader.load_example_dataset(given) if given else loader.load_dataset(None)
+        answer = [dict(row) for row in (loader.example_dataset if given else loader.dataset)]
+    elif kind == "numbers":
+        loader = Loader(config)
+        loader.dataframe = import_module("pandas").DataFrame(given)
+        numbers = found(loader, config).evaluate_responses()[task.name]
+        answer = numbers, list(loader.dataframe.get("individual_scores", ()))
+    # Arrays and their numbers become plain.
+    return json.loads(
+        json.dumps(answer, default=lambda one: one.item() if hasattr(one, "item") else str(one))
+    )

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,22 @@ from evalwright.compat import recording
 from evalwright.compat.recording import mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
-from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, data_of, find_runs
+from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, at, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
-from evalwright.compat.sea_helm.scoring import SCORER, scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import SCORER, as_published, published_metrics, scoring_of, slices_of
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.metrics.registry import Column
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
-_NOT_NUMBERS = ("inference_time_taken", "is_cached", "error")
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What a row of any shape may raise where texts are made of it."""
 
@@ -49,14 +49,16 @@ def import_sea_helm(
     """
     recording.check_scoring(scoring)
     tree = tree_of([task_root]) if task_root else None
-    taken: set[Path] = set()
-    models, runs, left_out = find_runs(path), [], []
-    alone = len(models) == 1
+    models, taken = find_runs(path), set[Path]()
+    runs, left_out, alone = [], [], len(models) == 1
     for several in models:
-        parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
         try:
-            folder = recording.run_folder(out, name, several[0].model, parts, taken, alone=alone)
-            runs.append(_import(several, folder, scoring, tree))
+            files = [file for run in several for file in run.files]
+            made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
+            identity = fingerprint_of({"imported": made_from})
+            parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
+            folder = recording.run_folder(out, name, several[0].model, parts, taken, identity, alone=alone)
+            runs.append(_import(several, folder, identity, scoring, tree))
         except RunError as error:
             if alone:
                 raise
@@ -66,12 +68,10 @@ def import_sea_helm(
     return runs, left_out
 
 
-def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tree | None) -> Run:
-    files = [file for run in several for file in run.files]
+def _import(
+    several: Sequence[NumberedRun], folder: Path, identity: str, scoring: str, tree: Tree | None
+) -> Run:
     first, model = several[0], several[0].model
-    made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
-    identity = fingerprint_of({"imported": made_from})
-    recording.check_free(folder, identity)
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
@@ -105,9 +105,8 @@ def _import(several: Sequence[NumberedRun], folder: Path, scoring: str, tree: Tr
             "limit": first.arguments.get("limit"), "seed": first.config.get("seed"), "imported": imported,
             **({"dialect": {"task_root": [str(tree.root)]}} if tree else {}),
         }  # fmt: skip
-        base = bool(first.arguments.get("is_base_model"))
-        code = {"imported": DIALECT, "name": model, "base": base}
-        began = recording.started([first.stamp], files)
+        code = {"imported": DIALECT, "name": model, "base": bool(first.arguments.get("is_base_model"))}
+        began = recording.started([first.stamp], [file for run in several for file in run.files])
         record = recording.run_record(
             folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
         )
@@ -127,14 +126,15 @@ class _Task:
         self.runs = [run for run in several if pair in set(run.pairs())]
         config = dict(self.runs[-1].config["tasks"][task])
         config["languages"] = {language: config["languages"][language]}
+        root, constants = (tree.root, tree.constants) if tree else (None, {})
         base = bool(self.runs[0].arguments.get("is_base_model"))
-        root = tree.root if tree else None
         self.sea = SeaTask(*pair, config, root, base, scoring == "published")
-        self.shots = shots_of(self.sea, None, tree.constants if tree else {}) or 0
+        self.shots = shots_of(self.sea, None, constants) or 0
         self.rows = [run.rows(*pair) for run in self.runs]
-        self.numbers = [run.numbers(*pair) for run in self.runs]
-        self.raised = {draw: str(one["error"]) for draw, one in enumerate(self.numbers) if "error" in one}
-        self.recorded = [number(one.get(self.sea.metric)) for one in self.numbers]
+        results = [run.numbers(*pair) for run in self.runs]
+        self.raised = {draw: str(one["error"]) for draw, one in enumerate(results) if "error" in one}
+        self.numbers = list(map(_flat, results))
+        self.recorded = [one.get(self.sea.metric) for one in self.numbers]
         """The number of each run as published, 0 where its code raised."""
         of_tree = {key: config[key] for key in OF_TREE if config.get(key)}
         self.facts = {"name": self.name, "task": task, "language": language, **of_tree}
@@ -152,19 +152,13 @@ class _Task:
         for here in self.rows:
             if any(_id(data_of(row)) not in ("", _id(rows[place])) for place, row in enumerate(here)):
                 raise RunError(f"'{self.runs[0].folder.parent}': its runs have other rows of '{self.name}'.")
-        if not rows and not self.raised:
-            return [], own
-        today = self._today(rows)
-        source = today or own
-        if rows:
+        source = (self._today(rows) if rows or self.raised else None) or own
+        if rows or not self.raised:
             return [_sample(source, place, self.rows) for place in range(len(rows))], source
-        # Nothing was answered, so without SEA-HELM's folder one failure stands for all rows.
-        if today is None:
-            return [Sample("all rows")], own
+        if source is own:
+            return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
-        return [
-            today[place] for place in range(len(today))[: limit if isinstance(limit, int) else None]
-        ], today
+        return list(islice(source, limit if isinstance(limit, int) else None)), source
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""
@@ -186,45 +180,37 @@ class _Task:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what is recorded."""
         kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
         if self.scoring == "published":
-            labels = dict.fromkeys(
-                [self.sea.metric, *(label for one in self.numbers for label in _flat(one))]
-            )
-            specs = [self._published(label) for label in labels]
+            names = [self.sea.metric, *chain.from_iterable(self.numbers)]
+            specs = published_metrics(names, self._estimate)
             # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
             return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
         try:
             (scorer,), specs = scoring_of(self.sea, self.source.rows)
             if not scorer.asks:
                 return scorer, list(specs)
-            self.notes.append(f"{self.name}: its scores come from another model, and are those recorded")
+            why = "come from another model, and are those recorded"
         except (*_BROKEN, UsageError) as error:
-            self.notes.append(f"{self.name}: its scores are those recorded ({error})")
+            why = f"are those recorded ({error})"
+        self.notes.append(f"{self.name}: its scores {why}")
         return kept, [MetricSpec(self.sea.metric, "mean", SCORER)]
 
-    def _published(self, label: str) -> MetricSpec:
-        fewer = label.endswith("null_count")
-        return MetricSpec(label, "mean", SCORER, {}, fewer, partial(self._estimate, label))
-
-    def _estimate(self, label: str, column: Any) -> Estimate:
+    def _estimate(self, label: str, column: Column) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
-        worked = [_flat(one) for one in self.numbers if "error" not in one]
+        worked = [one for draw, one in enumerate(self.numbers) if draw not in self.raised]
         found = [one[label] for one in worked if label in one]
-        n, lost, value = len(column.values), column.n_failed, math.nan
-        method = "no number: SEA-HELM has none here"
-        if found:
-            value, method = sum(found) / len(found), "no interval (as published)"
-        elif self.raised and label == self.sea.metric:
+        n, lost = len(column.values), column.n_failed
+        if not found and self.raised and label == self.sea.metric:
             first = next(iter(self.raised.values()))
-            n, lost, value, method = 0, n + lost, 0.0, f"failed, published as 0: {first}"
-        return Estimate(value, math.nan, math.nan, 0.95, n, lost, None, None, method)
+            return as_published(0.0, 0, n + lost, f"failed, published as 0: {first}")
+        return as_published(sum(found) / len(found) if found else math.nan, n, lost)
 
     def records(self) -> Iterator[SampleRecord]:
         """The records in the order of rows and runs."""
         for place, sample in enumerate(self.samples):
             for draw, rows in enumerate(self.rows):
                 if place < len(rows) or draw in self.raised:
-                    row = rows[place] if place < len(rows) else None
-                    made = self._record(SampleRecord(self.name, place, draw, sample, None, {}), row)
+                    empty = SampleRecord(self.name, place, draw, sample, None, {})
+                    made = self._record(empty, at(rows, place))
                     self.tally.add(made)
                     yield made
 
@@ -241,10 +227,10 @@ class _Task:
             return replace(empty, failure=answer)
         score: Any
         try:
-            if self.scorer.function is not not_scored:
-                score = self.scorer.function(empty.sample, answer)
-            else:
+            if self.scorer.function is not_scored:
                 score = raised or _recorded(row, self.sea.metric)
+            else:
+                score = self.scorer.function(empty.sample, answer)
         except _BROKEN as wrong:
             kind = getattr(wrong, "kind", "scoring failed")
             score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
@@ -270,7 +256,7 @@ class _Task:
             "max_tokens": self.sea.here.get("max_tokens"), "tokenizer": "", "config": config, "fails": "",
         }  # fmt: skip
         what = f"{config.get('name', self.sea.name)} ({self.sea.language}), {config['competency']}"
-        made = recording.task_record(
+        return recording.task_record(
             self.tally.result(self.name, version, self.specs),
             DIALECT,
             description=f"{what}; imported from SEA-HELM",
@@ -280,8 +266,8 @@ class _Task:
             metrics=self.specs,
             slice_keys=slices_of(self.sea),
             metadata={"dialect": DIALECT, "scoring": self.scoring, "language": self.sea.language},
+            draws=len(self.runs),
         )
-        return {**made, "draws": len(self.runs)}
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------------
@@ -314,8 +300,7 @@ def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, An
 def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     """The conversation that was sent, its images left out."""
     made = []
-    told = row.get("conversations")
-    for one in map(mapping, told if isinstance(told, list) else ()):
+    for one in map(mapping, recording.listed(row.get("conversations"))):
         content = one.get("content")
         if isinstance(content, list):
             content = "".join(str(mapping(part).get("text") or "") for part in content)
@@ -331,35 +316,29 @@ def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
 
 def _answer(row: Mapping[str, Any]) -> Answer | Failure:
     """The reply of each turn; a failure where a turn has an error or no reply."""
-    columns = {key: _listed(row, key) for key in (*REPLY, "token_usages")}
-    texts, errors = columns["responses"], [one for one in _listed(row, "errors") if one]
+    texts, errors = _listed(row, "responses"), [one for one in _listed(row, "errors") if one]
     if errors or not texts or None in texts:
         return Failure("request failed", "model", str(errors[0]) if errors else "The record has no reply.")
     responses = []
-    for place in range(len(texts)):
-        here = {key: column[place] if place < len(column) else None for key, column in columns.items()}
-        counts = mapping(here["token_usages"])
-        usage = Usage(**{ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()})
-        said: dict[str, Any] = {
-            ours: one
-            if isinstance(one := here[theirs], str)
-            else ""
-            if one is None
-            else json.dumps(one, ensure_ascii=False)
-            for theirs, ours in REPLY.items()
-        }
-        responses.append(Response(**said, usage=usage))
+    for turn in range(len(texts)):
+        counts = mapping(at(_listed(row, "token_usages"), turn))
+        usage = {ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()}
+        said: Any = {ours: _text(at(_listed(row, theirs), turn)) for theirs, ours in REPLY.items()}
+        responses.append(Response(**said, usage=Usage(**usage)))
     likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
     last = separate_reasoning(responses[-1])
     return Answer(last.answer, last.reasoning, None, likelihoods, _prompt(row), tuple(responses))
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
 def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
     """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has several."""
-    found = row.get("individual_scores")
-    named = found if isinstance(found, Mapping) else {metric: found}
+    found, said = row.get("individual_scores"), row.get("cleaned_responses")
     parts: dict[str, float] = {}
-    for key, one in named.items():
+    for key, one in (found if isinstance(found, Mapping) else {metric: found}).items():
         turns = [
             float(each) if isinstance(each, bool) else number(each)
             for each in (one if isinstance(one, list) else [one])
@@ -368,20 +347,20 @@ def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
             parts[str(key)] = sum(known) / len(known)
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")
-    value, said = parts.get(metric, next(iter(parts.values()))), row.get("cleaned_responses")
+    value = parts.get(metric, next(iter(parts.values())))
     return Score(value, "", said if isinstance(said, str) else "", {metric: value, **parts})
 
 
 def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:
-    """Numbers by name, what is nested with dots, [right, all] as two."""
+    """Numbers by name, what is nested with dots, [right, all] as two; seconds are none."""
     out: dict[str, float] = {}
     for key, value in numbers.items():
-        if not ahead and key in _NOT_NUMBERS:
+        if key == "inference_time_taken":
             continue
+        if isinstance(value, list) and len(value) == 2:
+            value = dict(zip(("correct", "total"), value, strict=True))
         if isinstance(value, Mapping):
             out |= _flat(value, f"{ahead}{key}.")
-        elif isinstance(value, list) and len(value) == 2:
-            out |= _flat(dict(zip(("correct", "total"), value, strict=True)), f"{ahead}{key}.")
         elif (one := number(value)) is not None:
             out[f"{ahead}{key}"] = one
     return out

@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from math import prod
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, check_known, drawing
+from evalwright.compat.sea_helm.config import Row, SeaTask, drawing
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
@@ -73,16 +74,16 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
     kinds, generations = (column * len(names) if len(column) == 1 else column for column in others)
     if not len(kinds) == len(generations) == len(names):
         raise TaskError(f"{where} has {len(names)} judges, and a list of another length beside them.")
-    found = []
-    for number, (name, kind, generation) in enumerate(zip(names, kinds, generations, strict=True), 1):
+    found: list[Judge] = []
+    for name, kind, generation in zip(names, kinds, generations, strict=True):
         if not isinstance(generation := generation or {}, Mapping):
             raise TaskError(f"{where} has no mapping for the arguments of its judge.")
         if not _NAME.fullmatch(f"{kind or ''}{name}"):  # it is shown for the person to write
             raise TaskError(f"{where} has a judge whose name is none of a model: {str(name)[:80]!r}.")
         check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
-        full = f"{_PROVIDERS.get(kind := str(kind or '').lower(), kind)}/{name}"
+        provider = _PROVIDERS.get(kind := str(kind or "").lower(), kind)
         how = drawing(generation, f"The judge of the task '{task.name}'")
-        found.append(Judge("judge" if number == 1 else f"judge-{number}", full, how))
+        found.append(Judge(f"judge-{len(found) + 1}" if found else "judge", f"{provider}/{name}", how))
     return tuple(found)
 
 
@@ -136,7 +137,7 @@ class Judged(Scoring):
         of_turns = isinstance(template, Mapping)
         for number, one in enumerate(row["criteria"]):
             turn = int(one["turn"]) if of_turns else 0
-            if of_turns and turn and len(replies) < 2 and not self.task.published:
+            if turn and len(replies) < 2 and not self.task.published:
                 raise ScoringError("The conversation ended before the turn that is judged.")
             values = self.values(row, replies, one, turn)
             user = self.filled(template[f"turn_{turn + 1}"] if of_turns else template, values)
@@ -170,6 +171,11 @@ class Judged(Scoring):
         if "_" in str(row["id"]):
             raise SeaHelmRaised(f"ValueError: the id '{row['id']}' has an underscore, which splits names")
         return [said[name] for name in sorted(said)]
+
+    def opinion(self, value: float, said: Said, **parts: float) -> Opinion:
+        """What verdicts come to."""
+        told = ", ".join(f"{name}: {'unread' if one is None else float(one)}" for name, one in said.items())
+        return Opinion(value, self.scale.label_of(value), told, parts)  # type: ignore[misc]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer. Raises RequestFailed where a judge failed, SeaHelmRaised where SEA-HELM's own code raises."""
@@ -223,11 +229,6 @@ class Judged(Scoring):
         return [[value] for value in self.each(column, self.task.metric)]
 
 
-def _graded(value: float, said: Said, **parts: float) -> Opinion:
-    told = ", ".join(f"{name}: {'unread' if one is None else float(one)}" for name, one in said.items())
-    return Opinion(value, "pass" if value >= 0.5 else "fail", told, parts)
-
-
 class Criteria(Judged):
     """Classes are worth what the file says. last (in the table): the last class in a reply counts, else the first, published."""
 
@@ -245,7 +246,7 @@ class Criteria(Judged):
         return self.classes.get(found[-1 if last else 0]) if found else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        return _graded(mean([one or 0.0 for one in self.in_order(row, said)]), said)
+        return self.opinion(mean([one or 0.0 for one in self.in_order(row, said)]), said)
 
 
 class TwoTurns(Criteria):
@@ -259,29 +260,22 @@ class TwoTurns(Criteria):
         }
         # A turn without criteria counts 0 there.
         means = {turn: mean(own or [0.0]) for turn, own in turns.items() if own or self.task.published}
-        return _graded(mean(means.values()), said, **means)
+        return self.opinion(mean(means.values()), said, **means)
 
 
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        found = []
-        for generic in (True, False):
-            pairs = zip(row["criteria"], self.in_order(row, said), strict=True)
-            weighed = [(str(one["severity"]).lower(), value or 0.0) for one, value in pairs]
-            own = [(SEVERITY.get(one, 1.0), value) for one, value in weighed if (one == "generic") == generic]
+        kinds = [str(one["severity"]).lower() for one in row["criteria"]]
+        values, parts = self.in_order(row, said), {}
+        for name, generic in (("generic_score", True), ("criteria_score", False)):
+            own = [place for place, kind in enumerate(kinds) if (kind == "generic") == generic]
+            weights = [SEVERITY.get(kinds[place], 1.0) for place in own]
             # What a row has no criteria for is 0 there, and not asked of it here.
             none = 0.0 if self.task.published else 1.0
-            found.append(
-                sum(weight * value for weight, value in own) / sum(weight for weight, _ in own)
-                if own
-                else none
-            )
-        generic_score, criteria_score = found
-        return _graded(
-            criteria_score * generic_score, said, generic_score=generic_score, criteria_score=criteria_score
-        )
+            parts[name] = mean([values[place] or 0.0 for place in own], weights) if own else none
+        return self.opinion(prod(parts.values()), said, **parts)
 
 
 class Points(Judged):
@@ -314,7 +308,7 @@ class Points(Judged):
             raise TypeError("a verdict is not a number")
         reached = sum((one or 0) * worth for one, worth in zip(values, points, strict=True))
         value = max(0.0, reached) / sum(max(one, 0) for one in points)
-        return _graded(value if self.task.published else min(value, 1.0), said)
+        return self.opinion(value if self.task.published else min(value, 1.0), said)
 
 
 class Correct(Judged):
@@ -335,8 +329,7 @@ class Correct(Judged):
         return float(right) if right != wrong else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
-        value = said["verdict"] or 0.0
-        return replace(_graded(value, said), label="correct" if value else "incorrect")
+        return self.opinion(said["verdict"] or 0.0, said)
 
 
 def _boxed(text: str) -> str:
@@ -374,16 +367,15 @@ class Pairs(Judged):
         referenced = row["metadata"]["category"] in (self.task.config.get("categories_with_reference") or ())
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
         found = {}
+        shown = {"question": [one["text"] for one in row["prompts"][: len(replies)]]}
+        shown |= {"ref_answer": row["references"]} if referenced else {}
         for turn in range(len(replies)):
             system = self.filled(prompts[turn]["system_prompt"], self.labels)
             for order in _ORDERS:
                 first, second = (replies, other) if order == "baseline-after" else (other, replies)
-                values = {}
-                for place in range(turn + 1):
-                    values[f"question_{place + 1}"] = row["prompts"][place]["text"]
-                    values[f"answer_a_{place + 1}"] = first[place]
-                    values[f"answer_b_{place + 1}"] = second[place]
-                    values |= {f"ref_answer_{place + 1}": row["references"][place]} if referenced else {}
+                columns = {**shown, "answer_a": first, "answer_b": second}
+                places = [(name, place) for name in columns for place in range(turn + 1)]
+                values = {f"{name}_{place + 1}": columns[name][place] for name, place in places}
                 user = self.filled(prompts[turn]["prompt_template"], values)
                 found[f"{turn + 1} {order}"] = (system, user)
         return found
@@ -393,12 +385,9 @@ class Pairs(Judged):
         return found[0] if len(found) == 1 else None
 
     def worth(self, row: Row, said: Said) -> Opinion:
+        neither = {"Tie": 0.5, None: None}
         won = {
-            name: None
-            if one is None
-            else 0.5
-            if one == "Tie"
-            else float(one == _ORDERS[name.partition(" ")[2]])
+            name: neither.get(one, float(one == _ORDERS[name.partition(" ")[2]]))
             for name, one in said.items()
         }
         # Of each turn both orders, which stand one after the other.
@@ -408,8 +397,7 @@ class Pairs(Judged):
         for name, own in zip((FIRST, SECOND), zip(*both, strict=True), strict=True):
             known = [one for one in own if one is not None]
             parts |= {name: mean(known)} if known else {}
-        value = mean(turns.values())
-        return replace(_graded(value, won, **parts), label=self.scale.label_of(value))  # type: ignore[misc]
+        return self.opinion(mean(turns.values()), won, **parts)
 
     def _final(self, first: float | None, second: float | None) -> float:
         """Of a turn: what both orders say, else a tie. Published, where neither can be read it is lost, and without ties where they differ."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
+_KIND = "subcategories."
 _BY_GROUP = {"accuracy": "balanced-accuracy", "macro_f1": "macro-f1"}
 _OF_PROBABILITIES = (
     "average_cumulative_probabilities", "clt_se_cumulative_probabilities", "average_cumulative_logprobs", "clt_se_cumulative_logprobs",
@@ -113,14 +114,11 @@ class Labels(Scoring):
         parts = {self.part: right, "gold": float(self.labels.index(gold)), "predicted": float(predicted)}
         return Score(right, label, "", parts | self.codes(row))
 
-    def pairs(self, column: Column) -> tuple[list[int], list[int]]:
-        """Gold and read labels; with a limit the data have fewer labels, and no other is read."""
-        gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
-        known = set(gold)
-        return gold, [one if one in known else -1 for one in said]
-
     def more(self, column: Column) -> Numbers:
-        gold, said = self.pairs(column)
+        gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
+        # With a limit the data have fewer labels, and no other is read.
+        known = set(gold)
+        said = [one if one in known else -1 for one in said]
         kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
         accuracy, macro, weighted = (label_scores(gold, said, kind)[0] for kind in kinds)
         labels = len({self.labels[one].lower() for one in gold})
@@ -156,22 +154,19 @@ class Phenomena(Labels):
         super().prepare()
         ((self.over, known),) = self.by.items()
         ends = (".correct", ".total") if self.entry.get("counted") else ("",)
-        by = (f"subcategories.{name}{end}" for name in known for end in ends)
+        by = (f"{_KIND}{name}{end}" for name in known for end in ends)
         self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
         hits, found = self.each(column, self.part), self.groups(column, self.over)
-        right = {f"subcategories.{name}": [hits[place] for place in own] for name, own in found.items()}
+        right = {_KIND + name: [hits[place] for place in own] for name, own in found.items()}
         if self.entry.get("counted"):
             sums = {f"{name}.correct": sum(own) for name, own in right.items()}
             return sums | {f"{name}.total": len(own) for name, own in right.items()}
         shares = {name: 100 * mean(own) for name, own in right.items()}
-        accuracy, labels = mean(shares.values()), len(set(self.pairs(column)[0]))
-        return {
-            **shares,
-            "accuracy": accuracy,
-            "normalized_accuracy": 100 * normalised(accuracy, 100 / labels, 100),
-        }
+        accuracy, labels = mean(shares.values()), len(set(self.each(column, "gold")))
+        worth = 100 * normalised(accuracy, 100 / labels, 100)
+        return {**shares, "accuracy": accuracy, "normalized_accuracy": worth}
 
 
 class LogProbabilities(Scoring):
@@ -181,7 +176,7 @@ class LogProbabilities(Scoring):
 
     def prepare(self) -> None:
         before = [""] if self.entry.get("whole") else []
-        before += [f"subcategories.{name}." for names in self.by.values() for name in names]
+        before += [f"{_KIND}{name}." for names in self.by.values() for name in names]
         self.names = tuple(one + name for one in before for name in _OF_PROBABILITIES)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
@@ -213,19 +208,15 @@ class LogProbabilities(Scoring):
         logs = self.each(column, "logprob") if "logprob" in column.parts else [math.nan] * len(shares)
         places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
-            places |= {f"subcategories.{name}.": own for name, own in self.groups(column, key).items()}
+            places |= {f"{_KIND}{name}.": own for name, own in self.groups(column, key).items()}
         found: Numbers = {}
         for before, own in places.items():
             some = [shares[place] for place in own]
             known = [logs[place] for place in own if logs[place] == logs[place]]
-            centre = mean(known) if len(known) > 1 else 0.0
-            null = len(some) - len(known)
+            centre, null = mean(known) if len(known) > 1 else 0.0, len(some) - len(known)
             numbers = mean(some), standard_error(some), centre, standard_error(known), null
             found |= {before + name: value for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)}
         return found
-
-
-_KIND = "subcategories."
 
 
 class English(Scoring):
@@ -237,8 +228,7 @@ class English(Scoring):
         task = self.task
         self.options["class"] = task.scored_by[1]
         self.kinds: set[str] = set()
-        given = [{**one, "published": task.published} for one in self.forms()]
-        self.scorers = [bind(self.kind, one) for one in given]
+        self.scorers = [bind(self.kind, {**one, "published": task.published}) for one in self.forms()]
         for place, row in enumerate(self.rows):
             try:
                 facts = self.facts(row)

@@ -15,12 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, assigned
+from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
 from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError, UnknownName
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError, check_known
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
-from evalwright.tasks.files import is_within
 from evalwright.tasks.long_texts import (
     CODE_POINTS,
     GREATEST,
@@ -46,7 +45,7 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
     if max(count * size, count * 1000) > _MOST:
         raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made.")
-    measure, _ = tokenizer_of(tokenizer or CODE_POINTS)
+    measure = tokenizer_of(tokenizer or CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (task.template.get("task_template") or "")
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
@@ -62,24 +61,19 @@ def _whole(task: SeaTask, key: str, least: int = 1) -> int:
     return value
 
 
-def _root(task: SeaTask) -> Path:
-    if task.root is None:
-        raise DatasetError(f"{task.name} is made of files of SEA-HELM's tree: name it with --task-root.")
-    return task.root
-
-
 def _text_of(task: SeaTask, inside: Path | str) -> str:
     """A text file of the tree's OneRuler folder."""
-    path = _root(task) / _FOLDER / inside
-    where = f"'{shown(path)}', of which {task.name} is made,"
-    if not is_within(path, _root(task)):
-        raise TaskError(f"{where} is outside of the folder (links followed), or hidden.")
+    path = local_file(task, str(_FOLDER / inside))
     try:
-        if not path.is_file() or path.stat().st_size > _MOST:  # nor a pipe, for which nothing would be read
-            raise DatasetError(f"{where} does not exist, or is not a file of at most {_MOST:,} bytes.")
+        if path.stat().st_size > _MOST:
+            raise DatasetError(
+                f"'{shown(path)}', of which {task.name} is made, has more than {_MOST:,} bytes."
+            )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{where} cannot be read: {error}.") from error
+        raise DatasetError(
+            f"'{shown(path)}', of which {task.name} is made, cannot be read: {error}."
+        ) from error
 
 
 def _lines(text: str) -> list[str]:
@@ -89,11 +83,9 @@ def _lines(text: str) -> list[str]:
 def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Make:
     """What makes an instance of a seed: the beginning of the language's books with numbers for words hidden before sentences."""
     keys = _whole(task, "min_num_keys")
-    given = {
-        key: _whole(task, f"num_{key}", least=least)
-        for key, least in (("values", 0), ("queries", 1))
-        if task.config.get(f"num_{key}") is not None
-    }
+    counts = {"values": 0, "queries": 1}  # the least of each
+    asked = {key: least for key, least in counts.items() if task.config.get(f"num_{key}") is not None}
+    given = {key: _whole(task, f"num_{key}", least) for key, least in asked.items()}
     if len(given) != 1 or max(given.values()) > keys:
         raise TaskError(f"{task.name} needs one of 'num_values' and 'num_queries', of at most {keys}.")
     ((kind, asked_for),) = given.items()
@@ -107,7 +99,7 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
     if tokens < 1:
         raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt.")
     folder = Path("niah/books") / task.language
-    names = sorted(path.name for path in (_root(task) / _FOLDER / folder).glob("*.txt"))
+    names = sorted(path.name for path in ((task.root or Path()) / _FOLDER / folder).glob("*.txt"))
     books = re.sub(r"[ \t]+", " ", "\n\n".join(_text_of(task, folder / name) for name in names))
     text = measure.beginning(books, tokens)
     make = haystacks(
@@ -130,8 +122,7 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
 def _nouns(task: SeaTask) -> list[str]:
     lines = _lines(_text_of(task, "niah/vocab/100_noun_list_translated.tsv"))
     rows = csv.DictReader(lines, delimiter="\t")
-    if task.language not in (rows.fieldnames or ()):
-        raise UnknownName(f"language of {task.name}", task.language, rows.fieldnames or ())
+    check_known(f"language of {task.name}", [task.language], rows.fieldnames or (), "")
     return [(row[task.language] or "").strip() for row in rows] or [""]
 
 
@@ -158,11 +149,8 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
     def instance(seed: int) -> dict[str, Any]:
         made = make(seed)
         prompts = [{"list": made["text"], "num_common_words": common}]
-        return {
-            "prompts": prompts,
-            "label": made["common"],
-            "metadata": {"num_tokens": made["tokens"] + prompt},
-        }
+        about = {"num_tokens": made["tokens"] + prompt}
+        return {"prompts": prompts, "label": made["common"], "metadata": about}
 
     return instance
 

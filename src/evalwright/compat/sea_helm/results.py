@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.run_checks import Checked
-from evalwright.analysis.run_checks import listed as some_of
-from evalwright.compat.recording import mapping, nothing_at, number, parsed, read_rows
+from evalwright.analysis.run_checks import Checked, in_words
+from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, tree_of
 from evalwright.core.errors import RunError, TaskError
-from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 from evalwright.tasks.yaml_files import plain, read_document
 
@@ -42,25 +41,31 @@ USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 
 @dataclass(frozen=True)
 class NumberedRun:
-    """One folder `run_{n}`. configs, results: files in the order of the times in their names."""
+    """One folder `run_{n}`."""
 
     folder: Path
-    number: int
-    configs: tuple[Path, ...] = ()
-    results: tuple[Path, ...] = ()
+
+    @cached_property
+    def number(self) -> int:
+        """The number in its name."""
+        return int(self.folder.resolve().name.removeprefix("run_"))
+
+    @cached_property
+    def dated(self) -> Sequence[list[Path]]:
+        """Files of configuration, and of results, in the order of the times in their names."""
+        return [sorted(self.folder.glob(one), key=_place) for one in ("configs/*.yaml", "results/*.json")]
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The latest configuration, with tasks of earlier ones that it does not have. Raises RunError."""
-        found = [_config(path) for path in self.configs]
+        found = [_config(path) for path in self.dated[0]]
         if not found:
             raise RunError(f"'{self.folder}' has no configs/*.yaml, so nothing is known of its tasks.")
         names = sorted({str(mapping(one.get("run_args")).get("model_name")) for one in found})
         if len(names) > 1:
-            models = f"{len(names)} models, {', '.join(map(printable, names))}"
             raise RunError(
-                f"'{self.folder}' has configurations of {models}, whose files have the same names, so it "
-                "cannot be told whose answers they are."
+                f"'{self.folder}' has configurations of {len(names)} models, {', '.join(map(printable, names))}, whose files have the "
+                "same names, so it cannot be told whose answers they are."
             )
         return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
 
@@ -72,12 +77,12 @@ class NumberedRun:
     @property
     def model(self) -> str:
         """The model as it was named; without a configuration its folder's name."""
-        return str((self.arguments.get("model_name") if self.configs else "") or self.folder.parent.name)
+        return str((self.arguments.get("model_name") if self.dated[0] else "") or self.folder.parent.name)
 
     @property
     def stamp(self) -> str:
         """When the latest of its evaluations began, by the names of its files."""
-        return max((_stamp(path) for path in (*self.configs, *self.results)), default="")
+        return max((_place(path)[0] for path in chain(*self.dated)), default="")
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Each task and language that this run should have."""
@@ -89,9 +94,11 @@ class NumberedRun:
 
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
-        found = [parsed(_bytes(path), str(path)) for path in self.results]
-        for path, data in zip(self.results, found, strict=True):
-            if not isinstance(data, dict):
+        found = []
+        for path in self.dated[1]:
+            with opened(path) as file:
+                found.append(parsed(file.read(), str(path)))
+            if not isinstance(found[-1], dict):
                 raise RunError(f"{path} is not a mapping of languages: SEA-HELM did not write it.")
         return found
 
@@ -110,48 +117,41 @@ class NumberedRun:
 
     def file(self, name: str, language: str, turn: int = 0) -> Path:
         """A task's file of samples, or of the replies in a turn alone."""
-        parts = [
-            self.model.rpartition("/")[2],
-            name,
-            language,
-            *([f"turn{turn}_batch_response"] if turn else ()),
-        ]
-        group = self.config["tasks"][name].get("aggregation_group") or name
-        return self.folder / "inferences" / language / group / f"{'_'.join(parts)}.jsonl"
+        return file_of(self.folder, self.model, name, language, self.config["tasks"][name], turn)
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        paths = [self.file(name, language), self.file(name, language, 1)]
-        return next((_bytes(path).count(b"\n") for path in paths if there(path)), 0)
+        for path in filter(there, (self.file(name, language, turn) for turn in (0, 1))):
+            with opened(path) as file:
+                return sum(line.endswith(b"\n") for line in file)
+        return 0
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
         if there(path := self.file(name, language)):
             return [{key: row[key] for key in row if key not in _UNUSED} for _, _, row in read_rows(path)]
         found: list[dict[str, Any]] = []
-        turn = 1
-        while there(path := self.file(name, language, turn)):
+        for path in takewhile(there, (self.file(name, language, turn) for turn in count(1))):
             for place, (_, _, row) in enumerate(read_rows(path)):
                 found += [{}] if place == len(found) else []
                 for key in (*REPLY, "errors", "token_usages"):
                     found[place].setdefault(key, []).append(row.get(key))
-            turn += 1
         return found
 
     @property
     def files(self) -> list[Path]:
         """All that was read of it."""
-        return [*self.configs, *self.results, *filter(there, (self.file(*pair) for pair in self.pairs()))]
+        return [*chain(*self.dated), *filter(there, (self.file(*pair) for pair in self.pairs()))]
 
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = plain(read_document(path).value)
+        found: Mapping[str, Any] = plain(read_document(path, "configuration").value)
         if not isinstance(tasks := found.get("tasks"), Mapping):
             raise TaskError(f"{path} has no mapping of tasks: SEA-HELM did not write it.")
         check(TASKS, tasks, str(path))
     except TaskError as error:
-        raise RunError(str(error).replace("The task file", "The configuration", 1)) from None
+        raise RunError(str(error)) from None
     for name, task in tasks.items():
         check_names(path, name, task.get("aggregation_group") or name, *task["languages"])
     return found
@@ -172,16 +172,37 @@ def there(path: Path) -> bool:
         return False
 
 
+def file_of(run: Path, model: str, name: str, language: str, task: Mapping[str, Any], turn: int = 0) -> Path:
+    """Where a run has a task's samples, or the replies in a turn alone. task: its configuration."""
+    what = "_".join([model.rpartition("/")[2], name, language])
+    ending = f"_turn{turn}_batch_response" if turn else ""
+    return run / "inferences" / language / (task.get("aggregation_group") or name) / f"{what}{ending}.jsonl"
+
+
+def at(values: Sequence[Any], place: int) -> Any:
+    """A value of a list, None behind its end."""
+    return values[place] if place < len(values) else None
+
+
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as it was before SEA-HELM put its columns beside."""
     return {key: value for key, value in row.items() if key not in _ADDED}
 
 
+def _folders(path: Path) -> Iterator[Path]:
+    """The folders of numbered runs in a folder, or that folder itself."""
+    for folder, inner, _ in os.walk(path):
+        place = Path(folder)
+        name = place.resolve().name if place == path else place.name
+        if _RUN.fullmatch(name) and {*inner} & {*PARTS}:
+            inner.clear()
+            yield place
+        inner.sort()
+
+
 def is_results(folder: Path) -> bool:
     """Whether a folder has, or is, a numbered run."""
-    return any(
-        _RUN.fullmatch(Path(place).name) and {*inner} & {*PARTS} for place, inner, _ in os.walk(folder)
-    )
+    return any(True for _ in _folders(folder))
 
 
 def find_runs(path: Path) -> list[list[NumberedRun]]:
@@ -189,22 +210,12 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     if not path.is_dir():
         raise nothing_at(path, "Name a results folder of SEA-HELM, or the folder of one model in it.")
     found: dict[tuple[Path, str], list[NumberedRun]] = {}
-    for folder, inner, _ in os.walk(path):
-        place = Path(folder)
-        named = _RUN.fullmatch(place.resolve().name if place == path else place.name)
-        if named and {*inner} & {*PARTS}:
-            inner.clear()
-            files = (
-                tuple(sorted(place.glob(pattern), key=lambda path: (_stamp(path), path.name)))
-                for pattern in ("configs/*.yaml", "results/*.json")
-            )
-            run = NumberedRun(place, int(named[1]), *files)
-            try:
-                model = run.model
-            except RunError:  # said when the run is read
-                model = str(place)
-            found.setdefault((place.parent, model), []).append(run)
-        inner.sort()
+    for run in map(NumberedRun, _folders(path)):
+        try:
+            model = run.model
+        except RunError:  # said when the run is read
+            model = str(run.folder)
+        found.setdefault((run.folder.parent, model), []).append(run)
     if not found:
         raise RunError(
             f"'{path}' has no results of SEA-HELM: no folder run_0 with configs, results and inferences."
@@ -212,16 +223,10 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
 
 
-def _stamp(path: Path) -> str:
+def _place(path: Path) -> tuple[str, str]:
+    """The time in a file's name, and the name."""
     found = _STAMP.search(path.name)
-    return found[0] if found else ""
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return ordinary(path).read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    return found[0] if found else "", path.name
 
 
 # -- what its integrity notebook looks for, in every line instead of the first -------------------------------------------
@@ -235,17 +240,16 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
 
 def _checked(run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path) -> Checked:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
-    problems: dict[str, list[str]] = {}
+    problems: dict[str, dict[str, str]] = {}
     try:
         pairs = list(run.pairs())
         for pair in pairs:
             what, why = _problem(run, several, tree, pair)
             if what:
-                problems.setdefault(what, []).append(f"{'/'.join(pair)}{why}")
+                problems.setdefault(what, {})["/".join(pair)] = why
     except RunError as error:
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
-    said = [f"{what}: {some_of(found)}" for what, found in problems.items()]
-    said += [] if run.results else ["no results/*.json"]
+    said = [*in_words(problems), *([] if run.dated[1] else ["no results/*.json"])]
     whole = len(pairs) - sum(map(len, problems.values()))
     notes = () if tree else ("not compared with the tasks of today: name SEA-HELM's folder with --task-root",)
     return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
@@ -263,16 +267,16 @@ def _problem(
     rows = run.rows(*pair)
     most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
     if len(rows) < most:
-        return "samples missing", f" ({most - len(rows):,} of {most:,})"
+        return "samples missing", f"{most - len(rows):,} of {most:,}"
     without = sum("individual_scores" not in row for row in rows)
     if without or not rows:
-        return "not scored", f" ({without:,} of {len(rows):,})"
+        return "not scored", f"{without:,} of {len(rows):,}"
     if errors := sum(any(one) for row in rows if isinstance(one := row.get("errors"), list)):
-        return "failures", f" ({errors:,} of {len(rows):,})"
+        return "failures", f"{errors:,} of {len(rows):,}"
     if tree is None:
         return "", ""
     if task not in tree.tasks or language not in tree.languages(task):
-        return "not of today", " (no such task)"
+        return "not of today", "no such task"
     told = (run.config["tasks"][task], tree.tasks[task])
     then, today = (str(mapping(one.get("metadata")).get("version")) for one in told)
-    return ("not of today", f" (version {then}, now {today})") if then != today else ("", "")
+    return ("not of today", f"version {then}, now {today}") if then != today else ("", "")

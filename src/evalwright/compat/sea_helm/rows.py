@@ -22,14 +22,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, placeholders
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
-from evalwright.tasks.datasets.rows import FileSource, Rows, file_source
-from evalwright.tasks.files import is_within
+from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
 from evalwright.tasks.template_limits import TemplateError
-from evalwright.tasks.yaml_files import kind_of, shown
+from evalwright.tasks.yaml_files import kind_of
 
 Raw = Mapping[str, Any]
 Fetch = Callable[[str], Path]
@@ -39,6 +38,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SHUFFLED, CUISINE = 976843, 3722236
 """The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
 _LONGEST_LITERAL = 200_000
+_ABSENT = object()
 
 
 class Loader(SimpleNamespace):
@@ -46,13 +46,9 @@ class Loader(SimpleNamespace):
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
-        name = task.plain_name
-        part = name.removeprefix(self.prefix)
-        return {"part": part, "language": task.language, "name": name, "named": self.named}
-
-    def filled(self, text: str, task: SeaTask) -> str:
-        """A configuration or a split of a task."""
-        return str(templates.text(text)(self.facts(task)))
+        name, part = task.plain_name, task.plain_name.removeprefix(self.prefix)
+        words = {"named": self.named, "labels": self.labels}
+        return {"part": part, "language": task.language, "name": name, **words}
 
     def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
         """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
@@ -60,50 +56,42 @@ class Loader(SimpleNamespace):
             names = {self.renamed: "label"}
             return lambda raw, index: {names.get(key, key): one for key, one in raw.items() if key != "place"}
         facts = self.facts(task)
-        changes = [_options(self, len(raws))] if self.shuffled else []
-        changes += [_OF_ALL[self.change](task, raws, fetch)] if self.change in _OF_ALL else []
+        added = [_options(self, len(raws))] if self.shuffled else []
+        added += [_ADDED[self.adds](task, raws, fetch)] if self.adds else []
 
         def make(raw: Raw, index: int) -> Row:
-            row = self._row(raw, {**facts, "index": index})
-            for change in changes:
-                change(row, raw, index)
-            _change(self.change, row, raw, task)
-            return row
+            whole = {**raw, **{name: _literal(raw[name]) for name in self.literals}}
+            for more in added:
+                whole |= more(raw, index)
+            return self._row(whole, {**facts, "index": index})
 
         return make
 
     def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
-        known = {**raw, **{name: _literal(raw[name]) for name in self.literals}, **facts}
+        known = {**raw, **facts}
 
-        def filled(cells: Mapping[str, str], *, nulls: bool = False) -> dict[str, Any]:
-            """nulls: a column that is not there is null."""
-            found: dict[str, Any] = {}
-            for name, cell in cells.items():
-                column = cell.removeprefix("?")
-                if templates.is_template(cell):
-                    if (value := templates.native(cell)(known)) is not None:
-                        found[name] = value
-                elif nulls:
-                    found[name] = raw.get(column)
-                elif column in raw or column == cell:
-                    found[name] = raw[column]
-            return found
+        def cell(text: str, otherwise: Any = _ABSENT) -> Any:
+            """otherwise: what a column is that is not there; without it there is none only where the cell says that it may be so."""
+            if templates.is_template(text):
+                found = templates.native(text)(known)
+                return _ABSENT if found is None else found
+            column = text.removeprefix("?")
+            return raw[text] if column == text and otherwise is _ABSENT else raw.get(column, otherwise)
+
+        def filled(cells: Mapping[str, str], otherwise: Any = _ABSENT) -> dict[str, Any]:
+            found = ((name, cell(text, otherwise)) for name, text in cells.items())
+            return {name: value for name, value in found if value is not _ABSENT}
 
         about = self.metadata if isinstance(self.metadata, Mapping) else {one: one for one in self.metadata}
-        language: str = facts["language"]
         row: dict[str, Any] = {
             **filled({"id": self.id}),
             "prompts": [filled(self.prompt)],
-            "metadata": {"language": language, **filled(about, nulls=True)},
+            "metadata": {"language": facts["language"], **filled(about, None)},
             **filled(self.also),
             **filled({"label": self.label} if self.label else {}),
         }
-        if self.labels:
-            row["label"] = self.labels[language][bool(raw["label"])]
         if self.images:
-            row["images"] = [one for name in self.images for one in _images(raw.get(name))]
-        if self.image_file:
-            row["image_files"] = [raw[self.image_file]]
+            row["images"] = [one for name in self.images for one in _images(cell(name, None))]
         return row
 
 
@@ -125,30 +113,29 @@ def _images(value: Any) -> list[str]:
     return [] if data is None else [base64.b64encode(data).decode() if isinstance(data, bytes) else str(data)]
 
 
-# What changes a row that the table made, by `change`
+# What cells of the table may name beside the columns of the data, by `adds`
 
-Change = Callable[[dict[str, Any], Raw, int], None]
+Added = Callable[[Raw, int], Mapping[str, Any]]
 
 
-def _options(loader: Loader, count: int) -> Change:
-    """The right options go to the letters of a list that is shuffled, and the wrong ones around them by a seed for each row."""
+def _options(loader: Loader, count: int) -> Added:
+    """`placed`: the right option at the `letter` of a list that is shuffled, and the wrong ones around it by a seed for each row."""
     letters = list("ABCD" * (count // 4 + 1 if loader.one_more else -(-count // 4)))
     seeds = random.Random(SHUFFLED).sample(range(2**31 - 1), count)
     random.Random(SHUFFLED).shuffle(letters)
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
-        wrong = [str(raw[column]).strip() for column in loader.shuffled.values()]
-        right = wrong.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
-        random.Random(seeds[index]).shuffle(wrong)
-        wrong.insert(LETTERS.index(letters[index]), right)
-        row["label"] = letters[index]
-        row["prompts"][0] |= dict(zip(loader.shuffled, wrong, strict=True))
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
+        options = [str(raw[column]).strip() for column in loader.shuffled]
+        right = options.pop(LETTERS.index(raw[loader.answer]) if loader.answer else 0)
+        random.Random(seeds[index]).shuffle(options)
+        options.insert(LETTERS.index(letters[index]), right)
+        return {"placed": options, "letter": letters[index]}
 
-    return change
+    return added
 
 
-def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
-    """The right option goes to a place of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
+def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
+    """`placed`: the right option at the `letter` of a list that is shuffled for each kind of prompt, which the raw rows are sorted by."""
     import numpy as np
 
     generator = np.random.default_rng(seed=CUISINE)
@@ -159,16 +146,15 @@ def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
         generator.shuffle(own)
         places += own
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         options = list(raw["options"])
         options.insert(places[index], options.pop(raw["mcq_answer_index"]))
-        row["prompts"][0] |= {f"option_{letter}": each for letter, each in zip("abcde", options, strict=True)}
-        row["label"] = LETTERS[places[index]]
+        return {"placed": options, "letter": LETTERS[places[index]]}
 
-    return change
+    return added
 
 
-def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     """What the tree's own loader asks for where a program reads its input, and where it has starter code (NUL stands for the code)."""
     forms = []
     for value in assigned(task, str(task.config["dataloader_file"]), "format_prompt"):
@@ -177,21 +163,23 @@ def _livecodebench(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
     if len(forms) != 2:
         raise DatasetError(f"The two forms of '{task.name}' are not in '{task.config['dataloader_file']}'.")
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         code, tests = raw.get("starter_code", ""), from_json(raw["public_test_cases"])
-        row["prompts"][0]["format_prompt"] = forms[1].replace("\0", code) if code else forms[0]
-        row["metadata"]["func_name"] = from_json(raw["metadata"]).get("func_name")
-        row["test_cases"] = {"public": tests, "private": raw["private_test_cases"]}
+        return {
+            "format_prompt": forms[1].replace("\0", code) if code else forms[0],
+            "func_name": from_json(raw["metadata"]).get("func_name"),
+            "test_cases": {"public": tests, "private": raw["private_test_cases"]},
+        }
 
-    return change
+    return added
 
 
-def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
+def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     """Documents are read out of the archive; nothing is unpacked."""
     archive = zipfile.ZipFile(fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8")
     parts = {unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()}
 
-    def change(row: dict[str, Any], raw: Raw, index: int) -> None:
+    def added(raw: Raw, index: int) -> Mapping[str, Any]:
         texts: list[str] = []
         for number, name in enumerate(raw["data_source_filenames"].split(";"), 1):
             inside = f"lcr/{raw['document_category']}/{raw['document_set_id']}/{name}"
@@ -201,51 +189,43 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Change:
                     f"The document '{inside}' of '{task.name}' is not in its archive, or too large."
                 )
             texts.append(f"BEGIN DOCUMENT {number}:\n{archive.read(part).decode()}\nEND DOCUMENT {number}")
-        row["prompts"][0]["documents_text"] = "\n\n".join(texts)
+        return {"documents_text": "\n\n".join(texts)}
 
-    return change
-
-
-def _change(kind: str, row: dict[str, Any], raw: Raw, task: SeaTask) -> None:
-    """What else becomes of a row by itself."""
-    match kind:
-        case "ifeval":
-            row["kwargs"] = [dict(one) for one in raw["kwargs"]]
-            if raw["key"] == 1174:  # the data lack this setting of the instruction
-                row["kwargs"][0]["let_relation"] = "at least"
-        case "hallusionbench" if not task.name.endswith("_image"):
-            row["images"] = []
-        case "erqa":
-            asked = " Please answer directly with only the letter of the correct option and nothing else."
-            text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
-            row["prompts"] = [{"question": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}]
-        case "marvl" if task.language == "zh":
-            try:
-                from opencc import OpenCC  # type: ignore[import-not-found]
-            except ImportError:
-                raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
-            row["prompts"][0]["hypothesis"] = OpenCC("t2s.json").convert(raw["hypothesis"])
-        case "mathvista":
-            row["metadata"] |= raw["metadata"]
+    return added
 
 
-_OF_ALL: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Change]] = {
-    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr,
+def _erqa(raw: Raw, index: int) -> Mapping[str, Any]:
+    asked = " Please answer directly with only the letter of the correct option and nothing else."
+    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+    return {"lines": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}
+
+
+def _marvl(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
+    """Chinese in simplified characters."""
+    if task.language != "zh":
+        return lambda raw, index: {}
+    try:
+        from opencc import OpenCC  # type: ignore[import-not-found]
+    except ImportError:
+        raise MissingExtra("Simplified characters of MARVL", "hub", "opencc") from None
+    simplified = OpenCC("t2s.json").convert
+    return lambda raw, index: {"hypothesis": simplified(raw["hypothesis"])}
+
+
+_ADDED: Mapping[str, Callable[[SeaTask, Sequence[Raw], Fetch], Added]] = {
+    "world_cuisine": _world_cuisine, "livecodebench": _livecodebench, "aa_lcr": _aa_lcr, "erqa": lambda *_: _erqa, "marvl": _marvl,
 }  # fmt: skip
-"""Changes that need more than the row."""
 
 _TABLE = tomllib.loads(Path(__file__).with_name("loaders.toml").read_text(encoding="utf-8"))
 _DEFAULTS = _TABLE.pop("defaults")
 LOADERS: Mapping[Class, Loader] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): Loader(**{**_DEFAULTS, **entry})
-    for name, entry in _TABLE.items()
+    (file, name): Loader(**_DEFAULTS | entry)
+    for (file, _, name), entry in ((key.rpartition(":"), entry) for key, entry in _TABLE.items())
 }
 LOCAL, FOREIGN = Loader(**_DEFAULTS | {"local": True}), Loader(**_DEFAULTS | {"foreign": True})
 """A file of rows in SEA-HELM's own form, and a class of the folder."""
 ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
-_KINDS = {"world_cuisine_task1": (1, 3, 4), "world_cuisine_task2": (2,)}
-"""The prompts of World Cuisine, in the order of its rows."""
 
 
 class OutOfReach(DatasetError):
@@ -263,7 +243,7 @@ class Table(Sequence[Any]):
     null_is_missing = False
 
     def __init__(
-        self, task: SeaTask, sources: Sequence[FileSource], keep: Callable[[Raw], bool] | None = None, first: int | None = None
+        self, task: SeaTask, sources: Sequence[Source], keep: Callable[[Raw], bool] | None = None, first: int | None = None
     ) -> None:  # fmt: skip
         self._task, self._rows, self._places = task, Rows(sources), list[int]()
         for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
@@ -310,7 +290,9 @@ def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
         if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
-    wanted = placeholders(task, "task_template") - {"answer_tag"}
+    what = f"The `task_template` of the task '{task.name}' ({task.language})"
+    names = {name for _, name in pieces(task.template.get("task_template") or "", what)}
+    wanted = {name for name in names if name not in (None, "answer_tag")}
     for turn in turns:
         there = {name for name, value in turn.items() if value is not None or not null_is_missing}
         if missing := sorted(wanted - there):
@@ -330,7 +312,7 @@ def load_rows(task: SeaTask, *, tokenizer: str = "") -> Sequence[Row]:
         from evalwright.compat.sea_helm.oneruler import oneruler_rows
 
         return oneruler_rows(task, tokenizer)
-    rows = _foreign(task) if loader.foreign else _table(task, loader, "filepath")
+    rows = _table(task, loader, "filepath")
     if not len(rows):
         raise DatasetError(f"The task '{task.name}' ({task.language}) has no rows.")
     return rows
@@ -342,31 +324,25 @@ def load_examples(task: SeaTask, count: int) -> Sequence[Row]:
     has_some = loader.examples and not loader.generated and not loader.files
     if not (count and has_some and task.here.get("example_filepath")):
         return ()
+    return _table(task, loader, "example_filepath", count)
+
+
+def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
+    """count: how many examples are asked for."""
+    first = count if loader.limited_early and task.published and count else None
     if loader.foreign:
-        return _foreign(task, count)
-    first = count if loader.limited_early and task.published else None
-    return _table(task, loader, "example_filepath", first)
+        from evalwright.compat.sea_helm.foreign import foreign_rows
 
-
-def _foreign(task: SeaTask, examples: int = 0) -> Sequence[Row]:
-    from evalwright.compat.sea_helm.foreign import foreign_rows
-
-    rows = foreign_rows(task, examples, LOADERS)
-    for place, row in enumerate(rows):
-        if wrong := wrong_with(task, row, not task.published):
-            raise DatasetError(
-                f"Row {place} of '{task.name}' ({task.language}), as its own class loads it, cannot be used: {wrong}."
-            )
-    return rows
-
-
-def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) -> Table:
+        label = f"What the loader of '{task.name}' gives"
+        table = Table(task, [InlineSource(foreign_rows(task, count, LOADERS), label)])
+        table.make, table.null_is_missing = loader.maker(task, (), Path), not task.published
+        return table
     named = task.here.get(key)
     if not isinstance(named, str) or not named:
         raise TaskError(f"The task '{task.name}' ({task.language}) names no data (`{key}`).")
     fetch, examples = partial(hub_file, named), key != "filepath"
     if loader.local or (examples and loader.local_examples):
-        table = Table(task, [file_source(local_file(task, named))], first=first)
+        table = Table(task, [rows_of(local_file(task, named))], first=first)
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _whole(table, make) if task.published else make
         table.null_is_missing = not task.published
@@ -376,9 +352,11 @@ def _table(task: SeaTask, loader: Loader, key: str, first: int | None = None) ->
     table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
         table.order = [one for one in loader.chosen.get(facts["part"], ()) if one < len(table)]
-    elif loader.change == "world_cuisine":
+    elif loader.kinds:
         kinds = [raw.get("prompt_type") for raw in table]
-        table.order = [one for kind in _KINDS[task.name] for one, own in enumerate(kinds) if own == kind]
+        table.order = [
+            one for kind in loader.kinds[facts["part"]] for one, own in enumerate(kinds) if own == kind
+        ]
     table.make = loader.maker(task, table, fetch)
     return table
 
@@ -389,8 +367,11 @@ def _fetched(task: SeaTask, loader: Loader, named: str, examples: bool) -> list[
         if loader.files:
             wanted = loader.files.get(task.name, ())
             return [file_source(hub_file(named, name), f"{named} ({name})") for name in wanted]
-        config = loader.filled(loader.config, task)
-        split = loader.filled(loader.examples if examples else loader.split, task)
+        known = loader.facts(task)
+        config, split = (
+            str(templates.text(one)(known))
+            for one in (loader.config, loader.examples if examples else loader.split)
+        )
         return [file_source(copy_of_hub(*pinned(named), config or None, split), f"{named} ({split})")]
     except (DatasetError, MissingExtra) as error:
         raise OutOfReach(str(error)) from None
@@ -413,24 +394,11 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
     return turns if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns) else []
 
 
-def local_file(task: SeaTask, name: str) -> Path:
-    """A file of rows that a task names. Raises TaskError for one outside of the folder, DatasetError for one that is not there."""
-    assert task.root is not None
-    where = f"The task '{task.name}' ({task.language}) reads '{name[:200]}'"
-    if "://" in name:
-        raise TaskError(f"{where}: addresses are not opened.")
-    path, folder = task.root / name, shown(task.root)
-    if "\0" in name or not is_within(path, task.root):
-        raise TaskError(f"{where}, which is outside of its folder '{folder}' (links followed), or hidden.")
-    try:
-        there = path.is_file()
-    except OSError:  # a name that is too long
-        there = False
-    if not there:
-        raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
+def rows_of(path: Path) -> FileSource:
+    """The rows of a file: a list of JSON, or lines."""
     with path.open("rb") as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return copy_of_file(path, "json", None) if start.startswith(b"[") else path
+    return file_source(copy_of_file(path, "json", None) if start.startswith(b"[") else path)
 
 
 def pinned(repository: str) -> tuple[str, str]:
@@ -450,7 +418,5 @@ def hub_file(repository: str, name: str) -> Path:
 
         return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise DatasetError(
-            f"The file '{name}' of the dataset '{repository}' cannot be fetched: {reason}."
-        ) from None
+        what = f"The file '{name}' of the dataset '{repository}'"
+        raise DatasetError(f"{what} cannot be fetched: {cause_of(error)}.") from None

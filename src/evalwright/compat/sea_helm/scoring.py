@@ -12,12 +12,11 @@ the last. A pattern that the files can make slow is searched in the process of `
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 import string
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +33,7 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
+from evalwright.scorers.text.mathematics import library_says
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -47,15 +47,6 @@ _GAP = r"[\s\*]*("
 _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
 _STRIPPED = string.punctuation + " \n"
 _SECONDS = 2.0
-
-
-def response_text(answer: Answer, tag: str = "", base: bool = False) -> str:
-    """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
-    texts = [response.text for response in answer.responses] or [answer.text]
-    if not base or len(texts) == 1:
-        return texts[0]
-    first = texts[0] if texts[0].endswith(tag) else texts[0] + tag
-    return first + "".join(texts[1:])
 
 
 def search(pattern: str, text: str, ignore_case: bool = False) -> str:
@@ -89,16 +80,7 @@ def plain(text: str) -> str:
 
 def math_verified(label: str, text: str) -> int:
     """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
-    from math_verify import parse, verify
-
-    logging.disable(logging.CRITICAL)
-
-    def read(one: str) -> list[Any]:
-        with suppress(Exception):
-            return list(parse(one))
-        return []
-
-    return int(verify(read(label), read(text.strip())))
+    return int(library_says(text.strip(), label)[2])
 
 
 DIALECT = SCORER = "sea-helm"
@@ -108,11 +90,9 @@ Made = tuple[list[Scorer], list[MetricSpec]]
 Rows = Sequence[Row]
 Numbers = dict[str, float]
 
+_TABLE = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8"))
 METRICS: Mapping[Class, Mapping[str, Any]] = {
-    (name.rpartition(":")[0], name.rpartition(":")[2]): entry
-    for name, entry in tomllib.loads(
-        Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
-    ).items()
+    (name.rpartition(":")[0], name.rpartition(":")[2]): entry for name, entry in _TABLE.items()
 }
 """The table, by file and class."""
 
@@ -223,12 +203,10 @@ class Scoring:
         options = self.options | ({"class": self.task.scored_by[1]} if published else {})
         function = self.judge if self.asks else self.score
         scorer = Scorer(SCORER, DIALECT, options, function, self.asks, self.roles, self.able)
-        names = dict.fromkeys((self.task.metric, *self.means, *self.names, *self.sums))
-        specs = [
-            MetricSpec(name, "mean", SCORER, {}, name.endswith("null_count"), partial(self._estimate, name))
-            for name in names
-        ]
-        return [scorer], specs if published else self.corrected_metrics()
+        if not published:
+            return [scorer], self.corrected_metrics()
+        names = (self.task.metric, *self.means, *self.names, *self.sums)
+        return [scorer], published_metrics(names, self._estimate)
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
@@ -244,8 +222,11 @@ class Scoring:
             raise
 
     def text(self, answer: Answer) -> str:
-        """A response as SEA-HELM reads it."""
-        return response_text(answer, self.task.answer_tag, self.task.base)
+        """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
+        first, *more = [response.text for response in answer.responses] or [answer.text]
+        if not self.task.base or not more:
+            return first
+        return "".join([first.removesuffix(self.task.answer_tag), self.task.answer_tag, *more])
 
     def said(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""
@@ -276,18 +257,13 @@ class Scoring:
     # -- published numbers ----------------------------------------------------------------------------------------------
 
     def _estimate(self, name: str, column: Column) -> Estimate:
-        from evalwright.statistics import Estimate
-
         n, lost = len(column.values), column.n_failed
         try:
-            value = self._found(column).get(name, math.nan)
-            known = "no interval (as published)"
-            method = known if value == value else "no number: SEA-HELM has none here"
+            return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:
-            main, n, lost = name == self.task.metric, 0, n + lost
-            value, method = (0.0, "failed, published as 0") if main else (math.nan, "no number")
-            method += f": SEA-HELM's code raises {error}"
-        return replace(Estimate.none(method, lost, n=n), value=value)
+            main = name == self.task.metric
+            said = f"{'failed, published as 0' if main else 'no number'}: SEA-HELM's code raises {error}"
+            return as_published(0.0 if main else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):
@@ -303,6 +279,22 @@ class Scoring:
         return (
             found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
         )
+
+
+def published_metrics(names: Iterable[str], estimate: Callable[[str, Column], Estimate]) -> list[MetricSpec]:
+    """The metrics of these names, each once, by a function of the name and the scores."""
+    return [
+        MetricSpec(name, "mean", SCORER, {}, name.endswith("null_count"), partial(estimate, name))
+        for name in dict.fromkeys(names)
+    ]
+
+
+def as_published(value: float, n: int, lost: int, method: str = "") -> Estimate:
+    """A number of SEA-HELM's, which has no interval; nan where there is none. method: what to say of it instead."""
+    from evalwright.statistics import Estimate
+
+    known = "no interval (as published)" if value == value else "no number: SEA-HELM has none here"
+    return replace(Estimate.none(method or known, lost, n=n), value=value)
 
 
 def _draws(column: Column) -> list[Column]:

@@ -264,7 +264,7 @@ class Foreign(Scoring):
         try:
             numbers, each = await asyncio.to_thread(self._run, self._kept[place : place + 1])
         except asyncio.CancelledError:
-            foreign.stop_workers()
+            foreign.end_workers()
             raise
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own

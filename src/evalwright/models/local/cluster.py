@@ -27,11 +27,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, MissingExtra, ModelError
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    MissingExtra,
+    ModelError,
+    reason_of,
+)
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.models.base import LocalModel
+from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 from evalwright.models.registry import open_model
 
@@ -183,7 +190,9 @@ class Cluster:
         return score
 
     def ray(self) -> Any:
-        """The library, connected. Raises ConfigurationError where that cannot be."""
+        """The library, connected. Raises ConfigurationError where that cannot be, ModelError once the run has ended."""
+        if self.ended:  # a thread of an ended batch; Ray would start a cluster of its own for it
+            raise ModelError("the run has ended")
         if self._ray is None:
             self._ray = self._connected()
         return self._ray
@@ -285,12 +294,11 @@ class RayWorker:
     def start(self) -> None:
         """See Worker."""
         ray = self._cluster.ray()
-        if self._cluster.ended:
-            raise ModelError("the run has ended")
         self._actor = self._placed.remote(self._opening)
-        loading = self._actor.load.remote()
+        # First, as an actor works in order: loading may take any time.
+        placed, loading = self._actor.__ray_ready__.remote(), self._actor.load.remote()
         try:
-            ray.get(self._actor.ready.remote(), timeout=_PLACED_WITHIN)
+            ray.get(placed, timeout=_PLACED_WITHIN)
         except ray.exceptions.GetTimeoutError:
             self.stop()
             raise ModelError(
@@ -309,13 +317,10 @@ class RayWorker:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """See Worker."""
-        found, ended = self._got(self._actor.begin.remote(list(requests)))
-        while not ended:
-            # The next answers are computed while these are stored.
-            following = self._actor.more.remote()
-            yield from found
-            found, ended = self._got(following)
-        yield from found
+        self._cluster.ray()
+        # A stream: the next answers are computed while these are stored.
+        for reference in self._actor.answer.remote(list(requests)):
+            yield from self._got(reference)
 
     def stop(self) -> None:
         """See Worker."""
@@ -380,10 +385,6 @@ class _Actor:
     def __init__(self, opening: _Opening) -> None:
         self._opening = opening
         self._model: LocalModel | None = None
-        self._answers: Iterator[tuple[int, Response | Failure]] = iter(())
-
-    def ready(self) -> None:
-        """It has a place."""
 
     def load(self) -> tuple[str, str]:
         """The loaded model's fingerprint, or why there is none."""
@@ -391,41 +392,20 @@ class _Actor:
             self._model = self._opening()
             self._model.load()
         except Exception as error:
-            return "", str(error) if isinstance(
-                error, EvalwrightError
-            ) else f"{type(error).__name__}: {error}"
+            return "", reason_of(error)
         return self._model.fingerprint, ""
 
-    def begin(self, requests: Sequence[Request]) -> tuple[list[tuple[int, Response | Failure]], bool]:
-        """Take a group, and give its first answers."""
+    def answer(self, requests: Sequence[Request]) -> Iterator[list[tuple[int, Response | Failure]]]:
+        """The answers to a group, those of a moment at a time."""
         assert self._model is not None
-        self._answers = self._all(self._model, requests)
-        return self.more()
-
-    def more(self) -> tuple[list[tuple[int, Response | Failure]], bool]:
-        """The answers of the next moment, and whether they were the last."""
-        found = []
+        found: list[tuple[int, Response | Failure]] = []
         until = time.monotonic() + _GATHER
-        for one in self._answers:
+        for one in answers_of(self._model, requests):
             found.append(one)
             if time.monotonic() >= until:
-                return found, False
-        return found, True
-
-    @staticmethod
-    def _all(model: LocalModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """An error of the model fails what it had not answered."""
-        left = set(range(len(requests)))
-        error = "it ended its batch without a response to this request"
-        try:
-            for index, answer in model.answer_batch(requests):
-                left.discard(index)
-                yield index, answer
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"
-        failure = ModelError(f"The model {model.name} failed: {error}").as_failure()
-        for index in sorted(left):
-            yield index, failure
+                yield found
+                found, until = [], time.monotonic() + _GATHER
+        yield found
 
 
 def _require_reachable(address: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import check_known
 from evalwright.models.local.onnx.model import OnnxModel
 
 EMBEDDED = Path(__file__).parent / "embedded"
@@ -26,8 +26,7 @@ def demo_names() -> list[str]:
 def check_demo_name(name: str) -> None:
     """Raises UnknownName for a model that does not come with the package."""
     known = demo_names()
-    if name not in known:
-        raise UnknownName("demonstration model", name, known, f"Known: {', '.join(known)}.")
+    check_known("demonstration model", [name], known)
 
 
 def demo_model(

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -28,7 +27,9 @@ _log = logging.getLogger("evalwright.models")
 _ROUNDS = 4
 """Groups that each worker gets of a batch, about: fewer share more, more end together."""
 _LARGEST = 512
-FATAL = 3
+_PARTS = (4, 64)
+"""Into so many a group is split of which a worker died, once (it may be chance) and again."""
+FATAL = len(_PARTS) + 1
 """So many workers a request may take with it before it has failed."""
 _IN_A_ROW = 5
 """So often a worker may die without an answer in between before it is given up."""
@@ -109,9 +110,19 @@ class ReplicaSet(LocalModel):
 
     def load(self) -> None:
         """Start all workers at once."""
-        with ThreadPoolExecutor(len(self._slots)) as pool:
-            started = [pool.submit(slot.worker.start) for slot in self._slots]
-        errors = [error for one in started if (error := one.exception()) is not None]
+        started: SimpleQueue[Exception | None] = SimpleQueue()
+
+        def start(worker: Worker) -> None:
+            try:
+                worker.start()
+                started.put(None)
+            except Exception as raised:
+                started.put(raised)
+
+        for worker in self._workers:
+            # Daemons: a run that is interrupted meanwhile ends, however long loading takes.
+            threading.Thread(target=start, args=(worker,), daemon=True).start()
+        errors = [error for _ in self._workers if (error := started.get()) is not None]
         if errors:
             self.unload()
             raise ModelError(str(errors[0])) if isinstance(errors[0], WorkerDied) else errors[0]
@@ -188,7 +199,7 @@ class _Dealing:
                 except Exception as error:
                     slot.replica.end(len(group.places), failed=True)
                     slot.alive, slot.deaths, slot.reason = False, slot.deaths + 1, error
-                    self._give_back(*self._halves(group, error))
+                    self._give_back(*self._parts(group, error))
 
     def _revived(self, slot: _Slot) -> bool:
         """Whether a dead worker was started again; it is told of where it is given up."""
@@ -209,8 +220,8 @@ class _Dealing:
                 slot.deaths, slot.reason = slot.deaths + 1, error
         return False
 
-    def _halves(self, group: Group, error: Exception) -> list[Group]:
-        """What a dead worker left, in two parts, so that one deadly request takes few others with it; or their failure."""
+    def _parts(self, group: Group, error: Exception) -> list[Group]:
+        """What a dead worker left, in small parts, so that one deadly request takes few others with it; or their failure."""
         deaths, places = group.deaths + 1, group.places
         if deaths >= FATAL:
             failure = ModelError(
@@ -219,8 +230,8 @@ class _Dealing:
             for place in places:
                 self.found.put((place, failure))
             return []
-        half = -(-len(places) // 2)
-        return [Group(part, deaths) for part in (places[:half], places[half:]) if part]
+        size = -(-len(places) // _PARTS[group.deaths])
+        return [Group(places[start : start + size], deaths) for start in range(0, len(places), size or 1)]
 
     def _take(self) -> Group | None:
         with self._changed:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, MissingExtra, ModelError
+from evalwright.core.errors import ConfigurationError, Failure, MissingExtra, ModelError, UnknownName
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.options import as_count, resolve_device
+from evalwright.models.local.hf.options import as_count, as_flag, resolve_device
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
@@ -30,6 +32,17 @@ _AT_ONCE = 2048
 """Prompts handed to vLLM together, which batches them itself; answers are stored after each such number."""
 _PLACES = 2
 """A pair is one token longer than the context that its last token is predicted from, and vLLM wants to write one more."""
+
+
+_OWN = {
+    "model": "The model is named after 'vllm-local/'.",
+    "max_model_len": "Use -M max_length=...",
+    "data_parallel_size": "Use -M replicas=N.",
+} | dict.fromkeys(
+    ("revision", "tokenizer", "dtype", "trust_remote_code", "quantization", "chat_template", "tensor_parallel_size",
+     "pipeline_parallel_size", "enable_prefix_caching"), "Leave out 'engine.'.",
+)  # fmt: skip
+"""What vLLM is given that has an argument of its own here."""
 
 
 class VllmModel(LocalModel):
@@ -71,16 +84,18 @@ class VllmModel(LocalModel):
             raise MissingExtra("A model in vLLM ('vllm-local/...')", "vllm", "vllm")
         if as_count("data_parallel_size", data_parallel_size) > 1:
             raise ConfigurationError(
-                "vLLM does not run data parallelism within one process. Run the evaluation in several processes with --shard i/n, one "
-                "for each GPU (CUDA_VISIBLE_DEVICES), or start 'vllm serve MODEL --data-parallel-size N' and evaluate 'vllm/MODEL'."
+                "vLLM does not run data parallelism within one process. Use replicas=N (N processes, a GPU for each), or start "
+                "'vllm serve MODEL --data-parallel-size N' and evaluate 'vllm/MODEL'."
             )
-        if engine is not None and not isinstance(engine, Mapping):
-            raise ConfigurationError(
-                "engine must be a mapping, for example -M engine.gpu_memory_utilization=0.8."
-            )
+        _check_engine(engine)
+        self._engine = dict(engine or {})
         source = find_source(name, None if revision is None else str(revision))
         wanted = None if max_length is None else as_count("max_length", max_length)
         own = context_length(source.config, source.tokenizer_config) or (wanted or 2048) + _PLACES
+        if wanted is not None and wanted > own:
+            raise ConfigurationError(
+                f"max_length={wanted} is more than the {own} tokens that 'vllm-local/{name}' supports."
+            )
         longest = max(1, own - _PLACES if wanted is None else min(wanted, own - _PLACES))
         self._as_hf = TransformersModel(
             name, revision=revision, dtype=dtype, device="cuda", max_length=longest, tokenizer=tokenizer,
@@ -99,11 +114,11 @@ class VllmModel(LocalModel):
             "quantization": quantization,
             "tensor_parallel_size": as_count("tensor_parallel_size", tensor_parallel_size),
             "pipeline_parallel_size": as_count("pipeline_parallel_size", pipeline_parallel_size),
-            "enable_prefix_caching": enable_prefix_caching,
+            "enable_prefix_caching": as_flag("enable_prefix_caching", enable_prefix_caching),
             "max_model_len": longest + _PLACES,
-            **dict(engine or {}),
+            **self._engine,
         }
-        changing = {"quantization": quantization, "engine": dict(engine or {})}
+        changing = {"quantization": quantization, "engine": self._engine}
         self.fingerprint = fingerprint_of(
             {"backend": "vllm-local", "model": self._as_hf.fingerprint, **changing}
         )
@@ -124,6 +139,12 @@ class VllmModel(LocalModel):
                 f"CPU use 'hf/{self.name.partition('/')[2]}'."
             )
         self._as_hf.check()
+        if self._engine:
+            from vllm import LLM, EngineArgs
+
+            known = {*signature(LLM.__init__).parameters, *(field.name for field in fields(EngineArgs))}
+            for name in sorted(self._engine.keys() - known):
+                raise UnknownName("argument of vllm.LLM", name, known)
 
     def reader(self) -> Any:
         """See Model; the tokenizer alone is loaded."""
@@ -160,7 +181,14 @@ class VllmModel(LocalModel):
         """Yield the answers: likelihoods first, then generations."""
         self.load()
         assert self._answering is not None
-        yield from self._answering.answer(requests)
+        try:
+            yield from self._answering.answer(requests)
+        except Exception as error:
+            if (
+                type(error).__name__ == "EngineDeadError"
+            ):  # vLLM's own process is gone: the next batch starts another
+                self.unload()
+            raise
 
 
 class _VllmAnswering(Answering):
@@ -221,6 +249,23 @@ class _VllmAnswering(Answering):
             prompts = [{"prompt_token_ids": row} for row in rows[start : start + _AT_ONCE]]
             outputs = self._llm.generate(prompts, list(asked[start : start + _AT_ONCE]), use_tqdm=False)
             yield from enumerate(outputs, start)
+
+
+def _check_engine(engine: Any) -> None:
+    """Raise ConfigurationError for what would make the record or the log-likelihoods untrue."""
+    if engine is not None and not isinstance(engine, Mapping):
+        raise ConfigurationError(
+            "engine must be a mapping, for example -M engine.gpu_memory_utilization=0.8."
+        )
+    for name, value in dict(engine or {}).items():
+        if name in _OWN:
+            raise ConfigurationError(
+                f"engine.{name} cannot be set, because evalwright sets it and records it. {_OWN[name]}"
+            )
+        if name == "logprobs_mode" and value not in ("raw_logprobs", "processed_logprobs"):
+            raise ConfigurationError(
+                f"engine.logprobs_mode={value} gives no log-probabilities; leave it out, or use raw_logprobs."
+            )
 
 
 def _sampling(job: Job) -> Any:

@@ -12,11 +12,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import threading
+from queue import SimpleQueue
 from typing import IO, Any
 
-from evalwright.core.errors import EvalwrightError, Failure, ModelError
-from evalwright.models.base import LocalModel
+from evalwright.core.errors import Failure, reason_of
+from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.lines import request_from
 from evalwright.models.registry import open_model
 
@@ -26,35 +27,30 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it lets it finish, or ends it
     told = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    asked = sys.stdin
+    asked: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_read, args=(asked,), daemon=True).start()
     try:
-        first = json.loads(asked.readline() or "null")
+        first = json.loads(asked.get())
         model = open_model(first["name"], first["arguments"])
         assert isinstance(model, LocalModel)
         model.load()
     except Exception as error:
-        known = isinstance(error, EvalwrightError)
-        _tell(told, {"error": str(error) if known else f"{type(error).__name__}: {error}"})
-        return
+        _tell(told, {"error": reason_of(error)})
+        os._exit(0)  # the thread that reads could not be ended
     _tell(told, {"fingerprint": model.fingerprint})
-    for line in asked:
-        for index, answer in _answered(model, [request_from(one) for one in json.loads(line)]):
+    while True:
+        requests = [request_from(one) for one in json.loads(asked.get())]
+        for index, answer in answers_of(model, requests):
             kind = "failure" if isinstance(answer, Failure) else "response"
             _tell(told, [index, {kind: answer.as_dict()}])
         _tell(told, None)
 
 
-def _answered(model: LocalModel, requests: list[Any]) -> Iterator[tuple[int, Any]]:
-    """As the model; where it raises, what it has not answered has failed."""
-    left = set(range(len(requests)))
-    try:
-        for index, answer in model.answer_batch(requests):
-            left.discard(index)
-            yield index, answer
-    except Exception as error:
-        failure = ModelError(f"The model {model.name} failed: {type(error).__name__}: {error}").as_failure()
-        for index in sorted(left):
-            yield index, failure
+def _read(asked: SimpleQueue[str]) -> None:
+    """Hear what is asked. When the input ends, so does this process, whatever it loads or computes: whoever started it is gone."""
+    for line in sys.stdin:
+        asked.put(line)
+    os._exit(0)
 
 
 def _tell(told: IO[str], what: Any) -> None:

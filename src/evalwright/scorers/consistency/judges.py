@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, check_known
 from evalwright.core.requests import Classify
 from evalwright.scorers.consistency.chunks import chunks
 from evalwright.scorers.consistency.rubric import Verdict, question
@@ -80,12 +80,9 @@ def _judge(given: Any, chunk_words: int) -> Judge:
         return Judge(given, chunk_words=chunk_words)
     if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
         raise ConfigurationError("A judge in the option 'judges' is a role, or a mapping with 'role'.")
-    for key in given:
-        if key not in ("role", "ask", "chunk_words"):
-            raise UnknownName("key of a judge", str(key), ("role", "ask", "chunk_words"))
+    check_known("key of a judge", given, ("role", "ask", "chunk_words"), "")
     way = given.get("ask", "auto")
-    if way not in WAYS:
-        raise UnknownName("way to ask a judge", str(way), WAYS, f"Known: {', '.join(WAYS)}.")
+    check_known("way to ask a judge", [way], WAYS)
     return Judge(given["role"], way, whole_number(given.get("chunk_words", chunk_words), "chunk_words"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
@@ -44,10 +44,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_judging(options)
     whole_number(options["overlap"], "overlap")
     for name, known in _CHOICES.items():
-        if options[name] not in known:
-            raise UnknownName(
-                f"value of the option '{name}'", str(options[name]), known, f"Known: {', '.join(known)}."
-            )
+        check_known(f"value of the option '{name}'", [options[name]], known)
     for name in ("sentences", "only_answered"):
         if not isinstance(options[name], bool):
             raise ConfigurationError(f"The option '{name}' must be true or false, not {options[name]!r}.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 
 MET: Mapping[str, float] = {"not met": 0.0, "met": 1.0}
 """The classes of a criterion that names none, and the share of its points that each gets."""
@@ -61,9 +61,7 @@ def _criterion(given: Any, where: str, classes: Any) -> Criterion:
         given = {"text": given}
     if not isinstance(given, Mapping):
         raise ConfigurationError(f"{where}, is a text, or a mapping with `text`, not {given!r}.")
-    for key in given:
-        if key not in _KEYS:
-            raise UnknownName("key of a criterion", str(key), _KEYS, f"Known: {', '.join(_KEYS)}.")
+    check_known("key of a criterion", given, _KEYS)
     text = " ".join(str(given.get("text") or given.get("criterion") or "").split())
     if not text:
         raise ConfigurationError(f"{where}, has no `text`.")
@@ -81,8 +79,7 @@ def _points(given: Mapping[str, Any], where: str) -> float:
         if "points" in given:
             raise ConfigurationError(f"{where}, has both `points` and `severity`: give one.")
         severity = str(given["severity"]).lower()
-        if severity not in SEVERITY:
-            raise UnknownName("severity", severity, SEVERITY, f"Known: {', '.join(SEVERITY)}.")
+        check_known("severity", [severity], SEVERITY)
         return SEVERITY[severity]
     points = given.get("points", 1)
     if not _is_number(points) or points == 0 or not abs(points) <= _MOST_POINTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 
 SHOWN = ("question", "passages", "reference")
 """What of a sample a judge can be shown beside the answer."""
@@ -30,8 +30,7 @@ def share(value: Any, name: str) -> float:
 
 def one_of(value: Any, name: str, known: Sequence[str]) -> str:
     """An option that is one of some words. Raises UnknownName."""
-    if value not in known:
-        raise UnknownName(f"value of the option '{name}'", str(value), known, f"Known: {', '.join(known)}.")
+    check_known(f"value of the option '{name}'", [value], known)
     return str(value)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.judge.asking import together, verdict
@@ -89,8 +89,7 @@ def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling | None]:
 
 def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
     """The roles to ask. Raises ConfigurationError and UnknownName for options that are none."""
-    if judge not in WHEN:
-        raise UnknownName("value of the option 'judge'", str(judge), WHEN, f"Known: {', '.join(WHEN)}.")
+    check_known("value of the option 'judge'", [judge], WHEN)
     whole_number(max_tokens, "max_tokens", 1)
     several = [judges] if isinstance(judges, str) else judges
     if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):

@@ -11,10 +11,12 @@ import logging
 import re
 import sys
 import unicodedata
+from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
+from typing import Any
 
 from evalwright import bounded
 from evalwright.scorers.number import Number, find_numbers
@@ -295,6 +297,22 @@ def _compare(one: str, other: str) -> bool | None:
         return None
     options = {"float_rounding": 12, "allow_set_relation_comp": True, "timeout_seconds": None}
     return bool(verify(*read, **options) and verify(read[1], read[0], **options))
+
+
+def library_says(said: str, reference: str, latex: bool = True, expression: bool = True) -> tuple[Any, ...]:
+    """What math-verify, as it is, reads in two texts, None where it raises, and whether they are equal. Run in the process with limits."""
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+
+    logging.disable(logging.CRITICAL)
+    configs = [LatexExtractionConfig()] * latex + [ExprExtractionConfig()] * expression
+    read: list[Any] = [None, None]
+    right = False
+    with suppress(Exception):
+        read[0] = parse(said, extraction_config=configs)
+    with suppress(Exception):
+        read[1] = parse(reference, extraction_config=configs)
+        right = read[0] is not None and bool(verify(read[1], read[0]))
+    return *(one and [str(value) for value in one] for one in read), right
 
 
 def _region(text: str) -> str:

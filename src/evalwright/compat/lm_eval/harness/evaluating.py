@@ -20,7 +20,7 @@ from evalwright.compat.lm_eval.harness.renamed import renamed_tasks
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.lm_eval.tasks.manager import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.processes import check_one_process
@@ -59,8 +59,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     notes: list[str] = []
     spec = ModelSpec(model.name) if model else _model(given, notes)
     scoring = given.get("scoring", "published")
-    if scoring not in SCORINGS:
-        raise UnknownName("scoring", str(scoring), SCORINGS, f"Known: {', '.join(SCORINGS)}.")
+    check_known("scoring", [scoring], SCORINGS)
     if scoring == "published" and spec.model.startswith("hf/"):
         spec = replace(spec, arguments={**spec.arguments, "token_rules": "published"})
     chat = given.get("apply_chat_template", False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalwright.compat.lm_eval.harness import renamed
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)
@@ -150,8 +150,7 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with their values in one form: mappings, lists of names, four seeds, numbers. Raises ConfigurationError, UnknownName."""
     out: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in NAMES:
-            raise UnknownName("setting of lm_eval", str(name), NAMES)
+        check_known("setting of lm_eval", [name], NAMES, "")
         if value is None or name == "config" or (value is False and name != "fewshot_as_multiturn"):
             continue
         if name in _MAPPINGS:

@@ -42,6 +42,7 @@ from evalwright.compat.lm_eval.runs.settings import (
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
+from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
@@ -65,7 +66,7 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
     render = render or renderer(run)
     time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
     folder = out / file_safe(model or run.model)
-    try:
+    with writing(folder):
         place_of(folder).mkdir(parents=True, exist_ok=True)
         asked = _files_asked(run)
         tasks = {task["name"]: _Exported(task, folder, time, render, asked) for task in run.data["tasks"]}
@@ -73,8 +74,6 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
         write_json(results, _results(run, list(tasks.values())))
-    except OSError as error:
-        raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
     return [results, *(file for task in tasks.values() for file in task.files)]
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import NO_FILTER, file_safe
-from evalwright.compat.recording import nothing_at, parsed, read_rows
+from evalwright.compat.recording import nothing_at, opened, parsed, read_rows
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
@@ -122,10 +121,8 @@ def _attach(source: Source, files: list[Path]) -> None:
 
 
 def _opened(path: Path, time: str) -> Source | None:
-    try:
-        data = parsed(ordinary(path).read_bytes(), str(path))
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    with opened(path) as file:
+        data = parsed(file.read(), str(path))
     results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, dict) or not results:
         return None

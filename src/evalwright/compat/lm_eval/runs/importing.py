@@ -18,7 +18,6 @@ from evalwright.compat.lm_eval.runs.numbers import Items, metric_result, metrics
 from evalwright.compat.lm_eval.runs.records import failed_record, number, record_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
-    check_free,
     digest_of,
     read_rows,
     run_folder,
@@ -54,10 +53,10 @@ def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
     taken: set[Path] = set()
     wanted = []
     for source in sources:
-        folder = run_folder(out, name, _model(source), [source.time], taken, alone=len(sources) == 1)
         names = json.dumps([file.name for file in source.files])
         identity = fingerprint_of({"imported": digest_of(source.files), "files": names})
-        check_free(folder, identity)
+        alone = len(sources) == 1
+        folder = run_folder(out, name, _model(source), [source.time], taken, identity, alone=alone)
         wanted.append((source, folder, identity))
     return [_import(*one) for one in wanted]
 

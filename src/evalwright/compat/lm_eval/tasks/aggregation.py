@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks import labels
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics import corpus
 from evalwright.scorers.corpus import require, statistics
 
@@ -155,10 +155,7 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
         raise TaskError(
             f"The task '{task}': the metric '{metric}' needs the key `aggregation`, such as mean."
         )
-    if name not in BUILT_IN:
-        raise UnknownName(
-            f"aggregation (in the task '{task}')", name, BUILT_IN, f"Known: {', '.join(BUILT_IN)}."
-        )
+    check_known(f"aggregation (in the task '{task}')", [name], BUILT_IN)
     return name, BUILT_IN[name]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import TaskError, UnknownName, check_known
 
 OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
 MAX_TOKENS = 256
@@ -132,8 +132,7 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     config = TaskConfig(
         **{key: value for key, value in given.items() if value is not None or key in ("task",)}
     )
-    if config.output_type not in OUTPUT_TYPES:
-        raise UnknownName(f"output_type of the task '{name}'", str(config.output_type), OUTPUT_TYPES)
+    check_known(f"output_type of the task '{name}'", [config.output_type], OUTPUT_TYPES, "")
     findings: list[str] = []
     shots = _few_shot(config, where)
     if shots.fewshot_indices is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.files import Unavailable
-from evalwright.core.errors import ScoringError, TaskError, UnknownName
+from evalwright.core.errors import ScoringError, TaskError, check_known
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -332,10 +332,7 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
         theirs: Any = getattr(sys.modules.get("lm_eval.api.registry"), "filter_registry", {})
         if function not in known and function in theirs:
             known[function] = theirs.get(function)
-        if function not in known:
-            raise UnknownName(
-                f"filter (in the task '{task}')", str(function), known, f"Known: {', '.join(known)}."
-            )
+        check_known(f"filter (in the task '{task}')", [function], known)
         cls = known[function]
     try:
         cls(**options)

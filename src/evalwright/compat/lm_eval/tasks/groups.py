@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import TaskError, check_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,7 @@ def averages_of(given: Any, group: str) -> tuple[tuple[Average, ...], tuple[str,
     known = [one.name for one in fields(Average)]
     out, findings = [], []
     for entry in [given] if isinstance(given, Mapping) else given or ():
-        for key in entry:
-            if key not in known:
-                raise UnknownName(f"key of `aggregate_metric_list` of the group '{group}'", str(key), known)
+        check_known(f"key of `aggregate_metric_list` of the group '{group}'", entry, known, "")
         if "metric" not in entry:
             raise TaskError(
                 f"The group '{group}': every entry of `aggregate_metric_list` needs the key `metric`."

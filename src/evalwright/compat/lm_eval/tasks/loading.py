@@ -21,7 +21,7 @@ from evalwright.compat.lm_eval.tasks.groups import Group, averages_of
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.compat.lm_eval.tasks.refusals import refusals
-from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
+from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import SCORINGS, Listed
 
@@ -198,13 +198,10 @@ _SETTINGS = (
 
 def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    for key in settings:
-        if key not in _SETTINGS:
-            raise UnknownName("setting of `dialect`", str(key), _SETTINGS, f"Known: {', '.join(_SETTINGS)}.")
+    check_known("setting of `dialect`", settings, _SETTINGS)
     given = dict(settings)
     scoring = given.get("scoring", "corrected")
-    if scoring not in SCORINGS:
-        raise UnknownName("scoring", str(scoring), SCORINGS)
+    check_known("scoring", [scoring], SCORINGS, "")
     shots = given.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
@@ -217,10 +214,7 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
 def _check_generation(settings: Mapping[str, Any]) -> None:
     """Raise ConfigurationError or UnknownName for what a person set and no request can carry. The tasks' own may have more."""
     for key, value in settings.items():
-        if key not in GENERATION:
-            raise UnknownName(
-                "setting of generation", str(key), GENERATION, f"Known: {', '.join(GENERATION)}."
-            )
+        check_known("setting of generation", [key], GENERATION)
         fits, wanted = GENERATION[key]
         if value is not None and not fits(value):
             raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")

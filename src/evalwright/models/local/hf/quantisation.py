@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
+from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName, check_known
 from evalwright.models.local.hf.options import DTYPES, as_flag
 from evalwright.models.local.hf.source import Checkpoint
 
@@ -55,10 +55,7 @@ def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str
         )
     settings = {**_DEFAULTS[method]}
     for name, setting in given.items():
-        if name not in settings:
-            raise UnknownName(
-                f"setting of quantization '{method}'", name, list(settings), f"Known: {', '.join(settings)}."
-            )
+        check_known(f"setting of quantization '{method}'", [name], settings)
         settings[name] = _checked(name, setting)
     if settings.get("compute_dtype", dtype) is None:
         settings["compute_dtype"] = dtype

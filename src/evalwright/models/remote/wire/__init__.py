@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import check_known
 from evalwright.models.remote.wire.format import Wire
 
 FORMATS = {
@@ -29,8 +29,7 @@ FORMATS = {
 
 def wire(name: str) -> Wire:
     """The format of that name. Raises UnknownName."""
-    if name not in FORMATS:
-        raise UnknownName("wire format", name, FORMATS, f"Known: {', '.join(FORMATS)}.")
+    check_known("wire format", [name], FORMATS)
     module, _, attribute = FORMATS[name].partition(":")
     found: Wire = getattr(import_module(f"{__name__}.{module}"), attribute)
     return found
