@@ -101,6 +101,7 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         (["slurm", "--", *RUN[:-2]], "Give the evaluation a --name"),
         (["slurm", "--", *RUN[:-1], "../n"], "cannot be the name of a run"),
         (["slurm", "--", *RUN, "--shard", "1/2"], "--shard cannot be in a job's command"),
+        (["slurm", "--", *RUN, "--home", "shared"], "one store for all shards"),
         (["slurm", "--", *RUN, "--until", "accuracy +-0.1"], "--until cannot be"),
         (["slurm", "--", *RUN, "--budget", "5 requests"], "--budget cannot be"),
         (["slurm", "--", *RUN, "--modl", "x"], "--modl"),

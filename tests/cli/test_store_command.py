@@ -18,6 +18,7 @@ from support.typed import typed
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 _LONGEST = 100_000
+ENDLESS = "CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT responses.* FROM responses, n"
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +131,8 @@ def test_a_file_that_another_program_changed_is_no_bug_of_ours(
         ("PRAGMA user_version=-7", "not one that evalwright wrote"),
         ("PRAGMA user_version=1", "did not write"),
         ("DROP TABLE models", "did not write"),
+        (ENDLESS, "did not write"),
+        ("CREATE TRIGGER t AFTER INSERT ON responses BEGIN DELETE FROM claims; END", "did not write"),
         ("ALTER TABLE responses RENAME COLUMN model TO m2", "did not write"),
     ],
 )
@@ -146,13 +149,14 @@ def test_a_file_with_other_tables_is_refused(
 def test_responses_are_deleted_by_model_and_age(own_folder: Path, behind: Statements) -> None:
     first = info()["models"][0]
     assert typed("store", "prune").code == 2
-    assert "No stored response fits" in store("prune", "--model", "other")
-    assert "No stored response fits" in store("prune", "--older-than", "1")
+    done = typed("store", "prune", "--model", "scripted/constan")
+    assert done.code == 2 and "Did you mean 'scripted/constant" in done.err
+    assert "No stored response is that old" in store("prune", "--older-than", "1")
     assert "5 responses would be deleted" in store("prune", "--model", first["fingerprint"][:12])
     assert info()["responses"] == 10
     assert "5 responses deleted" in store("prune", "--model", first["fingerprint"], "--yes")
     behind(own_folder / "home", "UPDATE responses SET created = created - 86400 * 3")
-    assert "No stored response fits" in store("prune", "--older-than", "4")
+    assert "No stored response is that old" in store("prune", "--older-than", "4")
     assert "5 responses deleted" in store("prune", "--older-than", "2", "--yes")
     assert (info()["responses"], info()["sendings"]) == (0, 10)
 
@@ -207,11 +211,25 @@ def test_a_file_that_is_no_export_is_refused_by_its_line(own_folder: Path, line:
     (own_folder / "bad.jsonl").write_text("\n".join([*text[:3], line, *text[3:]]))
     done = typed("store", "import", "bad.jsonl")
     assert done.code == 2 and "Line 4 of bad.jsonl" in done.err
+    done = typed("store", "import", "bad.jsonl", "--home", "other")
+    assert (
+        "2 new responses of the lines before it were imported" in done.err or info()["kind"] == "PostgreSQL"
+    )
+    if info()["kind"] == "SQLite":
+        assert "2 responses read, 0 damaged" in store("verify", "--home", "other")
     (own_folder / "bad.jsonl").write_text(line)
     done = typed("store", "import", "bad.jsonl")
-    assert done.code == 2 and "bad.jsonl is no exported store" in done.err
+    assert done.code == 2 and "bad.jsonl is not an exported store" in done.err
+    (own_folder / "bad.jsonl").write_text("")
+    done = typed("store", "import", "bad.jsonl")
+    assert done.code == 2 and "bad.jsonl is not an exported store" in done.err
     done = typed("store", "import", "absent.jsonl")
     assert done.code == 2 and "absent.jsonl cannot be used: No such file" in done.err
+
+
+def test_a_place_that_is_no_store_shows_no_password() -> None:
+    done = typed("store", "merge", "mysql://me:hunter2@localhost/x")
+    assert done.code == 2 and "mysql://localhost/x" in done.err and "hunter2" not in done.text
 
 
 def test_stores_are_merged_and_a_merge_may_be_repeated(own_folder: Path, each_store: str) -> None:

@@ -134,7 +134,7 @@ def test_what_cannot_be(tmp_path: Path) -> None:
             "--gpus-per-replica",
             "1",
         ): "--gpus-per-replica can only be used with --on.",
-        ("--model", "demo/small", "--on", "dask"): "'dask' is no place to run on",
+        ("--model", "demo/small", "--on", "dask"): "'dask' is not a place to run on",
         (
             "--model",
             "openai/gpt-4o-mini",

@@ -16,6 +16,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.engine.rows import unpack
 from evalwright.models.registry import open_model
+from evalwright.models.replicas import Replica
 from support.command import Done, record, records, start, stored_requests, wait_until, write_questions
 from support.openai_faults import Faults
 from support.openai_limits import Limits
@@ -188,12 +189,37 @@ def test_what_a_pool_is_known_by() -> None:
         ("vllm/m", {"replicas": ["not an address"]}, "not an address"),
         ("vllm/m", {"replica": "http://a/v1"}, "Did you mean 'replicas'"),
         ("vllm/m", {"replicas_differ": True}, "no effect without replicas"),
-        ("demo/small", {"replicas": "http://a/v1"}, "base_url"),
+        ("demo/small", {"replicas": "http://a/v1"}, "a model in this process, which has no addresses"),
     ],
 )
 def test_what_cannot_be_a_pool_is_said(name: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
         open_model(name, given)
+
+
+def test_a_key_that_is_named_must_be_there_also_for_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KEY_B", raising=False)
+    pool = open_model("vllm/m", {"replicas": [{"base_url": "http://localhost:1/v1", "api_key_env": "KEY_B"}]})
+    with pytest.raises(UsageError, match="set the environment variable KEY_B"):
+        pool.check()
+
+
+def test_replicas_are_listed_by_their_names(tmp_path: Path) -> None:
+    done = typed("models", "check", "vllm/m", "-M", "replicas=http://a:1/v1,http://b:1/v1", folder=tmp_path)
+    assert re.search("^replicas +http://a:1/v1, http://b:1/v1$", done.out, re.MULTILINE), done.text
+
+
+def test_the_rate_of_a_replica_counts_the_time_it_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the rates of a pool add up to what it did."""
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    replica = Replica("a")
+    for _ in range(2):
+        replica.begin()
+        now += 1
+        replica.end()
+        now += 3
+    assert replica.as_dict()["answers_per_second"] == 0.4
 
 
 def test_batch_jobs_have_no_replicas(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert process.returncode == (-9 if number == 2 else 1), out + err
         missing = typed("runs", "merge", "parts", folder=folder)
         assert missing.code == 2
-        assert "of its 4 shards 2 is missing. Run the same command with --shard 2/4" in missing.text
+        assert "shard 2 of 4 is missing. Run the same command with --shard 2/4" in missing.text
         assert not (folder / "runs/parts-Small").exists()
         again = typed(*command(server, "parts", "--shard", "2/4"), folder=folder, extra=own)
         assert again.code == 1, again.text
@@ -229,7 +229,7 @@ array=
 while case "$1" in -*) true ;; *) false ;; esac; do
   case "$1" in -J) array=${2#1-} ;; -v) export "${2%%,*}" ;; -W) [ "$2" = "depend=afterany:7[]" ] ;; esac; shift 2
 done
-export PBS_O_WORKDIR="$PWD"; file=$PWD/$1; cd /
+export PBS_O_WORKDIR="$PWD" PBS_ENVIRONMENT=PBS_BATCH; file=$PWD/$1; cd /
 if [ -n "$array" ]; then
   for i in $(seq "$array"); do PBS_ARRAY_INDEX=$i bash "$file" > "$PBS_O_WORKDIR/log.$i" 2>&1 & done; wait; echo "7[]"
 else bash "$file" >&2; fi

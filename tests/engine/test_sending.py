@@ -13,7 +13,9 @@ import pytest
 from engine.support import LimitedServer, Remote, account, number_of, question, run_virtually
 from evalwright.core.errors import (
     AuthenticationFailed,
+    BadReply,
     ConnectionFailed,
+    EmptyReply,
     Failure,
     Overloaded,
     RateLimited,
@@ -170,6 +172,39 @@ def test_one_that_answers_again_is_used_again() -> None:
         "the replica endpoint b answers",
     ]
     assert servers[1].answered.total() > 1000
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BadReply("A page of HTML"), EmptyReply("Nothing"), Rejected("Not known here", status=400)],
+    ids=lambda error: error.kind,
+)
+def test_one_that_answers_nonsense_at_once_fails_no_request(error: RequestError) -> None:
+    """It is the quickest, and so the one that is asked most."""
+    servers = Server(), Server(error, latency=0.01)
+    results, _, _ = send_all(pool_of(*(server.reply for server in servers)), 400)
+    assert all(isinstance(result, Response) for result in results) and once_each(servers, 400)
+
+
+def test_one_that_answers_as_another_model_is_told() -> None:
+    async def other(request: Request) -> Response:
+        await asyncio.sleep(0.2)
+        return Response(text="x", model="another\x1b[2J")
+
+    async def own(request: Request) -> Response:
+        await asyncio.sleep(0.2)
+        return Response(text="x", model="wanted-2026")
+
+    assert send_all(pool_of(own, own), 20)[1] == []
+    (event,) = send_all(pool_of(own, other), 20)[1]
+    assert "unlike the others" in event and "replicas_differ=true" in event and "\x1b" not in event
+
+
+def test_what_all_reject_is_rejected() -> None:
+    servers = [Server(Rejected("Wrong", status=400)) for _ in range(3)]
+    results, _, _ = send_all(pool_of(*(server.reply for server in servers)), 50)
+    failures = [result.failure for result in results if isinstance(result, RequestFailed)]
+    assert len(failures) == 50 and {(one.kind, one.attempts) for one in failures} == {("request rejected", 3)}
 
 
 def test_a_wrong_request_goes_to_one_endpoint_and_sets_none_aside() -> None:

@@ -81,6 +81,10 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
             raise ConfigurationError(
                 f"--{option.removeprefix('as_')} cannot be in a job's command: leave it out."
             )
+    if given["home"]:
+        raise ConfigurationError(
+            "--home would be one store for all shards: leave it out, and set EVALWRIGHT_HOME or EVALWRIGHT_STORE (docs/clusters.md)."
+        )
     arguments = [key_values(given[key], "-M") for key in ("arguments", "role_arguments")]
     named = [*given["models"], *given["roles"], *given["judges"]]
     if masked_arguments(arguments) != arguments or any(masked_arguments(one) != one for one in named):

@@ -160,6 +160,8 @@ def check(
         print_json(description)
     else:
         description.pop("template", None)
+        if "replicas" in description:
+            description["replicas"] = [one["name"] for one in description["replicas"]]
         for key, value in description.items():
             echo(f"{key:<14} {_shown(value)}".rstrip())
     return 0

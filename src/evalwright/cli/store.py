@@ -133,10 +133,23 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
     if model is None and older_than is None:
         raise click.UsageError("Say which responses to delete: --model, --older-than, or both.")
+    from evalwright.core.errors import UnknownName
+
     with _opened(home) as database:
         before = (database.now() if older_than else time.time() + 1e9) - 86400 * (older_than or 0.0)
         found = 0
-        for row in database.summary():
+        stored = database.summary()
+        known = [*database.names(), *(row[:2] for row in stored)]
+        if model is not None and not any(
+            model == name or key.startswith(model or " ") for key, name in known
+        ):
+            raise UnknownName(
+                "model",
+                model,
+                [name for _, name in known],
+                "'evalwright store info' shows those with responses.",
+            )
+        for row in stored:
             if model is not None and model != row[1] and not row[0].startswith(model or " "):
                 continue
             here = (row[0], before)
@@ -150,7 +163,7 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
             with suppress(Exception):  # others use it: the space stays with the store and is used again
                 database.shrink()
     if not found:
-        echo("No stored response fits.")
+        echo("No stored response is that old." if older_than else "Nothing is stored of it.")
     elif yes:
         echo(f"{found:,} responses deleted.")
     else:
@@ -191,10 +204,13 @@ def export(file: Path, home: str | None) -> int:
 @HOME
 def import_(files: tuple[Path, ...], home: str | None) -> None:
     """Add the responses of exported FILES. What is stored already stays as it is."""
+    from evalwright.core.errors import ConfigurationError
     from evalwright.engine.exchange import read_lines, unreadable
 
     with _opened(home, new=True) as database:
         for file in files:
+            if file.is_file() and not file.stat().st_size:
+                raise ConfigurationError(f"{file} is not an exported store: it is empty.")
             try:
                 with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
                     moved = read_lines(cast("IO[bytes]", lines), str(file), database)

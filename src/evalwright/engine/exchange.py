@@ -98,11 +98,12 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
             else:
                 rows.append(_row(found))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            if number == 1:
+                raise ConfigurationError(_not_exported(name)) from None
+            moved.new += database.add(rows)
             raise ConfigurationError(
-                f"Line {number} of {name} is no line of an exported store ('evalwright store export' writes them). "
-                f"What stood before it has been imported."
-                if number > 1
-                else f"{name} is no exported store: its first line is not {_encode({'evalwright_store': FORMAT})}."
+                f"Line {number} of {name} is not a line of an exported store ('evalwright store export' writes them). "
+                f"{moved.new:,} new responses of the lines before it were imported."
             ) from None
         if len(rows) >= _AT_ONCE:
             moved.responses, moved.new = moved.responses + len(rows), moved.new + database.add(rows)
@@ -161,6 +162,10 @@ def take_back(home: Path, database: Database) -> str:
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
     while line := file.readline(_LONGEST_LINE):
         yield line
+
+
+def _not_exported(name: str) -> str:
+    return f"{name} is not an exported store: its first line is not {_encode({'evalwright_store': FORMAT})}."
 
 
 def _row(found: dict[str, Any]) -> Row:

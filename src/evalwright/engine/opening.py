@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, StoreError
 from evalwright.core.postgres import is_url, shown, store_url
+from evalwright.core.secrets import mask, without_login
 from evalwright.engine.database import Database
 from evalwright.engine.schema import store_error
 from evalwright.engine.sqlite import FILE, SqliteStore, open_file
@@ -38,6 +39,10 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
         return open_server(place)
     path = Path(place) if Path(place).is_file() else Path(place) / FILE
     if not new and not path.is_file():
+        if "://" in str(place):
+            raise ConfigurationError(
+                f"'{mask(without_login(str(place)))}' is not a folder, a store file or a postgresql:// address."
+            )
         raise ConfigurationError(f"There is no store at {place}: no {FILE} is in that folder.")
     try:
         return open_file(path)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from evalwright.core.errors import (
+    BadReply,
     Cancelled,
+    EmptyReply,
     EvalwrightError,
     Failure,
     ModelError,
@@ -20,7 +22,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.ledger import Account
 from evalwright.engine.pacing import Permit
 from evalwright.engine.retry import Attempts, seconds_shown
-from evalwright.engine.sending import Endpoint, SendingQueue, is_of_endpoint
+from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import RemoteModel
 from evalwright.models.remote.pool import ReplicaPool
 from evalwright.models.replicas import Replica
@@ -50,6 +52,8 @@ class RemoteSender:
         self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
         self._told_wait = _LONG_WAIT / 2
+        self._heeds_names = isinstance(model, ReplicaPool) and not model.differ
+        self._answers_as: dict[str, str] = {}
 
     async def send(self, account: Account) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
@@ -121,6 +125,8 @@ class RemoteSender:
             account.settle(response)
             if endpoint.answered(permit, response):
                 self._on_event(f"{self._model.name}: the replica {endpoint.name} answers again.")
+            if self._heeds_names and response.model and endpoint.name not in self._answers_as:
+                self._heed_name(endpoint, response.model)
             return replace(response, replica=endpoint.name) if self._is_pool else response
         except (RequestError, RequestFailed) as failed:
             error = cause = failed
@@ -151,15 +157,28 @@ class RemoteSender:
         finally:
             del error, cause  # they know this frame: a cycle, which only the rare collector would find
 
+    def _heed_name(self, endpoint: Endpoint, name: str) -> None:
+        """Say it where replicas that should be one model answer under several names; that which was asked for counts as one."""
+        expected = endpoint.model.describe().get("model") == name
+        others = set(self._answers_as.values())
+        self._answers_as[endpoint.name] = "" if expected else name
+        if others and others != {self._answers_as[endpoint.name]}:
+            self._on_event(
+                f"{self._model.name}: the replica {endpoint.name} answers as {name[:80]!r}, unlike the others. If their answers may "
+                "differ, say replicas_differ=true, or leave it out."
+            )
+
     def _after(
         self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]
     ) -> float:
-        """Seconds until it is sent again. tried: where it failed since it last waited; there it does not go at once."""
+        """Seconds until it is sent again. tried: where it failed since it last waited, or with no answer; there it does not go at once."""
         now = self._loop.time()
         if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
             self._on_event(over.message)
             self._wake_all(over)
-        if is_of_endpoint(error):
+        if isinstance(error, BadReply | EmptyReply):
+            tried[endpoint] = error  # it counts as an attempt, and the next one goes elsewhere
+        elif endpoint.may_be_at_fault(error):
             tried[endpoint] = error
             if self._queue.untried(tried) and attempts.time_left(now) > 0:
                 attempts.last = error
@@ -167,8 +186,9 @@ class RemoteSender:
                 self._refuse_if_over()
                 return 0.0
             # The most hopeful of what the endpoints said.
-            error = min(tried.values(), key=lambda one: (not one.retryable, one.retry_after or 0.0))
-        tried.clear()
+            others = (one for one in tried.values() if not isinstance(one, BadReply | EmptyReply))
+            error = min(others, key=lambda one: (not one.retryable, one.retry_after or 0.0))
+            tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
             self._on_event(f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)} s: {error}")

@@ -65,19 +65,26 @@ VERSION = len(MIGRATIONS)
 
 LOCK_PATIENCE = 60.0
 
+_STRANGE = (
+    "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+)
+"""What this package never makes, and what in a stranger's file may run without end: a view under the name of a table."""
+
 T = TypeVar("T")
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode, to a file with this version's tables, that any one thread at a time may use.
 
-    Raises sqlite3.Error, or StoreError where the file is newer than this version knows.
+    Raises sqlite3.Error, also where the file has more than tables and indexes, or StoreError where it is newer than this version knows.
     """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_PATIENCE)
     try:
         # SQLite does not wait for the lock that the change to WAL needs, so two processes that open a new file at the
         # same moment would get in each other's way.
         patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        if connection.execute(_STRANGE).fetchone() is not None:
+            raise sqlite3.DatabaseError("it has a view, a trigger or a virtual table")
         connection.execute("PRAGMA journal_size_limit=67108864")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA synchronous=FULL")

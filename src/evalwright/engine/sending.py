@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from evalwright.core.errors import AuthenticationFailed, BadReply, ConnectionFailed, RequestError
+from evalwright.core.errors import AuthenticationFailed, BadReply, ConnectionFailed, Rejected, RequestError
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Breaker
@@ -42,6 +42,7 @@ class Endpoint:
         self.changed: Callable[[], None] = lambda: None
         self.alone = True
         self._loop = loop
+        self._proven = False
         self._in_a_row = 0
         self._since = 0.0
         self._aside_since = -1.0
@@ -67,6 +68,7 @@ class Endpoint:
     def answered(self, permit: Permit, response: Response) -> bool:
         """The request was answered. True where the endpoint had been set aside."""
         self.breaker.succeeded()
+        self._proven = True
         again = False
         if permit.sent_at > self._aside_since:  # what was sent before says nothing of now
             again, self._in_a_row = self.record.aside != "", 0
@@ -103,10 +105,18 @@ class Endpoint:
     def _end_probe(self, now: float) -> None:
         self._probe, self._probe_at = None, now + self._gap * random.uniform(0.75, 1.0)
 
+    def may_be_at_fault(self, error: RequestError) -> bool:
+        """Whether another endpoint may answer what this one did not. One that never answered may reject what is no fault of the request."""
+        if isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404:
+            return True
+        if isinstance(error, Rejected):
+            return not self._proven
+        return error.retryable and error.kind in ("rate limited", "server error", "timed out")
+
     def _is_ill(self, error: RequestError, now: float) -> bool:
         if self.pacer.hopeless is not None:
             return True
-        if not is_of_endpoint(error) and not isinstance(error, BadReply):
+        if not self.may_be_at_fault(error) and not isinstance(error, BadReply):
             self._in_a_row = 0  # it took the request, and said what was wrong with it
             return False
         if error.kind == "rate limited":
@@ -114,16 +124,9 @@ class Endpoint:
         if not self._in_a_row:
             self._since = now
         self._in_a_row += 1
-        if not error.retryable or isinstance(error, ConnectionFailed):
+        if isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404:
             return self._in_a_row >= _SURE
         return self._in_a_row >= _SICK and now - self._since >= _SICK_SECONDS
-
-
-def is_of_endpoint(error: RequestError) -> bool:
-    """Whether another endpoint may answer what this one did not: it is no matter of the request."""
-    if isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404:
-        return True
-    return error.retryable and error.kind in ("rate limited", "server error", "timed out")
 
 
 @dataclass(slots=True, eq=False)

@@ -62,7 +62,7 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
     if not whole or not 1 <= int(number) <= int(of):
         said = f", which is {number}/{of} here," if text.startswith("auto") else ""
         raise ConfigurationError(
-            f"--shard {text}{said} is no shard: it takes i/n with i from 1 to n, for example 2/8, or auto/8 in an array of jobs 1-8."
+            f"--shard {text}{said} is not a shard: it takes i/n with i from 1 to n, for example 2/8, or auto/8 in an array of jobs 1-8."
         )
     return Shard(int(number), int(of))
 

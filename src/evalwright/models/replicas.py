@@ -14,12 +14,11 @@ class Replica:
         self.name = name
         self.aside = ""
         self.requests = self.failures = self.under_way = 0
-        self._seconds = self._since = 0.0
+        self._since = self._until = 0.0
 
     def begin(self, requests: int = 1) -> None:
         """Requests are handed to it."""
-        if not self.under_way:
-            self._since = time.monotonic()
+        self._since = self._since or time.monotonic()
         self.requests += requests
         self.under_way += requests
 
@@ -27,12 +26,11 @@ class Replica:
         """Requests have ended there, with an answer or without."""
         self.under_way -= requests
         self.failures += requests if failed else 0
-        if requests and not self.under_way:
-            self._seconds += time.monotonic() - self._since
+        self._until = time.monotonic()
 
     def as_dict(self) -> dict[str, Any]:
-        """For the record; answers_per_second: while something was under way."""
-        seconds = self._seconds + (time.monotonic() - self._since if self.under_way else 0.0)
+        """For the record; answers_per_second: from its first request to its last answer, also while it waited for its limits."""
+        seconds = (time.monotonic() if self.under_way else self._until) - self._since
         answers = self.requests - self.failures - self.under_way
         rate = {"answers_per_second": float(f"{answers / seconds:.4g}")} if seconds > 0 else {}
         aside = {"aside": self.aside} if self.aside else {}

@@ -62,6 +62,8 @@ def open_replicated(name: str, given: Mapping[str, Any], open_one: Open, options
             raise ConfigurationError(
                 f"Replica {number} is the same as replica {settings.index(own) + 1}: leave it out."
             )
+        if "base_url" in own and "base_url" not in options and name.partition("/")[0] in BUILT_IN:
+            raise ConfigurationError(f"'{name}' is a model in this process, which has no addresses: {_FORM}.")
         made = open_one(_named(name, own), {**rest, **_merged(rest, own)})
         if not isinstance(made, RemoteModel):
             raise ConfigurationError(f"'{name}' is a model in this process, which has no addresses: {_FORM}.")

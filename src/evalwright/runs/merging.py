@@ -24,8 +24,8 @@ from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name, slug
 from evalwright.tasks.dialects import dialect_of
 
-_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident")
-"""Settings that may differ between shards: they say where one was made."""
+_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles")
+"""Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
 
 Place = tuple[int, int, int]
 """Where a record stands: task, sample, draw."""
@@ -85,7 +85,7 @@ def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Ru
                 ) from error
             if not run.part:
                 raise RunError(
-                    f"'{run.id}' is no shard: it was made as a whole, so there is nothing to merge."
+                    f"'{run.id}' is not a shard: it was made as a whole, so there is nothing to merge."
                 )
             own = [run]
         for run in own:
@@ -120,9 +120,17 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
     missing = list(islice((number for number in range(1, of + 1) if number not in sets[of]), 7))
     if missing:
         more = " and others" if len(missing) > 6 else ""
+        damaged: dict[Path, str] = {}
+        list_runs(folder, damaged)
+        unread = [
+            why
+            for place, why in damaged.items()
+            if place.name in {f"{whole}.shard-{number}-of-{of}" for number in missing}
+        ]
         raise RunError(
-            f"The run '{whole}' is not whole: of its {of} shards {', '.join(map(str, missing[:6]))}{more} {'is' if len(missing) == 1 else 'are'} "
-            f"missing. Run the same command with --shard {missing[0]}/{of}, then merge again."
+            f"The run '{whole}' is not complete: {'shard' if len(missing) == 1 else 'shards'} {', '.join(map(str, missing[:6]))}{more} of {of} "
+            f"{'is' if len(missing) == 1 else 'are'} missing. {' '.join(unread[:1])} Run the same command with --shard {missing[0]}/{of}"
+            f"{'' if len(missing) == 1 else ' and so on'}, then merge again.".replace("  ", " ")
         )
     shards = [run for _, run in sorted(sets[of].items())]
     with as_recorded(shards[0]):
@@ -152,7 +160,7 @@ def _plan(run: Run) -> dict[str, Any]:
             for task in data["tasks"]
         },
         **{f"'{key}'": value for key, value in data["configuration"].items() if key not in _OF_PLACES},
-        "what identifies it": [data["shard"][key] for key in ("identity", "answers")],
+        "the samples that were asked": [data["shard"][key] for key in ("identity", "answers")],
     }  # fmt: skip
 
 

@@ -35,8 +35,8 @@ def test_places() -> None:
     assert On.given("ray:10.0.0.1:6379", "4", 0.5) == On("10.0.0.1:6379", 4, 0.5)
     assert On.given("ray:auto", "auto") == On("auto")
     for wrong, why in {
-        ("slurm", None, None): "'slurm' is no place to run on: use ray",
-        ("ray:", None, None): "'ray:' is no place to run on",
+        ("slurm", None, None): "'slurm' is not a place to run on: use ray",
+        ("ray:", None, None): "'ray:' is not a place to run on",
         ("ray:ray://head:10001", None, None): "Run the command on a machine of the cluster",
         ("ray", "0", None): "--replicas must be 'auto' or a whole number from 1, not '0'",
         ("ray", "many", None): "not 'many'",
@@ -80,7 +80,7 @@ def test_more_than_there_are() -> None:
         in str(refused.value)
     )
     with pytest.raises(
-        ConfigurationError, match=r"No replicas with 2 GPUs and a core each do not fit.*--gpus-per-replica 0"
+        ConfigurationError, match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0"
     ):
         shares([(8, 1)], None, 2)
 
@@ -108,7 +108,7 @@ def test_an_address_that_cannot_be_reached() -> None:
         port = unused.getsockname()[1]
     for address, why in {
         f"127.0.0.1:{port}": f"No Ray cluster can be reached at '127.0.0.1:{port}'",
-        "head-node": "'head-node' is no address of a Ray cluster: use HOST:PORT",
+        "head-node": "'head-node' is not an address of a Ray cluster: use HOST:PORT",
     }.items():
         with Cluster(On(address)) as there, pytest.raises(ConfigurationError, match=why):
             there.ray()

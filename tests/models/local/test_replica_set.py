@@ -119,6 +119,25 @@ def test_a_worker_that_cannot_be_loaded_is_the_models_error() -> None:
     assert workers[0].stops
 
 
+class Stillborn(Thread):
+    """Its first process is killed while it loads."""
+
+    def start(self) -> None:
+        super().start()
+        if self.starts == 1:
+            raise WorkerDied("signal 9")
+
+
+def test_a_worker_that_dies_while_it_loads_is_started_again() -> None:
+    first, second = Stillborn("a"), Thread("b")
+    model = ReplicaSet(Echo(), [first, second])
+    model.load()
+    while first.starts < 2:
+        assert all(isinstance(answer, Response) for answer in asked(model, 100).values())
+    with pytest.raises(ModelError, match="signal 9"):
+        ReplicaSet(Echo(), [Stillborn("a"), Stillborn("b")]).load()
+
+
 def test_an_abandoned_batch_ends_its_threads() -> None:
     model = ReplicaSet(Echo(), [Thread("a"), Thread("b")])
     model.load()

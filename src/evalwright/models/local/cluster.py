@@ -97,12 +97,12 @@ class On:
         name, colon, address = place.partition(":")
         if name != "ray" or (colon and not address):
             raise ConfigurationError(
-                f"'{place}' is no place to run on: use ray (a cluster is started here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or "
+                f"'{place}' is not a place to run on: use ray (a cluster is started here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or "
                 "ray:auto for the cluster on this machine."
             )
-        if address.startswith("ray://"):
+        if address.startswith(("ray://", "//")):
             raise ConfigurationError(
-                f"'{address}' is an address for Ray's client, which hands over everything twice. Run the command on a machine of the "
+                f"'{place}' is an address for Ray's client, which hands over everything twice. Run the command on a machine of the "
                 "cluster, with --on ray:auto."
             )
         if not colon:
@@ -272,10 +272,13 @@ def shares(nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: flo
     if not wanted or wanted > most:
         cores_there, gpus_there = (f"{sum(column):g}" for column in zip(*nodes, strict=True))
         each = f"{gpus:g} GPU{'s' * (gpus > 1)} and a core" if gpus else "a core"
+        said = (
+            f"{wanted} replica{'s' * (wanted > 1)} with {each} each {'do' if wanted > 1 else 'does'} not fit"
+        )
+        said = said if wanted else f"Not one replica with {each} fits"
         advice = f"Use --replicas {most} or fewer" if most else "Use --gpus-per-replica 0"
         raise ConfigurationError(
-            f"{wanted or 'No'} replica{'s' * (wanted != 1)} with {each} each {'do not' if wanted != 1 else 'does not'} fit: a model can use "
-            f"{cores_there} cores and {gpus_there} GPUs on {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
+            f"{said}: a model can use {cores_there} cores and {gpus_there} GPUs on {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
         )
     largest = int(max(cpu for cpu, _ in nodes))
     return wanted, next(cores for cores in range(largest, 0, -1) if fitting(cores) >= wanted)
@@ -415,7 +418,7 @@ def _require_reachable(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or not host:
         raise ConfigurationError(
-            f"'{address}' is no address of a Ray cluster: use HOST:PORT, for example 10.0.0.1:6379, or auto."
+            f"'{address}' is not an address of a Ray cluster: use HOST:PORT, for example 10.0.0.1:6379, or auto."
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()

@@ -104,6 +104,7 @@ class ProcessWorker:
         errors.seek(max(0, errors.tell() - _TAIL))
         words = " ".join(errors.read().decode("utf-8", "replace").split())
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        how += ", as when memory runs out" if code == -9 else ""
         return f"{how}: {words}" if words else how
 
 

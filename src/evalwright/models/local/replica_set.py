@@ -89,7 +89,7 @@ class ReplicaSet(LocalModel):
             model.heavy,
         )
         self.replicas = [Replica(worker.name) for worker in workers]
-        self._model, self._workers = model, list(workers)
+        self._model = model
         self._slots = [_Slot(worker, replica) for worker, replica in zip(workers, self.replicas, strict=True)]
 
     def describe(self) -> dict[str, Any]:
@@ -109,25 +109,27 @@ class ReplicaSet(LocalModel):
         return self._model.reader()
 
     def load(self) -> None:
-        """Start all workers at once."""
-        started: SimpleQueue[Exception | None] = SimpleQueue()
+        """Start all workers at once. One that dies while others start is started again when there is work."""
+        started: SimpleQueue[tuple[int, Exception | None]] = SimpleQueue()
 
-        def start(worker: Worker) -> None:
+        def start(place: int, worker: Worker) -> None:
             try:
                 worker.start()
-                started.put(None)
+                started.put((place, None))
             except Exception as raised:
-                started.put(raised)
+                started.put((place, raised))
 
-        for worker in self._workers:
+        for each in enumerate(slot.worker for slot in self._slots):
             # Daemons: a run that is interrupted meanwhile ends, however long loading takes.
-            threading.Thread(target=start, args=(worker,), daemon=True).start()
-        errors = [error for _ in self._workers if (error := started.get()) is not None]
-        if errors:
+            threading.Thread(target=start, args=each, daemon=True).start()
+        found = dict(started.get() for _ in self._slots)
+        errors = [found[place] for place in range(len(found))]
+        worst = next((error for error in errors if not isinstance(error, WorkerDied | None)), errors[0])
+        if worst is not None and (None not in errors or not isinstance(worst, WorkerDied)):
             self.unload()
-            raise ModelError(str(errors[0])) if isinstance(errors[0], WorkerDied) else errors[0]
-        for slot in self._slots:
-            slot.alive, slot.deaths = True, 0
+            raise ModelError(str(worst)) if isinstance(worst, WorkerDied) else worst
+        for slot, error in zip(self._slots, errors, strict=True):
+            slot.alive, slot.deaths, slot.reason = error is None, int(error is not None), error
 
     def unload(self) -> None:
         """Stop all workers."""

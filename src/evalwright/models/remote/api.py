@@ -370,12 +370,10 @@ class ApiModel(RemoteModel):
         return missing_key(self._key_variables(), self.provider.key, what, self.base_url)
 
     def _lacks_key(self) -> bool:
-        wanted = (
-            bool(self._key_named or self.provider.key)
-            and self.provider.auth != "none"
-            and self._credentials is None
-        )
-        return wanted and self._key is None and self._login is None and not is_local(self.base_url)
+        there = (self._key, self._login, self._credentials) != (None, None, None)
+        if there or self.provider.auth == "none":
+            return False
+        return bool(self._key_named) or (bool(self.provider.key) and not is_local(self.base_url))
 
     def _find_key(self) -> Secret | None:
         """The key to send. A default one does not travel unencrypted over the internet unless it was named."""

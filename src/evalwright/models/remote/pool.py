@@ -36,6 +36,7 @@ class ReplicaPool(RemoteModel):
         self.replicas = [Replica(name) for name, _ in endpoints]
         self._model, self._endpoints = model, [member for _, member in endpoints]
         parts = sorted(member.fingerprint for member in self._endpoints)
+        self.differ = differ
         self.fingerprint = fingerprint_of({"replicas": parts}) if differ else model.fingerprint
 
     def members(self) -> list[tuple[RemoteModel, Replica]]:
