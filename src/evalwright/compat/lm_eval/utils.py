@@ -170,6 +170,14 @@ class _NoRedirects(HTTPRedirectHandler):
         """None: the answer is then an error with its status."""
 
 
+def handle_non_serializable(value: Any) -> Any:
+    """For `json.dump(..., default=)`: numbers of numpy as Python's, sets as lists, all else as text."""
+    number = getattr(value, "item", None)
+    if callable(number) and getattr(value, "shape", None) == ():
+        return number()
+    return list(value) if isinstance(value, set) else str(value)
+
+
 def call_json(
     url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 300, verify: bool | str = True
 ) -> Any:  # fmt: skip

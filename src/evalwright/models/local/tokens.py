@@ -10,8 +10,9 @@ The rules are those that published log-likelihood scores were made with, with th
   the joined text's, which is nearly always, both are the same.
 - a BOS that the tokenizer adds is never scored in a rolling log-likelihood. (Published code scores it, once a text.)
 - a text is never given two BOS tokens.
+- a rendered chat template gets no special tokens but its own. (Published code lets the tokenizer add its BOS.)
 - a prompt for generation is never cut. (Published code drops its left side until `max_tokens` more fit.)
-`TokenRules.published` makes the first, second and last as they were published.
+`TokenRules.published` makes all but the third as they were published.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
@@ -399,6 +400,27 @@ def test_what_is_zero_or_false_is_said() -> None:
     assert "revision" not in backend_of("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
 
 
+@pytest.mark.torch
+def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_file(tasks: Path) -> None:
+    """The file's prompt is the one that was scored, as there."""
+    from support.tiny_models import STRICT_TEMPLATE, make_tiny_model
+
+    make_tiny_model(tasks / "strict", chat=STRICT_TEMPLATE)
+    settings = "--device cpu --tasks sky --limit 2 --apply_chat_template --output_path out --log_samples"
+    done = typed(
+        "lm-eval", "--model", "hf", "--model_args", f"pretrained={tasks / 'strict'}", "--include_path", "tasks",
+        *settings.split(), "--system_instruction", "Be brief.",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (file,) = (tasks / "out").rglob("samples_sky_*.jsonl")
+    for line in map(json.loads, file.read_text().splitlines()):
+        asked = line["arguments"]["gen_args_0"]["arg_0"]
+        assert (
+            asked
+            == f"<s><|im_start|>user\nQuestion: {line['doc']['question']}\nAnswer:<|im_end|>\n<|im_start|>assistant\n"
+        )
+
+
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
     found = evaluation_of({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
     assert str(Path("tasks")) in found.dialect["task_root"]
@@ -410,7 +432,7 @@ def test_a_model_made_in_python(tasks: Path) -> None:
 
     class Longest(LM):
         def loglikelihood(self, requests: Any) -> list[tuple[float, bool]]:
-            return [(float(len(one.args[1])), False) for one in requests]
+            return [(-1 / len(one.args[1]), False) for one in requests]
 
         def loglikelihood_rolling(self, requests: Any) -> list[float]:
             return [0.0 for _ in requests]
@@ -428,6 +450,25 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     )
     with pytest.raises(UnknownName, match="nosuch"):
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
+
+    first = found["samples"]["sky"][0]
+    assert first["arguments"][0][1].startswith(" "), "a context and a choice, as a tuple"
+    assert first["resps"][0] == [(-1 / len(first["arguments"][0][1]), False)]
+    assert first["filtered_resps"][0] == first["resps"][0][0]
+    assert isinstance(first["target"], int)
+    assert found["samples"]["gen"][0]["resps"] == [["Mars"]]
+    from evalwright.compat.lm_eval.utils import handle_non_serializable
+
+    assert json.loads(json.dumps([numpy.int64(3), {1}, Path("a")], default=handle_non_serializable)) == [
+        3,
+        [1],
+        "a",
+    ]
+    unscored = simple_evaluate(
+        Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
+    )
+    assert unscored["results"]["gen"]["bypass,none"] == 999
+    assert len(unscored["samples"]["gen"]) == 2
 
     import evalwright.compat.lm_eval as lm_eval
 

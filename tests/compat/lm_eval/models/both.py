@@ -235,6 +235,9 @@ def transformer(root: str, folder: Path) -> Any:
                 for a, _ in found if a.strip()
             ]  # fmt: skip
             out += lm.generate_until(prompts, disable_tqdm=True)
+            beams = {"until": ["\n", "e"], "max_gen_toks": 6, "num_beams": 2}
+            some = [instance("generate_until", {}, (one.args[0], beams), 0) for one in prompts[:4]]
+            out += lm.generate_until(some, disable_tqdm=True)
             out += [lm.max_length, lm.tokenizer_name.rpartition("__")[2], lm.prefix_token_id, lm.eot_token_id]
     return out
 

@@ -260,6 +260,13 @@ def test_settings_from_a_configuration(tmp_path: Path) -> None:
         options_of({"num_fewshot": -1})
 
 
+@pytest.mark.parametrize("wanted", [100_000_000, 0, "many", 1.5])
+def test_a_file_cannot_want_any_number_of_requests(load: Load, write: Write, wanted: Any) -> None:
+    write("often.yaml", f"include: even.yaml\ntask: often\nrepeats: {wanted}\n")
+    with pytest.raises(TaskError, match=r"'often' has `repeats: .*whole number from 1 to 10,000"):
+        load("often")
+
+
 def test_a_group_in_itself_is_a_sentence(load: Load, write: Write) -> None:
     write("a.yaml", "group: a\ntask: [b]\n")
     write("b.yaml", "group: b\ntask: [{group: a, num_fewshot: 1}]\n")

@@ -18,7 +18,7 @@ from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Re
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.registry import open_model
-from support.local_models import engine_of, log_likelihood
+from support.local_models import answers, engine_of, log_likelihood
 from support.tiny_models import make_tokenizer
 
 pytestmark = pytest.mark.torch
@@ -228,3 +228,37 @@ def test_texts_prepared_together_are_encoded_as_one_by_one(kind: str, folders: d
     # One text that no tokenizer takes does not keep the others from being encoded.
     encoder.prepare([*asked, ("\ud800", False)])
     assert [encoder.encode(*each) for each in asked] == expected
+
+
+@pytest.mark.parametrize(("kind", "texts"), [("llama", 1), ("strict", 1), ("qwen2", 0)])
+def test_by_published_rules_a_tokenizer_adds_its_bos_to_a_chat_template(
+    folders: dict[str, Path], kind: str, texts: int
+) -> None:
+    """Once, whether the template writes it or not; a tokenizer without one adds nothing."""
+    import torch
+
+    model = TransformersModel(str(folders[kind]), device="cpu", token_rules="published")
+    [found] = answers(model, [LogLikelihood((Message("user", "Which river?"),), " the Rhine")])
+    loaded = engine_of(model).loaded
+    tokenizer = loaded.encoder.tokenizer
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "Which river?"}], tokenize=False, add_generation_prompt=True
+    )
+    # White space at the prompt's end is the continuation's.
+    before = tokenizer.encode(prompt.rstrip().removeprefix("<s>"))
+    tokens = tokenizer.encode(prompt.removeprefix("<s>") + " the Rhine")
+    assert tokens.count(0) == texts or kind == "qwen2"
+    with torch.no_grad():
+        values = torch.log_softmax(loaded.model(torch.tensor([tokens])).logits[0].double(), -1)
+    wanted = sum(float(values[place - 1, tokens[place]]) for place in range(len(before), len(tokens)))
+    assert isinstance(found, Response)
+    assert found.log_likelihood == pytest.approx(wanted, abs=1e-4)
+
+
+def test_tokens_that_a_file_marks_as_special_are_no_text(folders: dict[str, Path]) -> None:
+    """As with transformers, where the tokenizer names no role for them too (Llama's headers)."""
+    encoder = engine_of(open_model(f"hf/{folders['llama']}", {"device": "cpu"})).loaded.encoder
+    tokens = encoder.encode("a<|im_start|> river</s>", False)
+    assert encoder.decode(tokens, False) == "a<|im_start|> river</s>"
+    assert encoder.decode(tokens, True) == encoder.tokenizer.decode(tokens, skip_special_tokens=True)
+    assert encoder.decode(tokens, True) == "a river"

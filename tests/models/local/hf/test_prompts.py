@@ -19,10 +19,13 @@ SILENT_TEMPLATE = (
 )
 
 
-def renderer(template: str | None, chosen: str | None = None, **arguments: Any) -> Any:
+def renderer(
+    template: str | None, chosen: str | None = None, *, published: bool = False, **arguments: Any
+) -> Any:
     from evalwright.models.local.hf.prompts import ChatRenderer
 
-    return ChatRenderer(make_tokenizer("llama", chat=template or False), chosen, arguments)
+    tokenizer = make_tokenizer("llama", chat=template or False)
+    return ChatRenderer(tokenizer, chosen, arguments, published=published)
 
 
 def test_text_stays_text_and_messages_go_through_the_template() -> None:
@@ -42,6 +45,14 @@ def test_a_template_without_system_role_gets_the_text_in_the_first_user_turn() -
     assert renderer(STRICT_TEMPLATE).render((SYSTEM, USER)) == (folded, True)
     assert renderer(SILENT_TEMPLATE).render((SYSTEM, USER)) == ("[user]Be brief.\n\nHi[assistant]", True)
     assert renderer(SILENT_TEMPLATE).render((SYSTEM,)) == ("[user]Be brief.[assistant]", True)
+
+
+def test_by_published_rules_a_system_message_without_a_place_is_left_out() -> None:
+    left_out = "<s><|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    assert renderer(STRICT_TEMPLATE, published=True).render((SYSTEM, USER)) == (left_out, True)
+    assert renderer(SILENT_TEMPLATE, published=True).render((SYSTEM, USER)) == ("[user]Hi[assistant]", True)
+    kept = renderer(CHAT_TEMPLATE, published=True).render((SYSTEM, USER))
+    assert kept == renderer(CHAT_TEMPLATE).render((SYSTEM, USER))
 
 
 def test_a_prefill_that_the_template_changes_goes_behind_the_generation_prompt() -> None:

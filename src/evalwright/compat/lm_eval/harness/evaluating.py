@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -243,7 +245,8 @@ def results_of(
         if samples:
             found["samples"] = {task["name"].removeprefix(PREFIX): [] for task in run.data["tasks"]}
             for name, lines in _lines(files[1:], found["samples"]):
-                found["samples"][name] = lines
+                generated = found["configs"][name].get("output_type", "generate_until") == "generate_until"
+                found["samples"][name] = [_in_memory(line, generated) for line in lines]
     settings = {key: value for key, value in config.items() if key not in ("name", "shown")}
     return {**found, **config["shown"], "config": {**found["config"], **settings}}
 
@@ -256,6 +259,29 @@ def _lines(files: Sequence[Path], tasks: Mapping[str, Any]) -> Iterator[tuple[st
             if file.name.startswith(f"samples_{file_safe(name)}_2"):
                 with file.open(encoding="utf-8") as lines:
                     yield name, [json.loads(line) for line in lines]
+
+
+def _in_memory(line: dict[str, Any], generated: bool) -> dict[str, Any]:
+    """A line of a samples file as `simple_evaluate` has it, where numbers are not text yet. Targets of generation stay text."""
+    line["arguments"] = [tuple(one.values()) for one in line["arguments"].values()]
+    if not generated:
+        line |= {name: _unspelled(line[name]) for name in ("resps", "filtered_resps")}
+        if line["target"].isdigit() or line["target"].startswith("["):
+            with suppress(ValueError, SyntaxError):
+                line["target"] = ast.literal_eval(line["target"])
+    return line
+
+
+def _unspelled(value: Any) -> Any:
+    """Log-likelihoods as numbers, each with whether it is greedy; a rolling one stands alone. What a filter wrote stays."""
+    if isinstance(value, list):
+        found = [_unspelled(one) for one in value]
+        return tuple(found) if len(found) == 2 and isinstance(found[1], bool) else found
+    if value in ("True", "False"):
+        return value == "True"
+    with suppress(TypeError, ValueError):
+        return float(value)
+    return value
 
 
 def simple_evaluate(
@@ -287,13 +313,15 @@ def simple_evaluate(
             raise ConfigurationError(f"{name} is an object of lm_eval: give {instead} in its place.")
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         given.pop(name, None)  # prompts are not cached
-    iterations = given.pop("bootstrap_iters", None)
+    # What is no flag there, or wants a folder only on the command line.
+    apart: dict[str, Any] = {
+        name: given.pop(name) for name in ("bootstrap_iters", "predict_only") if name in given
+    }
     if model_args:
         given["model_args"] = mapping_of("model_args", model_args)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
     wished = normalised({**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})})
-    if iterations is not None:
-        wished["bootstrap_iters"] = iterations
+    wished |= apart
     if isinstance(manager, TaskManager):
         several = wished.get("include_path") or ()
         own = [several] if isinstance(several, str | Path) else several

@@ -229,16 +229,16 @@ def _imported(source: Source) -> dict[str, Any]:
 
 
 def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what may be a key among the model's arguments."""
-    given = config.get("model_args")
-    if isinstance(given, dict):
-        kept: Any = {key: value for key, value in given.items() if not is_secret(key)}
-        kept = masked_arguments(kept)
-    elif isinstance(given, str):
-        kept = ",".join(p for p in given.split(",") if not is_secret(p.partition("=")[0]))
-    else:
-        kept = given
-    return {**config, "model_args": kept} if "model_args" in config else dict(config)
+    """A configuration without what may be a key among the model's arguments, and without logins in its addresses."""
+    kept: Any = config.get("model_args")
+    if isinstance(kept, dict):
+        kept = {key: value for key, value in kept.items() if not is_secret(key)}
+    elif isinstance(kept, str):
+        kept = ",".join(p for p in kept.split(",") if not is_secret(p.partition("=")[0]))
+    found: dict[str, Any] = masked_arguments(
+        {**config, "model_args": kept} if "model_args" in config else config
+    )
+    return found
 
 
 def _model(source: Source) -> str:

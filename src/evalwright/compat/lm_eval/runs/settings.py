@@ -144,25 +144,32 @@ def renderer(run: Run) -> Render:
     except EvalwrightError:
         return as_json
 
+    published = _model_arguments(run).get("token_rules") == "published"
+
     def render(messages: Sequence[Message]) -> str:
         try:
             return template.render(tuple(messages))
         except EvalwrightError:
             pass
+        others = tuple(message for message in messages if message.role != "system")
         try:
-            return template.render(fold_system(messages))
+            return template.render(others if published else fold_system(messages))
         except EvalwrightError:
             return as_json(messages)
 
     return render
 
 
+def _model_arguments(run: Run) -> Mapping[str, Any]:
+    spec: Any = next(iter(run.data["configuration"].get("models") or ()), {})
+    return spec.get("arguments", {}) if isinstance(spec, Mapping) else {}
+
+
 def run_config(run: Run) -> dict[str, Any]:
     """The entry `config` of a run of ours. Seeds that nothing here draws from are null."""
     configuration = run.data["configuration"]
     provider, _, rest = run.model.partition("/")
-    spec: Any = next(iter(configuration.get("models") or ()), {})
-    given = dict(spec.get("arguments", {})) if isinstance(spec, Mapping) else {}
+    given = dict(_model_arguments(run))
     dialect: Mapping[str, Any] = configuration.get("dialect") or {}
     shot_seeds = [
         one["seed"] for task in run.data["tasks"] if "seed" in (one := task["definition"]) and "chat" in one

@@ -30,6 +30,9 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 
+MOST_REPEATS = 10_000
+"""The most repeats of a request; published tasks have up to 64."""
+
 
 class TaskWork(ABC):
     """A task at work: its rows, what they are asked, and what the answers are worth. What needs its data is made at first use, and once.
@@ -42,6 +45,11 @@ class TaskWork(ABC):
     def __init__(self, definition: Definition, options: Options, repeats: int, shots: int | None) -> None:
         self.definition = definition
         self.options = options
+        # Requests are made before the first is sent, so a file from elsewhere must not want any number of them.
+        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+            raise TaskError(
+                f"The task '{definition.name}' has `repeats: {str(repeats)[:40]}`; it must be a whole number from 1 to {MOST_REPEATS:,}."
+            )
         self.repeats = repeats
         self.metrics = Metrics(definition, options)
         self.samples = Samples(self)
@@ -196,7 +204,7 @@ class Work(TaskWork):
     def __init__(
         self, definition: Definition, options: Options, lacking: Sequence[EvalwrightError] = ()
     ) -> None:
-        super().__init__(definition, options, int(definition.config.repeats), definition.config.num_fewshot)
+        super().__init__(definition, options, definition.config.repeats, definition.config.num_fewshot)
         self.lacking = lacking
         self.pipelines = {pipeline.name: pipeline for pipeline in definition.pipelines}
 

@@ -54,7 +54,9 @@ class HubEncoder:
         }
         if "<|channel|>" in tokenizer.get_added_vocab():
             kept |= {token for text, token in tokenizer.get_added_vocab().items() if text in _CHANNELS}
-        self._dropped = frozenset(tokenizer.all_special_ids) - kept
+        # Many tokens that files mark as special (Llama's headers, say) have no role that the tokenizer names.
+        marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self._dropped = marked.union(tokenizer.all_special_ids) - kept
         # Siblings have one context and come one after another.
         self._encode = lru_cache(maxsize=256)(self._encode_once)
         self._prepared: dict[tuple[str, bool], list[int]] = {}
@@ -195,11 +197,13 @@ def _reader(encoder: HubEncoder, length: int | None, options: HfOptions, *, part
         published=options.token_rules == "published",
     )
     rules = _with_prefix(rules, tokenizer, options.prefix_token)
-    renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments, parts=parts)
+    renderer = ChatRenderer(
+        tokenizer, options.chat_template, options.template_arguments, parts=parts, published=rules.published
+    )
 
     def render(prompt: Prompt) -> tuple[str, TokenRules]:
         text, complete = renderer.render(prompt)
-        return text, rules.without_special_tokens() if complete else rules
+        return text, rules.without_special_tokens() if complete and not rules.published else rules
 
     return Reader(encoder, rules, render)
 

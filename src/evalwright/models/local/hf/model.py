@@ -67,7 +67,8 @@ class TransformersModel(LocalModel):
     and quantization that fit into the free memory.
     Beams are transformers' own search. Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
     prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
-    token_rules: "published" scores the BOS of rolling texts and cuts the left of prompts that are too long to answer, as
+    token_rules: "published" scores the BOS of rolling texts, cuts the left of prompts that are too long to answer, lets the
+    tokenizer add its BOS to a rendered chat template, and leaves out a system message that the template refuses, as
     lm-evaluation-harness does.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.

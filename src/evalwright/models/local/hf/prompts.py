@@ -1,8 +1,8 @@
 """From messages to the text that the model sees, by its own chat template.
 
 A last message of role "assistant" is a prefill, which the rendered text ends with. Where the template has no place for a
-system message (it raises, or leaves the text out), that text goes in front of the first user turn. A model without a
-template gets the contents joined by blank lines.
+system message (it raises, or leaves the text out), that text goes in front of the first user turn; by published rules it is
+left out. A model without a template gets the contents joined by blank lines.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ from evalwright.models.local.tokens import DoesNotFit
 
 class ChatRenderer:
     """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that the template reads. parts: it
-    takes every content as a list of parts, as those of models for images do."""
+    takes every content as a list of parts, as those of models for images do. published: see `TokenRules`."""
 
     def __init__(
-        self, tokenizer: Any, template: str | None, arguments: Mapping[str, Any], *, parts: bool = False
+        self,
+        tokenizer: Any,
+        template: str | None,
+        arguments: Mapping[str, Any],
+        *,
+        parts: bool = False,
+        published: bool = False,
     ) -> None:
+        self._published = published
         self._parts = parts
         self._tokenizer = tokenizer
         self._template = template
@@ -42,8 +49,11 @@ class ChatRenderer:
                 raise _refused(error) from error
             text = ""
         if system and not all(m.text.strip() in text for m in prompt if m.role == "system"):
+            if self._published and text:
+                return text, True
+            placed = [m for m in prompt if m.role != "system"] if self._published else fold_system(prompt)
             try:
-                text = self._apply(fold_system(prompt))
+                text = self._apply(placed)
             except Exception as error:
                 raise _refused(error) from error
         return text, True
