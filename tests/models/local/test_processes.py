@@ -92,7 +92,7 @@ def alike(found: Response | Failure, expected: Response | Failure) -> bool:
 
 def workers_of(model: LocalModel) -> list[ProcessWorker]:
     assert isinstance(model, ReplicaSet)
-    found = model._workers
+    found = [slot.worker for slot in model._slots]
     assert all(isinstance(one, ProcessWorker) for one in found)
     return [one for one in found if isinstance(one, ProcessWorker)]
 
