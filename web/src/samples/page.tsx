@@ -64,7 +64,8 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
     if (!run || shown.current) return;
     shown.current = true;
     if (active >= 0) table.current?.show(active);
-    if (active >= 0) table.current?.focus();
+    // Who has begun to search by now goes on.
+    if (active >= 0 && document.activeElement !== box.current) table.current?.focus();
   }, [run]);
   // Words of an address that was opened go into the box; those that came from the box must not undo what was typed since.
   const sent = useRef(words);
