@@ -152,10 +152,21 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     monkeypatch.setenv("EVALWRIGHT_STORE_WAIT", "2")
     home, asked = tmp_path / "home", Counter[str]()
 
+    down = asyncio.Event()
+
+    def stop() -> None:
+        while mortal.run("SELECT count(*) FROM evalwright.responses", database(url)) != [(84,)]:
+            time.sleep(0.05)
+        mortal.stop()
+
     async def reply(request: Request) -> Response:
         asked[number_of(request)] += 1
+        # The sixteen that are in flight then are answered when the server is gone, however long its end takes.
         if asked.total() == 100:
-            await asyncio.to_thread(mortal.stop)
+            await asyncio.to_thread(stop)
+            down.set()
+        elif asked.total() > 84:
+            await down.wait()
         await asyncio.sleep(0.01)
         return Response(text=f"answer {number_of(request)}", usage=Usage(3, 2))
 

@@ -49,7 +49,7 @@ def test_beams_of_a_run_are_those_of_transformers(tmp_path: Path) -> None:
                 )
             new = out[0, ids.shape[1] :].tolist()
             ends = [place for place, token in enumerate(new) if token == tokenizer.eos_token_id]
-            wanted = tokenizer.decode(new[: ends[0]] if ends else new)
+            wanted = tokenizer.decode(new[: ends[0]] if ends else new, skip_special_tokens=True)
             assert row["responses"][0]["text"] == wanted
             assert len(row["responses"]) == 1
             texts[name].append(wanted)
