@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -65,6 +66,15 @@ def _own_home() -> Iterator[None]:
         os.environ.pop("EVALWRIGHT_HOME", None)
     else:
         os.environ["EVALWRIGHT_HOME"] = before
+
+
+@pytest.fixture(autouse=True)
+def _own_level() -> Iterator[None]:
+    """Other systems' functions set the level of our log for the whole process; at DEBUG, libraries are not kept quiet."""
+    logger = logging.getLogger("evalwright")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture(autouse=True)
