@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import Group, Listed, Rules
 
@@ -38,11 +38,7 @@ class LmEval:
     def check_used(self, settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         """Raise UnknownName for rows of a task that is none of these."""
         own = [task.name.removeprefix("lm-eval:") for task in tasks]
-        for name in settings.get("samples") or ():
-            if name not in own:
-                raise UnknownName(
-                    "task in samples", str(name), own, f"This run's tasks: {', '.join(own[:6])}."
-                )
+        check_known("task in samples", settings.get("samples") or (), own, "")
 
     def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
         """The averages of its group files."""

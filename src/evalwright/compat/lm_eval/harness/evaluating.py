@@ -267,7 +267,7 @@ def _in_memory(line: dict[str, Any], generated: bool) -> dict[str, Any]:
     if not generated:
         line |= {name: _unspelled(line[name]) for name in ("resps", "filtered_resps")}
         if line["target"].isdigit() or line["target"].startswith("["):
-            with suppress(ValueError, SyntaxError):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):  # a row may hold any text
                 line["target"] = ast.literal_eval(line["target"])
     return line
 
