@@ -8,7 +8,7 @@ import pytest
 from evalwright.core.errors import UnknownName
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import BOUNDED, Column, compute
+from evalwright.metrics.registry import Column, compute
 from evalwright.runs.aggregation import TaskTally
 from evalwright.statistics import wilson
 
@@ -68,7 +68,3 @@ def test_nothing_attempted_is_no_number() -> None:
     assert np.isnan(found.value)
     assert found.method == "no number: nothing was attempted"
     assert compute("f-score", column).value == 0.0
-
-
-def test_they_are_shares() -> None:
-    assert {"accuracy-given-attempted", "f-score", "label-share"} <= BOUNDED

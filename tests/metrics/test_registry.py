@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.registry import Column, check_scorer, compute, metric, registry, usual_metric
+from evalwright.metrics.registry import (
+    BOUNDED,
+    LOWER_IS_BETTER,
+    Column,
+    check_scorer,
+    compute,
+    metric,
+    registry,
+    usual_metric,
+)
 from evalwright.statistics import Estimate, mean_interval
 
 
@@ -53,3 +62,10 @@ def test_scorers_have_their_usual_metric() -> None:
     assert usual_metric("reward", {"range": [-25, 0]}) == "accuracy"
     for kind, scorer in (("chrf", "chrf++"), ("accuracy", "reward"), ("handled", "a-scorer-of-somebody")):
         check_scorer(kind, scorer)
+
+
+def test_the_table_says_what_is_a_share_and_of_what_less_is_better() -> None:
+    scales = {"bits-per-byte", "bleu", "chrf", "chrf++", "macro-score", "mean", "rater-agreement", "ter"}
+    built_in = {name for name in registry.names() if registry.is_built_in(name)}
+    assert built_in - BOUNDED == scales | {f"{unit}-perplexity" for unit in ("byte", "token", "word")}
+    assert {"hallucination-rate", "ter", "token-perplexity"} <= LOWER_IS_BETTER

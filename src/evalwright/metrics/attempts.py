@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.perplexities import nothing_scored, ratio
+from evalwright import statistics
+from evalwright.core.errors import UnknownName
+from evalwright.metrics.registry import Column, Groups, GroupSums, nothing_scored, ratio
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 NOT_ATTEMPTED = "not_attempted"
@@ -28,33 +28,23 @@ def accuracy_given_attempted(
     column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
 ) -> Estimate:
     """The mean score of the answers whose label is not `not_attempted`; no number where nothing was attempted."""
-    from evalwright import statistics
-
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
-    try:
-        found = statistics.attempted_accuracy(
-            scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"Accuracy given attempted cannot be computed: {error}.") from error
+    found = statistics.attempted_accuracy(
+        scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+    )
     return found if found.n else replace(found, method="no number: nothing was attempted")
 
 
 def f_score(column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95) -> Estimate:
     """SimpleQA's F: the harmonic mean of accuracy and of accuracy given attempted."""
-    from evalwright import statistics
-
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
-    try:
-        return statistics.attempted_f(
-            scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"The F-score cannot be computed: {error}.") from error
+    return statistics.attempted_f(
+        scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+    )
 
 
 def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
@@ -62,22 +52,20 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
 
     Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect" and "not_attempted".
     """
-    from evalwright.statistics import mean_interval
-
     if not len(column.values):
         return nothing_scored(column, level)
     if label not in column.label_names and label not in KNOWN:
         known = sorted({*column.label_names, *KNOWN})
         raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
     values = label_values(column, label=label)
-    return mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+    return statistics.mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
 
 
 def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
     """Whether each score has the label, (n, draws)."""
     import numpy as np
 
-    return np.where(np.isnan(_scores(column)), np.nan, _has(column, label))
+    return np.where(np.isnan(column.by_draw()), np.nan, _has(column, label))
 
 
 def attempted_sums(column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED) -> GroupSums:
@@ -99,20 +87,16 @@ def _attempts(column: Column, label: str) -> tuple[NDArray[np.float64], NDArray[
     """Scores and whether they were attempted, both (n, draws). What was not attempted is not right, whatever its score."""
     import numpy as np
 
-    scores = _scores(column)
+    scores = column.by_draw()
     skipped = _has(column, label)
     there = ~np.isnan(scores)
     return np.where(there & skipped, 0.0, scores), np.where(there, 1.0 - skipped, np.nan)
 
 
-def _scores(column: Column) -> NDArray[np.float64]:
-    return column.values.reshape(-1, 1) if column.draws is None else column.draws
-
-
 def _has(column: Column, label: str) -> NDArray[np.bool_]:
     import numpy as np
 
-    shape = _scores(column).shape
+    shape = column.by_draw().shape
     if column.labels is None or label not in column.label_names:
         return np.zeros(shape, dtype=bool)
     found: NDArray[np.bool_] = column.labels.reshape(shape) == list(column.label_names).index(label)

@@ -12,14 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.metrics.perplexities import nothing_scored
+from evalwright.metrics.registry import Column, Groups, GroupSums, nothing_scored
 from evalwright.scorers.corpus import PARTS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 

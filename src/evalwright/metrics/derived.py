@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.metrics import registry
-from evalwright.metrics.perplexities import nothing_scored
+from evalwright.metrics.registry import Column, Groups, GroupSums, nothing_scored
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column, Groups, GroupSums
     from evalwright.statistics import Estimate
 
 

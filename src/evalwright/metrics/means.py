@@ -1,17 +1,19 @@
-"""Means of scores, each with the interval that suits the scores (see `evalwright.statistics.mean_interval`)."""
+"""Means of scores, and shares of answers, each with the interval that suits them (see `evalwright.statistics.mean_interval`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright import statistics
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known
+from evalwright.metrics.registry import Column, nothing_scored
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
 _UNIT_RANGE = (0.0, 1.0)
@@ -19,25 +21,35 @@ _UNIT_RANGE = (0.0, 1.0)
 
 def mean(column: Column, *, value_range: Sequence[float] | None = None, level: float = 0.95) -> Estimate:
     """The mean score. value_range: the least and greatest score possible, where that is known; it bounds what failed."""
-    return _mean(column, _checked_range(value_range), level)
+    if value_range is None:
+        return over_items(column, column.scores, None, level)
+    if len(value_range) != 2 or not value_range[0] < value_range[1]:
+        raise ConfigurationError(
+            f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {value_range!r}."
+        )
+    return over_items(column, column.scores, (float(value_range[0]), float(value_range[1])), level)
 
 
 def accuracy(column: Column, *, level: float = 0.95) -> Estimate:
     """The mean of scores between 0 and 1: the share of right answers where scores are 0 or 1."""
-    return _mean(column, _UNIT_RANGE, level)
+    return over_items(column, column.scores, _UNIT_RANGE, level)
 
 
 def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that equal a target; the same number as accuracy, under the name that benchmarks use."""
-    return _mean(column, _UNIT_RANGE, level)
+    return accuracy(column, level=level)
+
+
+def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
+    """The share of answers that are not consistent with their source; lower is better, and scores stay better when higher."""
+    found = accuracy(column, level=level)
+    bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
+    return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low, bounds=bounds)
 
 
 def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
     """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say. Scores without it are not in it."""
     import numpy as np
-
-    from evalwright.metrics.perplexities import nothing_scored
-    from evalwright.statistics import mean_interval
 
     if not len(column.values):
         return nothing_scored(column, level)
@@ -47,17 +59,13 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
             "part of the scores", part, column.parts, f"There are: {', '.join(column.parts) or 'none'}."
         )
     there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
-    clusters = None if column.clusters is None else column.clusters[there]
-    try:
-        return mean_interval(
-            values[there], clusters=clusters, n_failed=column.n_failed, value_range=_UNIT_RANGE, level=level
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"The mean of the part '{part}' cannot be computed: {error}.") from error
-
-
-def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:
-    return over_items(column, column.values if column.draws is None else column.draws, value_range, level)
+    return statistics.mean_interval(
+        values[there],
+        clusters=column.clusters_of(there),
+        n_failed=column.n_failed,
+        value_range=_UNIT_RANGE,
+        level=level,
+    )
 
 
 def over_items(
@@ -65,33 +73,116 @@ def over_items(
 ) -> Estimate:
     """The mean of values of the column's items, (n,) or (n, draws), with its interval and the bounds of what failed.
 
-    Raises ConfigurationError where it cannot be computed.
+    Raises ValueError where it cannot be computed.
     """
     import numpy as np
-
-    from evalwright.statistics import mean_interval
 
     clusters, n_failed = column.clusters, column.n_failed
     if clusters is not None and column.missing_clusters is not None:
         values = np.concatenate([values, np.full((n_failed, *values.shape[1:]), np.nan)])
         clusters, n_failed = np.concatenate([clusters, column.missing_clusters]), 0
-    try:
-        return mean_interval(
-            values,
-            clusters=clusters,
-            n_failed=n_failed,
-            value_range=value_range,
-            level=level,
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"The mean of these scores cannot be computed: {error}.") from error
+    return statistics.mean_interval(
+        values, clusters=clusters, n_failed=n_failed, value_range=value_range, level=level
+    )
 
 
-def _checked_range(given: Sequence[float] | None) -> tuple[float, float] | None:
-    if given is None:
-        return None
-    if len(given) != 2 or not given[0] < given[1]:
-        raise ConfigurationError(
-            f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {given!r}."
-        )
-    return float(given[0]), float(given[1])
+# -- shares of answers of a class, which scores have as parts ------------------------------------------------------------
+
+
+def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
+    """The share of answers of one class of `grounding` or `grounded-answer`: "answered-wrong", "abstained-wrongly", ...
+
+    Failed samples are counted beside it and bound it. Raises UnknownName for a class that there is not.
+    """
+    from evalwright.scorers.grounding.outcome import OUTCOMES
+
+    check_known("outcome", [outcome], OUTCOMES)
+    estimate = _share(column, part_values(column, outcome=outcome), level)
+    return replace(estimate, method=f"{estimate.method}; class '{outcome}'")
+
+
+def handled(column: Column, *, level: float = 0.95) -> Estimate:
+    """The share of answers that refuse or correct (classes "refusal" and "correction" of `stress`). Partial is not handled.
+
+    Failed requests are counted beside it and bound it; they are no answers.
+    """
+    return _share(column, handled_values(column), level)
+
+
+def stress_share(column: Column, *, outcome: str = "fabricated", level: float = 0.95) -> Estimate:
+    """The share of answers of one class of `stress`. Raises UnknownName for a class that there is not."""
+    from evalwright.scorers.stress.rules import CLASSES
+
+    check_known("class of stress answers", [outcome], CLASSES)
+    return _share(column, share_values(column, outcome=outcome), level)
+
+
+def handled_values(column: Column) -> NDArray[np.float64]:
+    """Whether each answer refuses or corrects, (n,) or (n, draws)."""
+    from evalwright.scorers.stress.rules import HANDLED
+
+    return part_values(column, *HANDLED)
+
+
+def share_values(column: Column, *, outcome: str = "fabricated") -> NDArray[np.float64]:
+    """Whether each answer is of the class, (n,) or (n, draws)."""
+    return part_values(column, outcome)
+
+
+def part_values(column: Column, *outcomes: str, outcome: str = "") -> NDArray[np.float64]:
+    """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
+    import numpy as np
+
+    parts = column.parts if column.draws is None else column.part_draws
+    found = [np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts]
+    return np.where(np.isnan(column.scores), np.nan, sum(found, np.zeros_like(column.scores)))
+
+
+def _share(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
+    return statistics.mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+
+
+# -- shares of all that was asked ----------------------------------------------------------------------------------------
+
+
+def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
+    """The share of all samples asked that have an answer (score 1 of `outcome`).
+
+    A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
+    said, so the bounds hold the rate from none of them to all of them answered, and `n_failed` counts them beside `n`.
+    """
+    return _over_all(column, column.scores, level)
+
+
+def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
+    """The share of all samples asked whose answer is of one class of `outcome`: "refused", "too short", ...
+
+    Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class that there is not.
+    """
+    from evalwright.scorers.outcome import OUTCOMES
+
+    check_known("outcome", [outcome], OUTCOMES)
+    return _over_all(column, part_values(column, outcome=outcome), level)
+
+
+def score_values(column: Column) -> NDArray[np.float64]:
+    """The scores, (n,) or (n, draws)."""
+    return column.scores
+
+
+def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
+    """The mean of scores from 0 to 1 in which every failed sample is a 0."""
+    import numpy as np
+
+    failed, clusters = column.n_failed, column.clusters
+    everything = np.concatenate([values, np.zeros((failed, *values.shape[1:]))])
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1]
+        clusters = np.concatenate([codes, np.arange(failed) + len(codes)])
+    found = statistics.mean_interval(everything, clusters=clusters, level=level)
+    if not failed:
+        return found
+    everything[len(values) :] = 1.0
+    most = statistics.mean_interval(everything, clusters=clusters, level=level).high
+    method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
+    return replace(found, n=len(values), n_failed=failed, bounds=(found.low, most), method=method)

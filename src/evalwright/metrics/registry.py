@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import nan
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,38 +22,44 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-LOWER_IS_BETTER = frozenset({
-    "bits-per-byte", "brier-score", "byte-perplexity", "hallucination-rate", "perplexity", "ter", "token-perplexity",
-    "word-perplexity",
-})  # fmt: skip
+_TABLE: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
+)
+"""What is known of each bundled metric."""
+
+
+def _those(key: str, value: object, default: object) -> frozenset[str]:
+    return frozenset(name for name, row in _TABLE.items() if row.get(key, default) == value)
+
+
+# "brier-score" comes with runs of others.
+LOWER_IS_BETTER = _those("better", "lower", "") | {"brier-score"}
 """Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset({
-    "accuracy", "accuracy-given-attempted", "answer-class-share", "answer-rate", "auroc", "balanced-accuracy", "chance-normalised", "citation-f1",
-    "citation-precision", "citation-recall", "exact-match", "f-score", "hallucination-rate", "handled", "label-share",
-    "macro", "macro-f1", "maj@k", "null-weighted-f1", "outcome-share", "part-mean", "pass@k", "pass^k", "stress-share",
-})  # fmt: skip
+BOUNDED = _those("bounded", True, True)
 """Metrics between 0 and 1 (worse than guessing: below 0), shown in points of 100, which may be averaged over tasks."""
 
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
 """Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
+
+MEANS = _those("mean", True, False)
+"""Metrics that are the mean of the items' scores, or 1 less it."""
+
+FAILED_IS_ZERO = _those("failed_is_zero", True, False)
+"""Metrics over all that was asked: an item that failed has the value 0."""
+
+_DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
+SUMMED = (
+    MEANS.union(name for name, row in _TABLE.items() if "items" in row or "sums" in row)
+    - FAILED_IS_ZERO - _DERIVED - {"maj@k", "pass@k", "pass^k"}
+)  # fmt: skip
+"""Metrics that other metrics can be made of."""
 
 _USUAL = {
     "bleu": "bleu", "chrf": "chrf", "chrf++": "chrf++", "perplexity": "word-perplexity", "reward": "mean", "ter": "ter",
     "words": "mean",
 }  # fmt: skip
 """By scorers whose scores need not be between 0 and 1: their metric, where a task names none."""
-
-_MADE_OF = {
-    "auroc": ("classification",), "bits-per-byte": ("likelihood", "perplexity"), "bleu": ("bleu",),
-    "byte-perplexity": ("likelihood", "perplexity"), "chrf": ("chrf", "chrf++"), "chrf++": ("chrf++",), "handled": ("stress",),
-    "stress-share": ("stress",), "ter": ("ter",), "token-perplexity": ("likelihood", "perplexity"), "word-perplexity": ("perplexity",),
-}  # fmt: skip
-"""Metrics that read parts which, of the scorers of this package, only these give."""
-
-
-MEANS = frozenset({"accuracy", "exact-match", "hallucination-rate", "mean"})
-"""Metrics that are the mean of the items' scores, or 1 less it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +88,19 @@ class Column:
     n_undecided: int = 0
     missing_clusters: NDArray[np.int64] | None = None
     slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(default_factory=dict)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores, (n,) or (n, draws)."""
+        return self.values if self.draws is None else self.draws
+
+    def by_draw(self) -> NDArray[np.float64]:
+        """The scores, (n, draws)."""
+        return self.values.reshape(-1, 1) if self.draws is None else self.draws
+
+    def clusters_of(self, kept: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64] | None:
+        """The clusters of some of the items; kept: which, (n,)."""
+        return None if self.clusters is None else self.clusters[kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,45 +134,7 @@ def _check(name: str, function: MetricFunction) -> None:
 
 
 registry: Registry[MetricFunction] = Registry(
-    "metric",
-    {
-        "accuracy": "evalwright.metrics.means:accuracy",
-        "accuracy-given-attempted": "evalwright.metrics.attempts:accuracy_given_attempted",
-        "answer-class-share": "evalwright.metrics.grounding:answer_class_share",
-        "answer-rate": "evalwright.metrics.rates:answer_rate",
-        "auroc": "evalwright.metrics.ranking:auroc",
-        "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
-        "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
-        "bleu": "evalwright.metrics.corpus:bleu",
-        "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
-        "chance-normalised": "evalwright.metrics.derived:chance_normalised",
-        "chrf": "evalwright.metrics.corpus:chrf",
-        "chrf++": "evalwright.metrics.corpus:chrf_plus",
-        "citation-f1": "evalwright.metrics.grounding:citation_f1",
-        "citation-precision": "evalwright.metrics.grounding:citation_precision",
-        "citation-recall": "evalwright.metrics.grounding:citation_recall",
-        "exact-match": "evalwright.metrics.means:exact_match",
-        "f-score": "evalwright.metrics.attempts:f_score",
-        "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
-        "handled": "evalwright.metrics.stress:handled",
-        "label-share": "evalwright.metrics.attempts:label_share",
-        "macro": "evalwright.metrics.derived:macro",
-        "macro-f1": "evalwright.metrics.labels:macro_f1",
-        "maj@k": "evalwright.metrics.repeats:maj_at_k",
-        "macro-score": "evalwright.metrics.derived:macro_score",
-        "mean": "evalwright.metrics.means:mean",
-        "null-weighted-f1": "evalwright.metrics.labels:null_weighted_f1",
-        "outcome-share": "evalwright.metrics.rates:outcome_share",
-        "part-mean": "evalwright.metrics.means:part_mean",
-        "pass@k": "evalwright.metrics.repeats:pass_at_k",
-        "pass^k": "evalwright.metrics.repeats:pass_all_k",
-        "rater-agreement": "evalwright.metrics.stress:rater_agreement",
-        "stress-share": "evalwright.metrics.stress:stress_share",
-        "ter": "evalwright.metrics.corpus:ter",
-        "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
-        "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
-    },
-    _check,
+    "metric", {name: f"evalwright.metrics.{row['function']}" for name, row in _TABLE.items()}, _check
 )
 
 
@@ -163,75 +148,31 @@ def metric(name: str) -> Callable[[Function], Function]:
     return register
 
 
-# How a metric that is no mean of its scores is made of its items, where that is known: as the mean of other values of them, or as a
-# function of sums over them. Any other is made again from a part of the items.
-_OF_ITEMS = {
-    "answer-class-share": "evalwright.metrics.rates:part_values",
-    "answer-rate": "evalwright.metrics.rates:score_values",
-    "handled": "evalwright.metrics.stress:handled_values",
-    "label-share": "evalwright.metrics.attempts:label_values",
-    "maj@k": "evalwright.metrics.repeats:maj_at_k_values",
-    "outcome-share": "evalwright.metrics.rates:part_values",
-    "pass@k": "evalwright.metrics.repeats:pass_at_k_values",
-    "pass^k": "evalwright.metrics.repeats:pass_all_k_values",
-    "stress-share": "evalwright.metrics.stress:share_values",
-}
-FAILED_IS_ZERO = frozenset({"answer-rate", "outcome-share"})
-"""Metrics over all that was asked: an item that failed has the value 0."""
-
-_CITED, _SUPPORTED = ("supporting", "cited"), ("supported", "claims")
-_OF_SUMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "accuracy-given-attempted": ("attempts:attempted_sums", {}),
-    "balanced-accuracy": ("labels:label_sums", {"kind": "balanced-accuracy"}),
-    "bits-per-byte": ("perplexities:bits_sums", {}),
-    "bleu": ("corpus:corpus_sums", {"kind": "bleu"}),
-    "byte-perplexity": ("perplexities:perplexity_sums", {"unit": "bytes"}),
-    "chance-normalised": ("derived:chance_sums", {}),
-    "chrf": ("corpus:corpus_sums", {"kind": "chrf"}),
-    "chrf++": ("corpus:corpus_sums", {"kind": "chrf++"}),
-    "citation-f1": ("grounding:citation_sums", {"parts": _CITED + _SUPPORTED}),
-    "citation-precision": ("grounding:citation_sums", {"parts": _CITED}),
-    "citation-recall": ("grounding:citation_sums", {"parts": _SUPPORTED}),
-    "f-score": ("attempts:f_sums", {}),
-    "macro": ("derived:macro_sums", {}),
-    "macro-f1": ("labels:label_sums", {"kind": "macro-f1"}),
-    "macro-score": ("derived:macro_sums", {"of": "mean"}),
-    "null-weighted-f1": ("labels:label_sums", {"kind": "null-weighted-f1"}),
-    "ter": ("corpus:corpus_sums", {"kind": "ter"}),
-    "token-perplexity": ("perplexities:perplexity_sums", {"unit": "tokens"}),
-    "word-perplexity": ("perplexities:perplexity_sums", {"unit": "words"}),
-}
-
-
 def item_values(kind: str, column: Column, options: Mapping[str, Any]) -> NDArray[np.float64] | None:
-    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no such mean."""
-    if kind not in _OF_ITEMS:
+    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no such mean, or that is not known."""
+    if (name := _TABLE.get(kind, {}).get("items")) is None:
         return None
-    given = {name: value for name, value in options.items() if name != "level"}
-    found: NDArray[np.float64] = resolve_name(_OF_ITEMS[kind])(column, **given)
+    found: NDArray[np.float64] = _made(name, options)(column)
     return found
 
 
 def is_of_sums(kind: str) -> bool:
     """Whether `group_sums` knows the kind."""
-    return kind in _OF_SUMS
+    return "sums" in _TABLE.get(kind, {})
 
 
 def group_sums(kind: str, column: Column, groups: Groups, options: Mapping[str, Any]) -> GroupSums | None:
     """The sums of groups of items that the metric is a function of, and that function; None where it is not known."""
-    if kind not in _OF_SUMS:
+    if not is_of_sums(kind):
         return None
-    name, own = _OF_SUMS[kind]
-    given = {name: value for name, value in options.items() if name != "level"}
-    found: GroupSums = resolve_name(f"evalwright.metrics.{name}")(column, groups, **{**own, **given})
+    own = dict(_TABLE[kind]["sums"])
+    found: GroupSums = _made(own.pop("function"), {**own, **options})(column, groups)
     return found
 
 
-_DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
-SUMMED = (
-    frozenset({*MEANS, *_OF_ITEMS, *_OF_SUMS}) - FAILED_IS_ZERO - _DERIVED - {"maj@k", "pass@k", "pass^k"}
-)
-"""Metrics that other metrics can be made of."""
+def _made(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    given = {key: value for key, value in options.items() if key != "level"}
+    return partial(resolve_name(f"evalwright.metrics.{name}"), **given)
 
 
 def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -242,8 +183,6 @@ def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
 def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
     """The sums that a metric of `SUMMED` is a function of, a mean those of its items' values and their number, and that function."""
     import numpy as np
-
-    from evalwright.metrics.perplexities import ratio
 
     made = group_sums(kind, column, groups, {})
     if made is not None:
@@ -290,7 +229,7 @@ def check_scorer(kind: str, scorer: str) -> None:
     """Raise ConfigurationError where the metric `kind` can be made of no scores of the scorer."""
     from evalwright.scorers.registry import registry as scorers
 
-    of = _MADE_OF.get(kind)
+    of = _TABLE.get(kind, {}).get("made_of")
     if of is not None and scorer not in of and scorers.is_built_in(scorer):
         raise ConfigurationError(
             f"The metric '{kind}' needs scores of the scorer {' or '.join(of)}, not of '{scorer}'."
@@ -303,7 +242,26 @@ def check_scorer(kind: str, scorer: str) -> None:
 
 
 def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:
-    """The metric `kind` over a column."""
+    """The metric `kind` over a column. Raises ConfigurationError where it cannot be computed of these scores."""
     given = dict(options or {})
     check_options(kind, given)
-    return registry.get(kind)(column, **given)
+    try:
+        return registry.get(kind)(column, **given)
+    except ValueError as error:
+        raise ConfigurationError(f"The metric '{kind}' cannot be computed: {error}.") from error
+
+
+def nothing_scored(column: Column, level: float, why: str = "no interval: nothing was scored") -> Estimate:
+    """The estimate over no scores: every number nan, with what failed counted."""
+    from evalwright.statistics import Estimate
+
+    return Estimate(nan, nan, nan, level, 0, column.n_failed, None, None, why)
+
+
+def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The first of two sums (..., 2) over the second; nan where that is 0."""
+    import numpy as np
+
+    above, below = sums[..., 0], sums[..., 1]
+    found: NDArray[np.float64] = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+    return found

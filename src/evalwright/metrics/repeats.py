@@ -153,7 +153,7 @@ def _estimate(column: Column, kind: str, values: NDArray[np.float64], k: int, le
 
 
 def _draws(column: Column, k: int) -> NDArray[np.float64]:
-    scores = column.values.reshape(-1, 1) if column.draws is None else column.draws
+    scores = column.by_draw()
     check_k("A metric over repeats", {"k": k}, max(scores.shape[1], k if not len(scores) else 1))
     return scores
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.registry import BOUNDED, Column, compute
+from evalwright.metrics.registry import Column, compute
 from evalwright.statistics import wilson
 
 PARTS = {
@@ -54,7 +54,3 @@ def test_what_cannot_be_computed_says_why() -> None:
     with pytest.raises(ConfigurationError, match=r"'supporting'.*'grounding'"):
         compute("citation-precision", Column(np.array([1.0]), {}))
     assert math.isnan(compute("citation-f1", Column(np.zeros(0), {})).value)
-
-
-def test_they_are_shown_in_points() -> None:
-    assert {"citation-precision", "citation-recall", "citation-f1", "answer-class-share"} <= BOUNDED
