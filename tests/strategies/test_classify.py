@@ -15,8 +15,9 @@ from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
 from evalwright.scorers.classification import classification
-from evalwright.strategies.classify import ClassifyPair
+from evalwright.strategies.likelihood import ClassifyPair
 from evalwright.tasks.loading import task_from_definition
+from strategies.asking import setup
 
 SAMPLE = Sample(
     id="1",
@@ -36,7 +37,7 @@ def answered(values: tuple[float, ...]) -> tuple[Answer, list[Request]]:
         return Response(values=values)
 
     door: Ask = ask
-    return asyncio.run(ClassifyPair(lambda sample: sample.input)(SAMPLE, door, 0)), asked
+    return asyncio.run(ClassifyPair(setup())(SAMPLE, door, 0)), asked
 
 
 @pytest.mark.parametrize(

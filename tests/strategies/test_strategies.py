@@ -12,9 +12,14 @@ from evalwright.core.errors import RequestFailed
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
 from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
-from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
+from evalwright.strategies.likelihood import (
+    ChooseByLetter,
+    ChooseByLikelihood,
+    ContinuationLikelihood,
+    TextLikelihood,
+)
+from strategies.asking import setup
 
 
 def answered(
@@ -38,7 +43,7 @@ CHOICES = Sample(
 def test_choose_by_likelihood_asks_each_option_once_and_takes_the_best() -> None:
     values = {" Lyon": -3.0, " Paris": -1.0, " Nice": -2.0}
     answer, asked = answered(
-        ChooseByLikelihood(lambda sample: sample.input),
+        ChooseByLikelihood(setup()),
         CHOICES,
         lambda r: Response(log_likelihood=values[r.continuation]),
     )
@@ -47,13 +52,13 @@ def test_choose_by_likelihood_asks_each_option_once_and_takes_the_best() -> None
 
 
 def test_the_first_of_equals_is_chosen() -> None:
-    answer, _ = answered(ChooseByLikelihood(lambda s: ""), CHOICES, lambda r: Response(log_likelihood=-1.0))
+    answer, _ = answered(ChooseByLikelihood(setup()), CHOICES, lambda r: Response(log_likelihood=-1.0))
     assert answer.choice == 0
 
 
 def test_choose_by_letter_asks_letters_and_answers_with_the_option() -> None:
     answer, asked = answered(
-        ChooseByLetter(lambda s: "Q", delimiter=""),
+        ChooseByLetter(setup(delimiter="")),
         CHOICES,
         lambda r: Response(log_likelihood=float(ord(r.continuation))),
     )
@@ -67,7 +72,7 @@ def test_choose_by_letter_asks_letters_and_answers_with_the_option() -> None:
 
 def test_a_reply_without_log_likelihood_is_a_failure_not_a_zero() -> None:
     with pytest.raises(RequestFailed, match="no log-likelihood"):
-        answered(ChooseByLikelihood(lambda s: ""), CHOICES, lambda r: Response(text="x"))
+        answered(ChooseByLikelihood(setup()), CHOICES, lambda r: Response(text="x"))
 
 
 def test_greedy_draws_are_one_request_and_sampled_draws_are_not() -> None:
@@ -103,12 +108,12 @@ def test_a_conversation_carries_its_replies_without_reasoning() -> None:
 
 def test_likelihoods_of_a_target_and_of_a_text() -> None:
     answer, asked = answered(
-        ContinuationLikelihood(lambda s: "Q"), CHOICES, lambda r: Response(log_likelihood=-2.0)
+        ContinuationLikelihood(setup(render=lambda s: "Q")), CHOICES, lambda r: Response(log_likelihood=-2.0)
     )
     assert asked == [LogLikelihood("Q", " Paris")]
     assert answer.log_likelihoods == (-2.0,)
     answer, asked = answered(
-        TextLikelihood(lambda s: (Message("user", "a"), Message("user", "b"))),
+        TextLikelihood(setup(render=lambda s: (Message("user", "a"), Message("user", "b")))),
         CHOICES,
         lambda r: Response(log_likelihood=-9.0),
     )

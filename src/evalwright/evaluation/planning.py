@@ -36,7 +36,7 @@ from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
 from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
-from evalwright.strategies.given import Given
+from evalwright.strategies.likelihood import Given
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of

@@ -1,17 +1,62 @@
-"""How probable a given text is: of the target after the prompt, or of a whole text by itself."""
+"""Strategies that draw no text: the most probable option or class, how probable a given text is, an answer that the data hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
-from evalwright.core.requests import Ability, LogLikelihood, Prompt, RollingLogLikelihood
+from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.requests import Ability, Classify, LogLikelihood, RollingLogLikelihood
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET, log_likelihood_of
+from evalwright.strategies.generate import TARGET, answer_from, log_likelihood_of
 
 if TYPE_CHECKING:
     from evalwright.strategies.registry import Setup
+
+
+class ChooseByLikelihood:
+    """One log-likelihood request per option: `delimiter + option` after the rendered prompt.
+
+    The choice is the highest sum of log-probabilities, the first of equals. Length-normalised choices are a matter of
+    the scorer, which sees all log-likelihoods.
+    """
+
+    needs: frozenset[Ability] = frozenset({"log-likelihood"})
+
+    def __init__(self, setup: Setup) -> None:
+        self.render = setup.render
+        self.delimiter = setup.delimiter
+
+    def options(self, sample: Sample) -> Sequence[str]:
+        """The strings whose likelihood is compared, in the order of `sample.choices`."""
+        return sample.choices
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """All options are asked at once."""
+        prompt = self.render(sample)
+        requests = [LogLikelihood(prompt, self.delimiter + option) for option in self.options(sample)]
+        responses = await asyncio.gather(*(ask(TARGET, request) for request in requests))
+        values = tuple(log_likelihood_of(response) for response in responses)
+        best = max(range(len(values)), key=values.__getitem__)
+        return Answer(
+            sample.choices[best],
+            choice=best,
+            log_likelihoods=values,
+            prompt=prompt,
+            responses=tuple(responses),
+        )
+
+
+class ChooseByLetter(ChooseByLikelihood):
+    """As above, with the option's letter (A, B, C, ...) in place of its text; the prompt lists the options."""
+
+    def options(self, sample: Sample) -> Sequence[str]:
+        """One letter per choice."""
+        return ascii_uppercase[: len(sample.choices)]
 
 
 class ContinuationLikelihood:
@@ -19,20 +64,16 @@ class ContinuationLikelihood:
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
 
-    def __init__(self, render: Callable[[Sample], Prompt], delimiter: str = " ") -> None:
-        self.render = render
-        self.delimiter = delimiter
+    def __init__(self, setup: Setup) -> None:
+        self.render = setup.render
+        self.delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the target; its worth is in `log_likelihoods[0]` and `responses[0].is_greedy`."""
         prompt = self.render(sample)
         response = await ask(TARGET, LogLikelihood(prompt, self.delimiter + sample.target))
-        return Answer(
-            text=sample.target,
-            log_likelihoods=(log_likelihood_of(response),),
-            prompt=prompt,
-            responses=(response,),
-        )
+        values = (log_likelihood_of(response),)
+        return Answer(sample.target, log_likelihoods=values, prompt=prompt, responses=(response,))
 
 
 class TextLikelihood:
@@ -40,24 +81,55 @@ class TextLikelihood:
 
     needs: frozenset[Ability] = frozenset({"rolling"})
 
-    def __init__(self, render: Callable[[Sample], Prompt]) -> None:
-        self.render = render
+    def __init__(self, setup: Setup) -> None:
+        self.render = setup.render
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the text scored."""
         prompt = self.render(sample)
         text = prompt if isinstance(prompt, str) else "".join(message.text for message in prompt)
         response = await ask(TARGET, RollingLogLikelihood(text))
-        return Answer(
-            text=text, log_likelihoods=(log_likelihood_of(response),), prompt="", responses=(response,)
-        )
+        return Answer(text, log_likelihoods=(log_likelihood_of(response),), prompt="", responses=(response,))
 
 
-def continuation(setup: Setup) -> ContinuationLikelihood:
-    """For the registry."""
-    return ContinuationLikelihood(setup.render, setup.delimiter)
+class ClassifyPair:
+    """One request per sample to a judge of pairs, so that it can be evaluated as a model: the passages, a blank line between them, as the
+    premise, the rendered prompt as the hypothesis.
+
+    The sample's choices are the model's classes in their order, "not supported" before "supported". The choice is the most
+    probable of them, the last of equals: a judge's 0.5 counts as supported, as on HHEM's leaderboard. The probabilities
+    are in the response's `values`.
+    """
+
+    needs: frozenset[Ability] = frozenset({"classify"})
+
+    def __init__(self, setup: Setup) -> None:
+        self.render = setup.render
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The answer's text is the label chosen."""
+        rendered = self.render(sample)
+        hypothesis = rendered if isinstance(rendered, str) else rendered[-1].text
+        premise = "\n\n".join(passage.text for passage in sample.passages)
+        response = await ask(TARGET, Classify(premise, hypothesis))
+        values = response.values
+        if len(values) != len(sample.choices):
+            said = f"The model's reply has {len(values)} class probabilities, and the sample has {len(sample.choices)} choices."
+            raise RequestFailed(Failure("bad reply", "model", said))
+        best = max(range(len(values)), key=lambda place: (values[place], place))
+        return Answer(sample.choices[best], choice=best, prompt=hypothesis, responses=(response,))
 
 
-def perplexity(setup: Setup) -> TextLikelihood:
-    """For the registry."""
-    return TextLikelihood(setup.render)
+class Given:
+    """Takes the answer from a column of the sample's row: nothing is generated, and no request is sent."""
+
+    needs: frozenset[Ability] = frozenset()
+
+    def __init__(self, setup: Setup, *, column: str) -> None:
+        self.render = setup.render
+        self.column = column
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The cell as a reply, its reasoning set apart."""
+        reply = Response(str(sample.row[self.column]), finish_reason="stop")
+        return answer_from(self.render(sample), (reply,))

@@ -17,8 +17,8 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
 from evalwright.strategies.generate import TARGET, answer_from
+from evalwright.strategies.likelihood import ChooseByLetter, ChooseByLikelihood
 from evalwright.strategies.registry import Setup, check_one_of, function_of
 
 REASONING_TOKENS = 1024
@@ -78,7 +78,8 @@ class ReasonThenChoose:
             return answer_from(opened, (first,))
         behind = _continued(opened, _with_tag(first.text, self._tag), "")
         if self._choose is not None:
-            found = await self._choose(lambda _: behind, self._delimiter)(sample, ask, draw)
+            choose = self._choose(Setup(lambda _: behind, self.sampling, delimiter=self._delimiter))
+            found = await choose(sample, ask, draw)
         else:
             second = await ask(
                 TARGET, replace(self.sampling, max_tokens=self._left(first)).request(behind, draw)
