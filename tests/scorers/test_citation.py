@@ -8,8 +8,7 @@ import pytest
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Passage, Sample
-from evalwright.scorers.citation import citation
-from evalwright.scorers.grounding.citations import cited_ids
+from evalwright.scorers.grounding.citations import citation, cited_ids
 
 PASSAGES = tuple(Passage(name, "text") for name in ("1", "2", "3"))
 

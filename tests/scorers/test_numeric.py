@@ -8,7 +8,7 @@ import pytest
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Undecided
-from evalwright.scorers.numeric import numeric
+from evalwright.scorers.quantity import numeric
 
 
 @pytest.mark.parametrize(

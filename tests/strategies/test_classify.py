@@ -14,7 +14,7 @@ from evalwright.core.errors import DatasetError, RequestFailed, ScoringError, Ta
 from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
-from evalwright.scorers.classification import classification
+from evalwright.scorers.choice import classification
 from evalwright.strategies.likelihood import ClassifyPair
 from evalwright.tasks.loading import task_from_definition
 from strategies.asking import setup

@@ -1,4 +1,4 @@
-"""Multiple choice: is the chosen option a right one?
+"""Multiple choice: is the chosen option a right one? And of classes with a probability: is the most probable one?
 
 The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text: a letter in one of its
 forms (`options.py`), or an option's text, where the reply says its answer (`text/locate.py`). A reply that may mean several options, or
@@ -100,3 +100,29 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
             f"An option of the sample '{sample.id}' has no {measure}, so nothing can be divided by them."
         )
     return max(range(len(values)), key=lambda index: values[index] / lengths[index])
+
+
+def classification(sample: Sample, answer: Answer) -> Score:
+    """1.0 where the chosen class is the right one, else 0.0; labels "correct" and "incorrect".
+
+    parts: "gold" and "predicted" (indices of the sample's choices), and "probability", that of the last class, where the model
+    gives one; metrics over classes and `auroc` read them. Raises ScoringError where the sample has no one right choice or
+    the answer chose none.
+    """
+    if len(sample.gold) != 1:
+        raise ScoringError(
+            f"The sample '{sample.id}' does not have exactly one right class among its choices."
+        )
+    if answer.choice is None:
+        raise ScoringError(
+            "The answer chose no class; use the scorer 'classification' with the mode 'classify'."
+        )
+    parts = {"gold": float(sample.gold[0]), "predicted": float(answer.choice)}
+    values = answer.responses[-1].values if answer.responses else ()
+    if len(values) == len(sample.choices):
+        parts["probability"] = values[-1]
+    right = answer.choice == sample.gold[0]
+    said = f"{sample.choices[answer.choice]}"
+    if "probability" in parts:
+        said += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
+    return Score(float(right), "correct" if right else "incorrect", said, parts)

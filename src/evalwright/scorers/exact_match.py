@@ -15,6 +15,7 @@ from evalwright.scorers.registry import checked
 from evalwright.scorers.text.cues import labels
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import check_language, language_of, without_articles
+from evalwright.scorers.verdict import shortened
 
 _ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
 """What may follow a word in Hangul that is whole."""
@@ -78,12 +79,14 @@ def exact_match(
         if emptied or (choices is not None and wanted not in choices):
             continue
         if found == wanted:
-            return Score(1.0, "correct", f"equals the target {_shown(target)}")
+            return Score(1.0, "correct", f"equals the target '{shortened(target)}'")
         if partial and _holds(found, wanted):
-            score = Score(1.0, "correct", f"holds the target {_shown(target)}")
+            score = Score(1.0, "correct", f"holds the target '{shortened(target)}'")
             return with_evidence(score, answer.text, named=[target])
     what = "holds" if partial else "equals"
-    return Score(0.0, "incorrect", f"{_shown(answer.text)} {what} none of the {len(sample.targets)} targets")
+    return Score(
+        0.0, "incorrect", f"'{shortened(answer.text)}' {what} none of the {len(sample.targets)} targets"
+    )
 
 
 def normalised(
@@ -158,7 +161,3 @@ def _holds(text: str, target: str) -> bool:
         re.search(f"{start}{re.escape(target)}(?={end})" if end else f"{start}{re.escape(target)}", text)
         is not None
     )
-
-
-def _shown(text: str) -> str:
-    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"

@@ -15,6 +15,7 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.verdict import shortened
 
 _KINDS = ("choice", "math", "number", "text")
 _QUOTES = "\"'`*“”‘’ \t"
@@ -52,7 +53,9 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if kind == "math":
         return with_evidence(_formula(sample, found, language), answer.text, found.raw)
     right = any(_words(found.raw) == _words(target) for target in sample.targets)
-    score = Score(float(right), "correct" if right else "incorrect", f"{found.rule}: '{_shown(found.raw)}'")
+    score = Score(
+        float(right), "correct" if right else "incorrect", f"{found.rule}: '{shortened(found.raw)}'"
+    )
     return with_evidence(score, answer.text, found.raw)
 
 
@@ -103,7 +106,3 @@ def _formula(sample: Sample, found: Said, language: str) -> Score | Undecided:
 
 def _words(text: str) -> str:
     return " ".join(text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split())
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -34,7 +34,7 @@ from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, shortened, undecided
 
 _SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
 """Scripts without spaces, and how many characters a bare name has at most."""
@@ -199,7 +199,7 @@ class Names:
     def sentence(self, text: str) -> _Sentence:
         """What one sentence says."""
         if self.is_target(text):
-            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, len(self.about), True, True)
+            return _Sentence(correct(f"'{shortened(text)}' is a target"), True, len(self.about), True, True)
         opening, reading = self._opening(text), self._read(text)
         tokens, found = reading.tokens, self._mentions(reading)
         verdict = self._sentence(reading, found, opening)
@@ -233,7 +233,9 @@ class Names:
             return self._given(reading, free[0], found, opening)
         if not sure:
             other = (opening or self._takes_up(tokens)) and all(self._anothers(reading, one) for one in found)
-            return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
+            return (
+                incorrect(f"'{shortened(text)}' is another name") if other else undecided("a target in part")
+            )
         if "than" in tokens and "other" not in tokens and self.cues.denies(tokens, ""):
             return undecided("a comparison that is denied")
         denied = all(self.denied(reading, one) for one in sure)
@@ -354,14 +356,14 @@ class Names:
         if not script or not content or "?" in text or (self.cues.denies(tokens, text) and not opening):
             return undecided(_NOTHING)
         if all(differs_in_digits(tokens, target.tokens) for target in self.targets):
-            return incorrect(f"'{_shown(text)}' has other digits than the target")
+            return incorrect(f"'{shortened(text)}' has other digits than the target")
         if not _RENAMED.isdisjoint(tokens):
             return undecided("perhaps another name of it")
         explained = opening and self._is_other(opening) and not self.cues.aside.isdisjoint(tokens)
         if is_near(content, self.targets) and not explained:
             return undecided("something like a target")
         if opening or (len(content) <= 4 and self._is_bare(text)):
-            return incorrect(f"'{_shown(opening or text)}' is none of the targets")
+            return incorrect(f"'{shortened(opening or text)}' is none of the targets")
         short = len(content) <= (8 if script in _SPACELESS else 2 if script in CASED else 3)
         if (
             (self.common or script not in CASED)
@@ -369,7 +371,7 @@ class Names:
             and self._takes_up(tokens)
             and self.cues.aside.isdisjoint(tokens)
         ):
-            return incorrect(f"'{_shown(text)}' gives no target")
+            return incorrect(f"'{shortened(text)}' gives no target")
         if not self.common and script in CASED and (name := self._only_name(reading)):
             return incorrect(f"'{name}' is given, and no target")
         return undecided(_NOTHING)
@@ -386,8 +388,3 @@ class Names:
             return ""
         alone = not more and (tokens[0] in FUNCTION or (run[0] == 0 and bool(self._shared(tokens))))
         return " ".join(reading.cased[run[0] : run[-1] + 1]) if about or alone else ""
-
-
-def _shown(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -9,14 +9,18 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
 from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.locate import Said
+from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.evidence import with_evidence
+from evalwright.scorers.text.languages import short_code
+from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
@@ -395,3 +399,37 @@ def _restates(one: Number, other: Number) -> bool:
         value is not None and other.value and abs(value - other.value) <= abs(other.value) * Decimal("0.006")
     )
     return bool(close and (one.unit != other.unit or one.about or one.figures <= 3 < other.figures))
+
+
+def numeric(
+    sample: Sample,
+    answer: Answer,
+    *,
+    tolerance_absolute: float | None = None,
+    tolerance_relative: float | None = None,
+) -> Score | Undecided:
+    """1.0 where the answer surely gives a target number, 0.0 where it surely gives another.
+
+    tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider counts. Where neither
+    is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or {"significant": figures}) counts, else the number must be
+    exact. The unit is `metadata["unit"]`: another unit of the same kind is converted, one of another kind is wrong, none is accepted.
+    Labels "correct", "incorrect", "not_attempted"; Undecided where a reader might argue. Raises ScoringError where the target is
+    no number.
+    """
+    metadata = sample.metadata
+    language = short_code(str(metadata.get("language") or "en"))
+    goals = goals_of(sample.targets, str(metadata.get("unit") or ""), sample.input, language)
+    if not goals:
+        raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")
+    if tolerance_absolute is None and tolerance_relative is None:
+        tolerance = read_tolerance(metadata.get("tolerance"))
+    else:
+        tolerance = read_tolerance({"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0})
+    found = said(answer.text)
+    if not any(map(str.isalnum, found.text)):
+        return not_attempted("the answer is empty").outcome()
+    if declined := declines(found.text):
+        return not_attempted(f"gives no answer: {declined}").outcome()
+    score = Numbers(goals, tolerance, sample.input, language).judge(found).outcome()
+    right = isinstance(score, Score) and score.value == 1
+    return with_evidence(score, answer.text, found.raw, sample.targets if right else ())

@@ -10,8 +10,8 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
+from evalwright.strategies.several import together
 
 PROMPTS = ("sent", "input")
 

@@ -18,13 +18,14 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.token_f1 import overlap, words
+from evalwright.scorers.verdict import shortened
+from evalwright.strategies.several import together
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
@@ -113,8 +114,7 @@ async def similarity(
 
 def _score(target: str, parts: dict[str, float], measure: Measure, least: float, against: str) -> Score:
     found = min(max(parts[measure.replace("-", "_")], 0.0), 1.0)
-    shown = " ".join(target.split())
-    told = f"{measure} {found:.3f} to '{shown if len(shown) <= 80 else f'{shown[:77]}...'}'"
+    told = f"{measure} {found:.3f} to '{shortened(target, 80)}'"
     if against:
         return Score(0.0, DIFFERENT, f"{told}, but {against}", {**parts, "blocked": 1.0})
     return Score(found, SIMILAR if found >= least else DIFFERENT, told, parts)

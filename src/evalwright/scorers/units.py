@@ -12,20 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_PREFIXES = {
-    "k": 3,
-    "M": 6,
-    "G": 9,
-    "T": 12,
-    "m": -3,
-    "µ": -6,
-    "μ": -6,
-    "u": -6,
-    "n": -9,
-    "c": -2,
-    "d": -1,
-    "h": 2,
-}
+_PREFIXES = {"k": 3, "M": 6, "G": 9, "T": 12, "m": -3, "µ": -6, "μ": -6, "u": -6, "n": -9, "c": -2, "d": -1, "h": 2}  # fmt: skip
 _LONG_PREFIXES = {
     "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
 }  # fmt: skip

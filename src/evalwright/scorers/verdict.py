@@ -9,6 +9,12 @@ from evalwright.core.samples import Score, Undecided
 Label = Literal["correct", "incorrect", "not_attempted", "undecided"]
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """A text as an explanation shows it: in one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
 class Verdict(NamedTuple):
     """An outcome and the words and rule that led to it."""
 

@@ -10,7 +10,7 @@ from evalwright.scorers.text.cues import cues, last_revision, opening, words
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.text.wordlists import word_list, word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _CLAUSE = re.compile(r"[,;:.!?(—–…。！、，،؛]|\s-\s|\n|$")
@@ -36,24 +36,7 @@ _WHETHER = re.compile(
 """A negation that only makes a question of a sentence."""
 _RATHER = re.compile("(아니라|아니고)")
 """Between what a Korean sentence denies and what it says instead."""
-_PARTICLES = (
-    "の",
-    "です",
-    "ครับ",
-    "ค่ะ",
-    "คะ",
-    "요",
-    "입니다",
-    "이다",
-    "이에요",
-    "예요",
-    "습니다",
-    "니다",
-    "어요",
-    "아요",
-    "다",
-    "릅니다",
-)
+_PARTICLES = tuple(word_list("の です ครับ ค่ะ คะ 요 입니다 이다 이에요 예요 습니다 니다 어요 아요 다 릅니다"))
 
 
 @lru_cache(maxsize=256)

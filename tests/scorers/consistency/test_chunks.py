@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.sentences import sentences, word_count
-from evalwright.scorers.consistency.chunks import chunks
+from evalwright.scorers.consistency.judges import chunks
 
 TEXT = "One two three. Four five six. Seven eight nine. Ten eleven twelve."
 

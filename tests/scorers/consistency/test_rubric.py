@@ -92,7 +92,7 @@ SUPPORTED = [{"n": 1, "supported": True}, {"n": 2, "supported": True}]
             json.dumps({key: value for key, value in verdict().items() if key != "sentences"}),
             "has no 'sentences'",
         ),
-        (json.dumps(verdict(grade=5)), "the grade is 5, not one of 4, 3, 2, 1"),
+        (json.dumps(verdict(grade=5)), "the grade is 5, not a whole number from 1 to 4"),
         (json.dumps(verdict(grade="2")), 'the grade is "2"'),
         (json.dumps(verdict(grade=True)), "the grade is true"),
         (json.dumps(verdict(grade=2.5)), "the grade is 2.5"),

@@ -26,12 +26,12 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.criteria import SEVERITY
 from evalwright.scorers.judge.forms import json_objects
 from evalwright.scorers.judge.material import Exchange
 from evalwright.scorers.judge.opinions import Opinion, Scale, judged, pass_or_fail
 from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
+from evalwright.strategies.several import together
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column

@@ -10,10 +10,11 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, check_known
 from evalwright.core.requests import Classify
-from evalwright.scorers.consistency.chunks import chunks
+from evalwright.core.sentences import sentences, word_count
 from evalwright.scorers.consistency.rubric import Verdict, question
-from evalwright.scorers.judge.asking import together, verdict
-from evalwright.scorers.judge.options import whole_number
+from evalwright.scorers.judge.asking import verdict
+from evalwright.scorers.judge.options import share, whole_number
+from evalwright.strategies.several import together
 
 Way = Literal["auto", "classify", "verdict"]
 WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
@@ -90,9 +91,7 @@ def check_judging(options: Mapping[str, Any]) -> None:
     """Raise ConfigurationError where the options of a scorer that asks judges of consistency are not what they must be."""
     read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
     whole_number(options["max_tokens"], "max_tokens", 1)
-    threshold = options["threshold"]
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+    share(options["threshold"], "threshold")
 
 
 async def opinion(
@@ -157,3 +156,36 @@ def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -
         best = next((one for one in findings if one.supported), findings[0])
         units.append(Unit(part, float(best.supported), best.reason))
     return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))
+
+
+# -- long sources ---------------------------------------------------------------------------------------------------------
+
+
+def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
+    """Stretches of up to `most_words` words, each beginning with the last `overlap` sentences of the one before, for judges with a short window.
+
+    Every sentence is in a chunk, and a sentence with more words than `most_words` is one of its own. most_words 0 cuts nothing.
+    """
+    if most_words <= 0 or word_count(text) <= most_words:
+        return [text]
+    parts = sentences(text)
+    sizes = [word_count(part) for part in parts]
+    out: list[str] = []
+    start = 0
+    while True:
+        end, total = start + 1, sizes[start]
+        while end < len(parts) and total + sizes[end] <= most_words:
+            total += sizes[end]
+            end += 1
+        out.append(" ".join(parts[start:end]))
+        if end == len(parts):
+            return out
+        start = _next_start(sizes, start, end, most_words, overlap)
+
+
+def _next_start(sizes: list[int], start: int, end: int, most_words: int, overlap: int) -> int:
+    """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one, and leave progress."""
+    back = end
+    while end - back < overlap and back - 1 > start and sum(sizes[back - 1 : end + 1]) <= most_words:
+        back -= 1
+    return back

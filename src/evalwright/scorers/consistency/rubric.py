@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.scorers.judge.asking import Question
-from evalwright.scorers.judge.forms import BadVerdict, Field, Form, mark_of, one_line, shown
+from evalwright.scorers.judge.forms import BadVerdict, Field, Form, mark_of, one_line, shown, whole_number
 
 GRADES: dict[int, tuple[float, str]] = {
     4: (1.0, "every statement of the summary follows from the article"),
@@ -83,7 +83,7 @@ def _form(count: int) -> Form:
                 {},
                 lambda value: _listed(value, count),
             ),
-            Field("grade", " or ".join(map(str, GRADES)), {}, _grade),
+            Field("grade", " or ".join(map(str, GRADES)), {}, whole_number("grade", sorted(GRADES)).read),
         )
     )
 
@@ -98,12 +98,6 @@ def _verdict(given: Mapping[str, Any]) -> Verdict:
         says = "every sentence is supported" if faithful else "a sentence is not supported"
         raise BadVerdict(f"the verdict contradicts itself: {says}, and the grade is {grade}")
     return Verdict(grade, findings)
-
-
-def _grade(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value not in GRADES:
-        raise BadVerdict(f"the grade is {shown(value)}, not one of {', '.join(map(str, GRADES))}")
-    return int(value)
 
 
 def _listed(value: Any, count: int) -> tuple[Finding, ...]:

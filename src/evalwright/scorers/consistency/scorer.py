@@ -24,10 +24,11 @@ from evalwright.scorers.consistency.judges import (
     opinion,
     read_judges,
 )
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
+from evalwright.scorers.verdict import shortened
+from evalwright.strategies.several import together
 
 THRESHOLD = 0.5
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
@@ -36,7 +37,6 @@ _CHOICES = {
     "hypothesis": ("whole", "sentences"),
     "source": ("passages", "input"),
 }
-_SHOWN = 160
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -125,7 +125,6 @@ def _score(found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, 
 
 
 def _told(unit: Unit, role: str) -> str:
-    text = " ".join(unit.text.split())
-    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    shown = shortened(unit.text, 160)
     why = f" ({unit.reason})" if unit.reason else ""
     return f"least supported by {role}, {unit.probability:.3f}: '{shown}'{why}"

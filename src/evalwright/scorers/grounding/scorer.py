@@ -28,8 +28,8 @@ from evalwright.scorers.grounding.support import (
     read_case,
     rule_fault,
 )
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.registry import checked
+from evalwright.strategies.several import together
 
 THRESHOLD = 0.5
 

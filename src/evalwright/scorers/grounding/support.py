@@ -29,6 +29,7 @@ from evalwright.scorers.grounding.outcome import (
     is_right,
 )
 from evalwright.scorers.text.declining import declines
+from evalwright.scorers.verdict import shortened
 
 Check = tuple[int, tuple[str, ...]]
 """A claim, by its place, and the passages that it is held against."""
@@ -108,7 +109,7 @@ def rule_fault(case: Case, check: Check) -> str | None:
     known = case.everything | set(ids) if by_gold else set(ids)
     held = [passage.text for passage in sample.passages if passage.id in known]
     if quote := missing_quote(need.claim.text, (*held, sample.input)):
-        return f"the quote '{quote if len(quote) <= 60 else f'{quote[:57]}...'}' is not there"
+        return f"the quote '{shortened(quote)}' is not there"
     if by_gold:
         if not case.gold.intersection(ids):
             return f"the answer is in {_named(case.gold)}"
@@ -157,7 +158,7 @@ def conclude(case: Case, faults: Faults) -> Score | Undecided:
         and not notes
         and any(faults[p, case.needs[p].cited] is None for p in unclear)
     ):
-        text = " ".join(case.needs[unclear[0]].claim.text.split())[:60]
+        text = shortened(case.needs[unclear[0]].claim.text)
         return Undecided(f"right ({case.why}), and whether '{text}' follows from what it cites needs a judge")
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
     parts = {"correct": float(case.label in RIGHT), **({} if unclear else _shares(case, faults))}
@@ -201,8 +202,7 @@ def _precise(case: Case, faults: Faults, place: int, name: str) -> bool:
 
 def _note(need: Need, found: str | None) -> str:
     """What is wrong with a claim's citations, in words."""
-    text = " ".join(need.claim.text.split())
-    shown = f"'{text if len(text) <= 60 else f'{text[:57]}...'}'"
+    shown = f"'{shortened(need.claim.text)}'"
     if need.unknown:
         return f"{shown} cites {_named(need.unknown)}, which does not exist"
     if not need.cited:

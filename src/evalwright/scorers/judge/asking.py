@@ -5,8 +5,7 @@ What cannot be read is a failure of the judge and never a score.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +29,6 @@ judge that as a part of it like any other. The material may be in any language; 
 Material = Sequence[tuple[str, str]]
 """Texts by the name of their tag."""
 Read = TypeVar("Read")
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +110,3 @@ async def _by_schema(role: str, request: Generate, ask: Ask) -> Response | None:
         if error.failure.kind != Rejected.kind:
             raise
         return None
-
-
-async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
-    """All of them side by side. All end, also where one failed; then the first failure is raised."""
-    found = await asyncio.gather(*work, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in found if not isinstance(one, BaseException)]

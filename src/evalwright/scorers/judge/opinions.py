@@ -11,8 +11,8 @@ from statistics import fmean
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
-from evalwright.scorers.judge.asking import together
 from evalwright.scorers.judge.material import Exchange
+from evalwright.strategies.several import together
 
 SPLIT = "split"
 """The label where no class has more than half of the judges; the value is then the mean of theirs."""

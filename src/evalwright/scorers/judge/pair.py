@@ -15,12 +15,13 @@ from evalwright.core.private import ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verdict
+from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
 from evalwright.scorers.judge.opinions import Opinion, Scale, judged
 from evalwright.scorers.judge.options import check_common, roles_of
 from evalwright.scorers.registry import checked
+from evalwright.strategies.several import together
 
 REFERENCE = "reference"
 FIRST, SECOND, SAME, LONGER = PARTS = ("answer_first", "answer_second", "same verdict", "log length ratio")

@@ -8,13 +8,14 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, together, verdict
+from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
 from evalwright.scorers.judge.criteria import Criterion, points_of, read_criteria
 from evalwright.scorers.judge.forms import Form, choice, group, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material
 from evalwright.scorers.judge.opinions import Opinion, check_parts, judged, pass_or_fail
 from evalwright.scorers.judge.options import SHOWN, check_common, one_of, roles_of
 from evalwright.scorers.registry import checked
+from evalwright.strategies.several import together
 
 _TASK = """\
 You judge an answer by criteria, each on its own: by what the answer says, not by how sure, fluent, long or polite it is, unless the

@@ -14,7 +14,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.judge.asking import together, verdict
+from evalwright.scorers.judge.asking import verdict
 from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.registry import checked, without_roles
 from evalwright.scorers.stress.rubric import Opinion, asked_about
@@ -29,6 +29,8 @@ from evalwright.scorers.stress.rules import (
     judge_by_rules,
     question_of,
 )
+from evalwright.scorers.verdict import shortened
+from evalwright.strategies.several import together
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -119,7 +121,9 @@ async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tok
 
 def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score | Undecided:
     told = [_told(ruling)]
-    told += [f"{role}: {one.label} ('{_short(one.quote)}': {one.reason})" for role, one in opinions.items()]
+    told += [
+        f"{role}: {one.label} ('{shortened(one.quote, 100)}': {one.reason})" for role, one in opinions.items()
+    ]
     label = ruling.label if ruling is not None else _majority([one.label for one in opinions.values()])
     if not label:
         return Undecided("; ".join(told))
@@ -152,7 +156,7 @@ def _majority(labels: Sequence[str]) -> str:
 def _told(ruling: Ruling | None) -> str:
     if ruling is None:
         return "rules are not certain what the answer does with the question"
-    evidence = f": '{_short(ruling.evidence)}'" if ruling.evidence else ""
+    evidence = f": '{shortened(ruling.evidence, 100)}'" if ruling.evidence else ""
     return f"{ruling.label}, {ruling.rule}{evidence}"
 
 
@@ -165,8 +169,3 @@ def _span(evidence: str, text: str) -> tuple[int, int]:
     if found < 0 or len(flat) != len(places):
         return -1, -1
     return places[found], places[found + len(words) - 1] + 1
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:97]}..."
