@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError, UsageError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers import choice as module
@@ -115,7 +115,7 @@ def test_what_cannot_be_normalised_is_a_failure_not_a_score() -> None:
     answer = Answer(log_likelihoods=(-1.0,) * 4, responses=(Response(),) * 4)
     with pytest.raises(ScoringError, match="how many tokens"):
         choice(SAMPLE, answer, normalise="tokens")
-    with pytest.raises(ConfigurationError, match="none, characters, bytes, tokens"):
+    with pytest.raises(UsageError, match="none, characters, bytes, tokens"):
         choice(SAMPLE, answer, normalise="length")
     with pytest.raises(ScoringError, match="no options"):
         choice(Sample("s"), Answer("B"))

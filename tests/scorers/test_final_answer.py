@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError, UsageError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.final_answer import final_answer
 
@@ -112,7 +112,7 @@ def test_an_integer_is_itself_however_it_is_written(number: int) -> None:
 
 
 def test_what_cannot_be_scored_is_an_error() -> None:
-    with pytest.raises(ConfigurationError, match="kind"):
+    with pytest.raises(UsageError, match="kind"):
         score("1", "1", "numbr")
     with pytest.raises(ScoringError, match="not a number"):
         score("1", "many", "number")

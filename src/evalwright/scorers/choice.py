@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from string import ascii_uppercase
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.chosen import NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, WEAK, extract
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import said
-
-_MEASURES = ("none", "characters", "bytes", "tokens")
 
 
 def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score | Undecided:
@@ -29,10 +27,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     chooses none). Undecided where no single option can be read from a text. Raises ScoringError without the log-likelihoods that
     are asked for.
     """
-    if normalise not in _MEASURES:
-        raise ConfigurationError(
-            f"The option 'normalise' of the scorer 'choice' is one of {', '.join(_MEASURES)}, not '{normalise}'."
-        )
+    check_known("value of the option 'normalise'", [normalise], ("none", "characters", "bytes", "tokens"))
     if not sample.choices or not sample.gold:
         raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
     if normalise != "none":

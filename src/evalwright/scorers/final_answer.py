@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
@@ -17,7 +17,6 @@ from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.verdict import shortened
 
-_KINDS = ("choice", "math", "number", "text")
 _QUOTES = "\"'`*“”‘’ \t"
 
 
@@ -30,10 +29,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     space aside. Labels "correct", "incorrect", "not_extracted" (nothing of that kind stands there), "not_attempted" (empty); Undecided where a
     formula cannot be compared. Raises ScoringError where the sample has no target of that kind.
     """
-    if kind not in _KINDS:
-        raise ConfigurationError(
-            f"The option 'kind' of the scorer 'final-answer' is one of {', '.join(_KINDS)}, not '{kind}'."
-        )
+    check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
     language = language_of(sample) or "en"

@@ -157,14 +157,8 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         asks=inspect.iscoroutinefunction(function),
         roles=roles,
         able=able,
-        refuse=refuse and partial(_refused, refuse, full),
+        refuse=refuse and (lambda sample: refuse(sample, full)),
     )
-
-
-def _refused(
-    refuse: Callable[[Sample, Mapping[str, Any]], None], options: Mapping[str, Any], sample: Sample
-) -> None:
-    refuse(sample, options)
 
 
 LONG = 20_000

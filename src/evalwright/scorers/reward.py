@@ -10,6 +10,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.judge.options import flags
 from evalwright.scorers.registry import checked
 from evalwright.strategies.several import together
 
@@ -23,10 +24,7 @@ def _check(options: Mapping[str, Any]) -> None:
             f"The option 'role' must be the name of a role, such as reward, not {role!r}."
         )
     check_known("value of the option 'prompt'", [prompt], PROMPTS)
-    if not isinstance(options["reference"], bool):
-        raise ConfigurationError(
-            f"The option 'reference' must be true or false, not {options['reference']!r}."
-        )
+    flags(options, "reference")
     if limits is not None and not _is_range(limits):
         raise ConfigurationError(
             f"The option 'range' must be two numbers, the least first, such as [-25, 0], not {limits!r}."

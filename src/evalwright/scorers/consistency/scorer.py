@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError, check_known
+from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
@@ -24,7 +24,7 @@ from evalwright.scorers.consistency.judges import (
     opinion,
     read_judges,
 )
-from evalwright.scorers.judge.options import whole_number
+from evalwright.scorers.judge.options import flags, whole_number
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
 from evalwright.scorers.verdict import shortened
@@ -45,9 +45,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     whole_number(options["overlap"], "overlap")
     for name, known in _CHOICES.items():
         check_known(f"value of the option '{name}'", [options[name]], known)
-    for name in ("sentences", "only_answered"):
-        if not isinstance(options[name], bool):
-            raise ConfigurationError(f"The option '{name}' must be true or false, not {options[name]!r}.")
+    flags(options, "sentences", "only_answered")
     outcome.check_options(options)
 
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.instructions import by_language
 from evalwright.scorers.instructions.checks import ENGLISH, Rules, Settings, follows, usable
+from evalwright.scorers.judge.options import flags, one_of
 from evalwright.scorers.registry import checked
-
-_COUNTS = ("all", "share")
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    if "count" in options and options["count"] not in _COUNTS:
-        raise ConfigurationError(
-            f"The option 'count' of the scorer 'instructions' is one of {', '.join(_COUNTS)}, not '{options['count']}'."
-        )
-    for name in ("loose", "published"):
-        if not isinstance(options.get(name, False), bool):
-            raise ConfigurationError(f"The option '{name}' must be true or false, not {options[name]!r}.")
+    if "count" in options:
+        one_of(options["count"], "count", ("all", "share"))
+    flags(options, *({"loose", "published"} & options.keys()))
 
 
 def _refuse(sample: Sample, options: Mapping[str, Any]) -> None:

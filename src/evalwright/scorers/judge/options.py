@@ -28,6 +28,13 @@ def share(value: Any, name: str) -> float:
     return float(value)
 
 
+def flags(options: Mapping[str, Any], *names: str) -> None:
+    """Options that are true or false. Raises ConfigurationError."""
+    for name in names:
+        if not isinstance(options[name], bool):
+            raise ConfigurationError(f"The option '{name}' must be true or false, not {options[name]!r}.")
+
+
 def one_of(value: Any, name: str, known: Sequence[str]) -> str:
     """An option that is one of some words. Raises UnknownName."""
     check_known(f"value of the option '{name}'", [value], known)
@@ -56,8 +63,7 @@ def check_common(options: Mapping[str, Any], taken: Collection[str] = ()) -> Non
     """Raise ConfigurationError or UnknownName where an option that all kinds have is not what it must be."""
     roles_of(options["judges"], taken)
     whole_number(options["max_tokens"], "max_tokens", 1)
-    if not isinstance(options["schema"], bool):
-        raise ConfigurationError(f"The option 'schema' must be true or false, not {options['schema']!r}.")
+    flags(options, "schema")
     if not isinstance(options["instructions"], str):
         raise ConfigurationError(f"The option 'instructions' must be text, not {options['instructions']!r}.")
     show = options["show"]

@@ -19,7 +19,7 @@ from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
 from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
 from evalwright.scorers.judge.opinions import Opinion, Scale, judged
-from evalwright.scorers.judge.options import check_common, roles_of
+from evalwright.scorers.judge.options import check_common, flags, roles_of
 from evalwright.scorers.registry import checked
 from evalwright.strategies.several import together
 
@@ -37,8 +37,7 @@ _BETTER = "Which of the two answers is better for the person who asked?"
 
 def _check(options: Mapping[str, Any]) -> None:
     check_common(options, PARTS)
-    if not isinstance(options["ties"], bool):
-        raise ConfigurationError(f"The option 'ties' must be true or false, not {options['ties']!r}.")
+    flags(options, "ties")
     against = options["against"]
     if not isinstance(against, str) or not against:
         raise ConfigurationError(
