@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.samples import UNDECIDED
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import UNDECIDED, Answer, Sample, Undecided
 from evalwright.scorers import number_words
 from evalwright.scorers.number import find_numbers
+from evalwright.scorers.quantity import numeric
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.units import parse_unit
 from scorers.scoring import CORRECT, INCORRECT, label_of
@@ -163,3 +165,39 @@ def test_what_does_not_convert() -> None:
 )
 def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[str, Any], label: str) -> None:
     assert label_of(target, reply, answer_type="number", **metadata) == label
+
+
+# -- the numeric scorer -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "reply", "metadata", "options", "label"),
+    [
+        ("42", "forty-two", {}, {}, "correct"),
+        ("42", "42.5", {}, {}, "incorrect"),
+        ("42", "42.5", {}, {"tolerance_absolute": 0.5}, "correct"),
+        ("42", "42.5", {}, {"tolerance_relative": 0.02}, "correct"),
+        ("42", "42.5", {"tolerance": {"absolute": 1}}, {}, "correct"),
+        ("42", "42.5", {"tolerance": {"absolute": 1}}, {"tolerance_absolute": 0.1}, "incorrect"),
+        ("42", "0.042 km", {"unit": "m"}, {}, "correct"),
+        ("42", "42 s", {"unit": "m"}, {}, "incorrect"),
+        ("1,000", "1000", {}, {}, "correct"),
+        ("42", "", {}, {}, "not_attempted"),
+        ("42", "I don't know", {}, {}, "not_attempted"),
+        ("42", "Paris", {}, {}, "undecided"),
+        ("42", "41 or 42", {}, {}, "undecided"),
+    ],
+)
+def test_numeric(
+    target: str, reply: str, metadata: dict[str, Any], options: dict[str, float], label: str
+) -> None:
+    found = numeric(Sample("s", targets=(target,), metadata=metadata), Answer(reply), **options)
+    if isinstance(found, Undecided):
+        assert label == "undecided"
+    else:
+        assert (found.label, found.value) == (label, float(label == "correct"))
+
+
+def test_a_target_that_is_no_number_is_named() -> None:
+    with pytest.raises(ScoringError, match="not a number: 'Paris'"):
+        numeric(Sample("s", targets=("Paris",)), Answer("5"))

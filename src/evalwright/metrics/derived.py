@@ -32,14 +32,6 @@ def _check(of: str, bounded: bool) -> None:
     check_known("metric to average or normalise", [of], known)
 
 
-def _check_macro(options: Mapping[str, Any]) -> None:
-    _check(options.get("of", "accuracy"), bounded=True)
-
-
-def _check_macro_score(options: Mapping[str, Any]) -> None:
-    _check(options.get("of", "mean"), bounded=False)
-
-
 def _check_chance(options: Mapping[str, Any]) -> None:
     _check(options.get("of", "accuracy"), bounded=True)
     chance, greatest = options["chance"], options.get("greatest", 1.0)
@@ -212,6 +204,6 @@ def _codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:
     return np.asarray(codes, np.int64), max(len(names), 1)
 
 
-vars(macro)["check_options"] = _check_macro
-vars(macro_score)["check_options"] = _check_macro_score
+vars(macro)["check_options"] = lambda options: _check(options.get("of", "accuracy"), bounded=True)
+vars(macro_score)["check_options"] = lambda options: _check(options.get("of", "mean"), bounded=False)
 vars(chance_normalised)["check_options"] = _check_chance

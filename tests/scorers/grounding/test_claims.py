@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Answer, Passage, Sample
+from evalwright.scorers.grounding.citations import citation, cited_ids, find_citations, without_citations
 from evalwright.scorers.grounding.claims import claims_of, is_courtesy
 
 IDS = ("1", "2", "3")
@@ -81,3 +87,168 @@ def test_any_text_can_be_read(text: str) -> None:
     assert all(claim.text.strip() for claim in claims)
     assert not (claims and loose)
     assert not any("\ue000" <= char <= "\uf8ff" for claim in claims for char in claim.text)
+
+
+# -- citations are read in the forms that people and models write, and what only looks like one is left alone -----------
+
+
+NUMBERS = ("1", "2", "3")
+LETTERED = ("p1", "p2", "p12")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("63 [3]", ["3"]),
+        ("63 [p3]", ["3"]),
+        ("63 (3).", ["3"]),
+        ("63 (3), as told", ["3"]),
+        ("63 (passage 3) clocks", ["3"]),
+        ("63 (see source 3)", ["3"]),
+        ("So said Marsh.³", ["3"]),
+        ("as Marsh said¹ ² there", ["1", "2"]),
+        ("in the hall<sup>2, 3</sup>", ["2", "3"]),
+        ("in the hall^2", ["2"]),
+        ("in the hall[^2]", ["2"]),
+        ("According to passage 2, no.", ["2"]),
+        ("Passages 1 and 3 say so.", ["1", "3"]),
+        ("source 2 has it", ["2"]),
+        ("Quelle 2 nennt es, Abschnitt 3 auch.", ["2", "3"]),
+        ("según el pasaje 2", ["2"]),
+        ("根据段落3", ["3"]),
+        ("[2](https://example.org/x)", ["2"]),
+        ("[Passage 2]", ["2"]),
+        ("[7]", ["7"]),
+        ("passage 9 says so", ["9"]),
+        ("(passage 9)", ["9"]),
+        # Not citations.
+        ("in 1988 (1988)", []),
+        ("(9)", []),
+        ("(2) is the second item", []),
+        ("5 km²", []),
+        ("10^2", []),
+        ("x^2 + y^2", []),
+        ("[sic] and [the museum]", []),
+        ("the passage from 2 to 3", []),
+        ("document 9 of the archive", []),
+        ("passage 2.5", []),
+        ("p. 3 of the book", []),
+        ("[1988]", []),
+    ],
+)
+def test_forms(text: str, ids: list[str]) -> None:
+    assert cited_ids(text, NUMBERS) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("(p1) and [p2, P1]", ["p1", "p2"]),
+        ("[1] and (2).", ["p1", "p2"]),
+        ("according to p12 and passage p2", ["p2"]),
+        ("[12]", ["p12"]),
+        ("[p3]", ["p3"]),
+        ("[doc 1]", ["p1"]),
+    ],
+)
+def test_ids_that_are_no_numbers(text: str, ids: list[str]) -> None:
+    assert cited_ids(text, LETTERED) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("63 [3].", "63."),
+        ("According to passage 2, it is 63.", "it is 63."),
+        ("According to [2], it is 63.", "it is 63."),
+        ("Passage 2 says that it is 63.", "it is 63."),
+        ("It is 63 (passage 2), no more.", "It is 63, no more."),
+        ("It opened in 1987 [1] and closes at noon [2].", "It opened in 1987 and closes at noon."),
+        ("It is 63 clocks.", "It is 63 clocks."),
+        ("[1]", ""),
+    ],
+)
+def test_an_answer_without_its_citations(text: str, bare: str) -> None:
+    assert without_citations(text, NUMBERS) == bare
+
+
+@given(st.text(alphabet="[](){}^¹²³<>sup/1239,.;- passgeourc\n\"'", max_size=300))
+def test_places_are_in_order_and_apart(text: str) -> None:
+    found = find_citations(text, NUMBERS)
+    assert all(0 <= one.start < one.end <= len(text) and one.ids for one in found)
+    assert all(a.end <= b.start for a, b in pairwise(found))
+    without_citations(text, NUMBERS)
+
+
+# -- citations ----------------------------------------------------------------------------------------------------------
+
+
+PASSAGES = tuple(Passage(name, "text") for name in ("1", "2", "3"))
+
+
+def sample(**metadata: Any) -> Sample:
+    return Sample("s", passages=PASSAGES, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("It is so [1].", ["1"]),
+        ("[1, 3]", ["1", "3"]),
+        ("[1][3]", ["1", "3"]),
+        ("[1; 2] and [2]", ["1", "2"]),
+        ("[1-3]", ["1", "2", "3"]),
+        ("[1\u20133]", ["1", "2", "3"]),
+        ("[passage 2]", ["2"]),
+        ("[Source: 2]", ["2"]),
+        ("[1 and 2]", ["1", "2"]),
+        ("【1】", ["1"]),
+        ("[9]", ["9"]),
+        ("[a note] (1) 1 []", []),
+        ("[1-500]", []),
+    ],
+)
+def test_cited_ids(text: str, ids: list[str]) -> None:
+    assert cited_ids(text, ["1", "2", "3"]) == ids
+
+
+def test_ids_that_are_words() -> None:
+    assert cited_ids("So [doc-a] and [doc-b, doc-a].", ["doc-a", "doc-b"]) == ["doc-a", "doc-b"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "gold", "value", "precision", "recall", "label"),
+    [
+        ("x [1]", ["1"], 1.0, 1.0, 1.0, "correct"),
+        ("x [1][2]", ["1"], 2 / 3, 0.5, 1.0, "partial"),
+        ("x [1]", ["1", "3"], 2 / 3, 1.0, 0.5, "partial"),
+        ("x [2]", ["1"], 0.0, 0.0, 0.0, "incorrect"),
+        ("x", ["1"], 0.0, 0.0, 0.0, "incorrect"),
+        ("x [1][7]", ["1"], 2 / 3, 0.5, 1.0, "partial"),
+        ("x\n\nSources: [1]", ["1"], 1.0, 1.0, 1.0, "correct"),
+        ("x [1]\n\nQuestion: y\nAnswer: z [2]", ["1"], 1.0, 1.0, 1.0, "correct"),
+        ("x", [], 1.0, 1.0, 1.0, "correct"),
+        ("x [1]", [], 0.0, 0.0, 0.0, "incorrect"),
+    ],
+)
+def test_scores(
+    reply: str, gold: list[str], value: float, precision: float, recall: float, label: str
+) -> None:
+    found = citation(sample(citations=gold), Answer(reply))
+    assert found.value == pytest.approx(value)
+    assert found.parts == {"precision": pytest.approx(precision), "recall": pytest.approx(recall)}
+    assert found.label == label
+
+
+def test_an_id_that_no_passage_has_is_named() -> None:
+    assert "no passage has the id 7" in citation(sample(citations=["1"]), Answer("[1][7]")).explanation
+
+
+def test_unanswerable_questions_need_no_citation() -> None:
+    assert citation(sample(citations=["1"], answerable=False), Answer("Not in the passages")).value == 1.0
+    assert citation(sample(answerable=False), Answer("It is 5 [1]")).value == 0.0
+
+
+def test_a_sample_must_say_what_is_right() -> None:
+    with pytest.raises(ScoringError, match="citations"):
+        citation(sample(), Answer("[1]"))

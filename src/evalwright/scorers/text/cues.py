@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 
+from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.tokens import fold
 
 _TABLES: dict[str, dict[str, str]] = tomllib.loads(
@@ -42,10 +43,7 @@ def labels(table: str) -> str:
 @cache
 def words(table: str, language: str = "") -> frozenset[str]:
     """The words of a table, folded as tokens are: of English and one language, or of all where none is given."""
-    code = {"fil": "tl"}.get(
-        base := language.casefold().replace("_", "-").split("-")[0],
-        base,
-    )
+    code = short_code(language)
     rows = _TABLES[table]
     kept = (
         [rows.get("en", ""), rows.get(code, "")] if code else [rows[one] for one in rows if one != ANYWHERE]
