@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from evalwright.statistics import Estimate
 
-COEFFICIENTS = ("raw", "kappa", "ac1")
-
 
 def balanced_accuracy(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """The mean recall over the gold classes; a constant answer gets 1 / classes. seed: of the bootstrap interval."""
@@ -132,7 +130,7 @@ def rater_agreement(
 
     from evalwright.scorers.stress.rules import CLASSES
 
-    check_known("coefficient", [coefficient], COEFFICIENTS)
+    check_known("coefficient", [coefficient], ("raw", "kappa", "ac1"))
     if not len(column.values):
         return nothing_scored(column, level)
     a, b = _rated(column, first), _rated(column, second)

@@ -24,7 +24,7 @@ from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import REFUSAL, declines, plain
 
 ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
-EMPTY, UNCLOSED, FAILED = "empty", "thinking never closed", "failed"
+EMPTY, UNCLOSED = "empty", "thinking never closed"
 OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED)
 """The classes that an answer may be in; "failed" has no answer."""
 

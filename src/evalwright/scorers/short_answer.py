@@ -27,7 +27,6 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
 PARTS = ("full", "surname", "given", "any")
-KINDS = ("name", "number", "date", "yes_no", "none")
 _NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
 _INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q"))
 Judge = Callable[[Said], Verdict]

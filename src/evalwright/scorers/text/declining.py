@@ -174,8 +174,3 @@ def _rows() -> dict[str, dict[str, Any]]:
 @cache
 def _table() -> dict[str, _Language]:
     return {code: _Language(code, row) for code, row in _rows().items()}
-
-
-def languages() -> tuple[str, ...]:
-    """The ISO 639 codes of the table."""
-    return tuple(_rows())

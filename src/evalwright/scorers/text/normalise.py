@@ -102,7 +102,6 @@ _SIGNS = (
 _SUPERSCRIPTS = dict(zip(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"), "0123456789+-n", strict=True))
 _SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
-_LOW_PRECEDENCE = re.compile(r"(?<![\w])\^")
 
 
 def plain(text: str) -> str:

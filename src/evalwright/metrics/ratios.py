@@ -1,16 +1,18 @@
-"""What an answer that was not attempted is worth: accuracy given attempted, SimpleQA's F, and the share of every label.
+"""Ratios of sums over answers: accuracy given attempted, SimpleQA's F, the share of a label; precision, recall and F1 of citations.
 
-They read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of `short-answer`. A score without a
-label counts as attempted.
+The first read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of `short-answer`; a score without a
+label counts as attempted. Of the scores of `grounding` the parts "cited", "supporting", "claims" and "supported" are summed before anything
+is divided, so an answer with five claims weighs five times one with a single claim, and one without citations has no precision to invent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright import statistics
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import Column, Groups, GroupSums, nothing_scored, ratio
 
 if TYPE_CHECKING:
@@ -101,3 +103,53 @@ def _has(column: Column, label: str) -> NDArray[np.bool_]:
         return np.zeros(shape, dtype=bool)
     found: NDArray[np.bool_] = column.labels.reshape(shape) == list(column.label_names).index(label)
     return found
+
+
+# -- citations -----------------------------------------------------------------------------------------------------------
+
+PRECISION, RECALL = ("supporting", "cited"), ("supported", "claims")
+
+
+def citation_precision(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
+    """Citations that support their claim / citations. No number where nothing is cited. seed: of the bootstrap interval."""
+    return _pooled(column, PRECISION, level, seed)
+
+
+def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
+    """Claims with a supporting citation / claims that need one. No number where nothing is claimed."""
+    return _pooled(column, RECALL, level, seed)
+
+
+def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
+    """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing supports them."""
+    return _pooled(column, PRECISION + RECALL, level, seed)
+
+
+def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0) -> GroupSums:
+    """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap, unused."""
+    from evalwright.statistics.pooled import f1_of_sums
+
+    return groups.sums(*(column.parts[name] for name in parts)), f1_of_sums if len(parts) == 4 else ratio
+
+
+def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
+    """Sums of parts over all answers, divided. An answer whose citations rules left undecided is counted as failed."""
+    import numpy as np
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    if missing := [name for name in names if name not in column.parts]:
+        raise ConfigurationError(
+            f"Precision and recall of citations need the part '{missing[0]}' of the scores, and no score has it. Use the scorer "
+            "'grounding' or 'grounding-judged'; the first may leave every citation undecided; the second asks a judge."
+        )
+    parts = np.column_stack([column.parts[name] for name in names])
+    known = ~np.isnan(parts).any(axis=1)
+    pooled = statistics.pooled_share if len(names) == 2 else statistics.pooled_f1
+    return pooled(
+        *parts[known].T,
+        clusters=column.clusters_of(known),
+        n_failed=column.n_failed + int((~known).sum()),
+        level=level,
+        seed=seed,
+    )
