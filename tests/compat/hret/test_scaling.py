@@ -11,21 +11,23 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from compat.hret.replaying import Replies, bracketed, call_of, items_of, last, recorded, rows_of
+from evalwright.compat.hret.asking import Native
 from evalwright.compat.hret.published import final_answer
 from evalwright.compat.hret.rows import ROW
-from evalwright.compat.hret.scaling import Backend, CotSettings, parser_of, strategy_of
+from evalwright.compat.hret.scaling import parser_of, strategy_of
 from evalwright.compat.hret.settings import using
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError
-from evalwright.core.requests import Generate, Message, Request, Reward
+from evalwright.core.requests import Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
+from evalwright.models.base import Model
 from evalwright.strategies.generate import Sampling
 
 
@@ -61,6 +63,16 @@ def answers(strategy: Strategy, rows: Sequence[dict[str, Any]], plugin: Any) -> 
     return asyncio.run(all_of_them())
 
 
+def native(**more: Any) -> Native:
+    """How a model of this package is asked; no request reaches it here."""
+    return Native(cast(Model, None), **more)
+
+
+def reading(parser: Any, trigger: str = "Let's think step by step.") -> Native:
+    """One that is asked for a chain of thought."""
+    return native(cot=True, trigger=trigger, parser=parser)
+
+
 def compared(text: str) -> str:
     """A prediction as HRET's string match compares it."""
     text = re.sub(r"\*\*|__|~~|`", "", final_answer(text))
@@ -91,7 +103,7 @@ def test_published_prompts_and_predictions_are_those_recorded(name: str) -> None
         given = call_of(run)
     roles = [role for role in ("judge", "reward") if given.get(f"{role}_model")]
     strategy = strategy_of(
-        given["scaling_method"], given.get("scaling_params", {}), published=True, backend=Backend(roles=roles)
+        given["scaling_method"], given.get("scaling_params", {}), published=True, roles=roles
     )
     model = Replies(run)
     found = answers(strategy, rows_of(run), model)
@@ -122,7 +134,7 @@ def test_a_chain_of_thought_is_asked_for_and_read_as_recorded(name: str, parser:
             assert all(item["input"].endswith(trigger) for item in inputs)
             return [{**item, "prediction": replies[item["input"].removesuffix(trigger)]} for item in inputs]
 
-    strategy = strategy_of(None, {}, published=True, cot=CotSettings(enabled=True, parser=parser))
+    strategy = strategy_of(None, {}, published=True, native=reading(parser))
     with using("published"):
         found = answers(strategy, rows_of(run), Model())
     for answer, sample in zip(found, run["samples"], strict=True):
@@ -270,8 +282,7 @@ def corrected(
     method: str | None, params: dict[str, Any], model: Saying, row: Any = OPTIONS, **more: Any
 ) -> Answer:
     """The one answer in corrected mode."""
-    backend = Backend(**more)
-    return answers(strategy_of(method, params, published=False, backend=backend), [row], model)[0]
+    return answers(strategy_of(method, params, published=False, **more), [row], model)[0]
 
 
 def test_defect_1_5_votes_are_over_what_answers_say_not_over_their_texts() -> None:
@@ -290,7 +301,7 @@ def test_defect_10_best_of_n_without_a_reward_model_does_not_take_the_first_beca
 ):
     texts, values = ("하나", "둘 둘", "셋"), [(-2.0,), (-0.5, -0.6), (-0.9,)]
     roles = ("target", "judge")
-    strategy = strategy_of("best_of_n", {"n": 3}, published=True, backend=Backend(roles=roles))
+    strategy = strategy_of("best_of_n", {"n": 3}, published=True, roles=roles)
     assert answers(strategy, [OPTIONS], Saying(*texts, values=values))[0].text == "하나"
     assert corrected("best_of_n", {"n": 3}, Saying(*texts, values=values), roles=roles).text == "둘 둘"
     # The sum of log-probabilities prefers short answers; the mean does not.
@@ -307,7 +318,7 @@ def test_defect_2b_an_empty_answer_never_wins_whatever_its_reward() -> None:
     """HRET's reward model gives an empty answer 0.0, above every log-probability."""
     model = Saying("", "옳은 답", "다른 답", reward=lambda text: {"": 0.0, "옳은 답": -1.0}.get(text, -2.0))
     roles = ("target", "reward")
-    strategy = strategy_of("best_of_n", {"n": 3}, published=True, backend=Backend(roles=roles))
+    strategy = strategy_of("best_of_n", {"n": 3}, published=True, roles=roles)
     assert answers(strategy, [OPTIONS], model)[0].text == ""
     model.asked.clear()
     assert corrected("best_of_n", {"n": 3}, model, roles=roles).text == "옳은 답"
@@ -392,13 +403,12 @@ def test_a_custom_aggregator_decides_in_both_modes() -> None:
 def test_beams_of_corrected_mode_are_the_models_own_and_several_draws_have_a_temperature() -> None:
     for how, penalty in (("sum", 0.0), ("mean", 1.0)):
         params = {"beam_size": 3, "max_tokens": 9, "agg_strategy": how}
-        backend = Backend(plugin=False)
-        made: Any = strategy_of("beam_search", params, published=False, backend=backend)
+        made: Any = strategy_of("beam_search", params, published=False, native=native())
         found: Sampling = made.sampling
         assert (found.num_beams, found.max_tokens, found.temperature) == (3, 9, 0)
         assert found.length_penalty == penalty
-    greedy = Backend(sampling=Sampling(temperature=0.0))
-    drawn: Any = strategy_of("self_consistency", {}, published=False, backend=greedy)
+    greedy = native(sampling=Sampling(temperature=0.0))
+    drawn: Any = strategy_of("self_consistency", {}, published=False, native=greedy)
     assert drawn.sampling.temperature == 0.7
 
 
@@ -418,26 +428,25 @@ def test_defect_27_beams_without_log_probabilities_are_a_failure_and_not_the_fir
     assert found.text[0] == "나" and len(found.text) == 3
 
 
-def test_one_trigger_is_enough_in_corrected_mode_and_messages_keep_their_form() -> None:
-    cot = CotSettings(enabled=True, trigger="생각하자.", parser=bracketed)
+def test_one_trigger_is_enough_in_corrected_mode() -> None:
     model = Saying("그래서 (B)")
-    strategy = strategy_of("self_consistency", {"n_paths": 2}, published=False, cot=cot)
+    strategy = strategy_of(
+        "self_consistency", {"n_paths": 2}, published=False, native=reading(bracketed, "생각하자.")
+    )
     found = answers(strategy, [OPTIONS], model)[0]
     assert model.asked == ["고르시오\n생각하자.\n"] * 2
     assert (found.text, found.reasoning) == ("(B)", "그래서 (B)")
-    backend = Backend(render=lambda sample: (Message("user", "고르시오"),))
-    made: Any = strategy_of("self_consistency", {"n_paths": 2}, published=False, backend=backend)
-    assert made.render(Sample("1")) == (Message("user", "고르시오\nLet's think step by step.\n"),)
 
 
 def test_a_parser_that_fails_takes_the_whole_text_in_published_mode_and_is_a_failure_in_corrected() -> None:
     def bad(text: str) -> Any:
         return text, text, text
 
-    cot = CotSettings(enabled=True, parser=bad)
-    assert answers(strategy_of(None, {}, published=True, cot=cot), [OPTIONS], Saying("(B)"))[0].text == "(B)"
+    model = reading(bad)
+    found = answers(strategy_of(None, {}, published=True, native=model), [OPTIONS], Saying("(B)"))
+    assert found[0].text == "(B)"
     with pytest.raises(ValueError, match="too many values"):
-        answers(strategy_of(None, {}, published=False, cot=cot), [OPTIONS], Saying("(B)"))
+        answers(strategy_of(None, {}, published=False, native=model), [OPTIONS], Saying("(B)"))
 
 
 def test_defect_24_a_parser_by_dotted_path_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,21 +470,3 @@ def test_defect_12b_a_parser_that_is_not_there_is_an_error_and_in_published_mode
     own = parser_of("no_module.fn", published=True)
     assert own is not None and own("오답: (B)") == default_cot_parser("오답: (B)", published=True)
     assert "cannot be imported" in caplog.text
-
-
-def test_images_go_with_every_draw() -> None:
-    from evalwright.core.images import Image
-
-    picture = Image.recorded({"image": "0" * 32, "media_type": "image/png"})
-    seen: list[Any] = []
-
-    async def ask(role: str, request: Any) -> Response:
-        seen.append(request.prompt)
-        return Response("정답: (B)", tokens=(TokenLogProb("x", -0.1),))
-
-    backend = Backend(render=lambda sample: (Message("user", ("보시오", picture)),))
-    for published in (True, False):
-        for method, params in (("self_consistency", {"n_paths": 2}), ("best_of_n", {"n": 2})):
-            made = strategy_of(method, params, published=published, backend=backend)
-            asyncio.run(made(Sample("1", metadata={ROW: OPTIONS}), ask, 0))
-    assert len(seen) == 8 and all(prompt[-1].images == (picture,) for prompt in seen)

@@ -26,7 +26,8 @@ from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.tasks.images import fetched
 
 Made = TypeVar("Made")
-Reader = Callable[[str, Response], Response]
+Parser = Callable[[str], tuple[str, str]]
+"""How a reply becomes (reasoning, answer)."""
 
 AS_IT_LIKES = Sampling(temperature=None)
 
@@ -35,11 +36,11 @@ AS_IT_LIKES = Sampling(temperature=None)
 class Native:
     """A model of this package in the place of one of HRET's.
 
-    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities). chat: whether
-    prompts are messages. tells_reason: HRET writes the reply's
-    finish reason into the sample. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
-    to a prompt is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence in the
-    prompt, as in HRET; else the sample fails.
+    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities); HRET's back ends of
+    web interfaces drop them. chat: whether prompts are messages. tells_reason: HRET writes the reply's finish reason into the sample.
+    empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of
+    each. read: what a reply is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence
+    in the prompt, as in HRET; else the sample fails.
     """
 
     model: Model
@@ -51,27 +52,16 @@ class Native:
     vision: bool = False
     lenient: bool = False
     by_options: bool = False
-    suffix: str = ""
-    read: Reader | None = None
+    read: Callable[[Response], Response] | None = None
     empty_reward: float | None = None
     cot: bool = False
     trigger: str | None = None
-    parser: Callable[[str], tuple[str, str]] | None = None
+    parser: Parser | None = None
 
 
-def images_of_row(row: Mapping[str, Any]) -> list[Any]:
-    """What a row names as images."""
-    given = row.get("input")
-    found = row.get("images") or (given.get("images") if isinstance(given, Mapping) else None) or []
-    return list(found) if isinstance(found, list | tuple) else [found]
-
-
-def turns_of(row: Mapping[str, Any]) -> list[Message]:
-    """The conversation that a row's input is, if it is one."""
-    given = row.get("input")
-    turns = given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else []
-    roles = ("system", "user", "assistant")
-    return [Message(one["role"], str(one.get("content", ""))) for one in turns if one.get("role") in roles]
+def model_of(part: Native | PluginModel) -> Model:
+    """The engine's model."""
+    return part.model if isinstance(part, Native) else part
 
 
 class SampleDoor(Ask):
@@ -83,11 +73,8 @@ class SampleDoor(Ask):
     def __init__(
         self, ask: Ask, sample: Sample, row: dict[str, Any], models: Mapping[str, Native | PluginModel]
     ) -> None:
-        self._ask = ask
-        self._key = sample.id
-        self._row = row
+        self._ask, self._key, self._row, self._models = ask, sample.id, row, models
         self._text = input_of(row)
-        self._models = models
         self.found: dict[str, Any] = {}
         self.mutated: dict[str, Any] = {}
         self._last = 0
@@ -105,10 +92,12 @@ class SampleDoor(Ask):
         if isinstance(model, PluginModel):
             asked = self._with_row(request)
             response = await self._ask(role, asked)
-            self.found = getattr(asked, "found", {})
-            mutated, draw = getattr(asked, "mutated", {}), getattr(asked, "draw", 0)
-            if mutated and draw >= self._last and getattr(asked, "row", None) is self._row:
-                self.mutated, self._last = mutated, draw
+            if not isinstance(asked, RowGenerate):
+                self.found = {}
+                return response
+            self.found = asked.found
+            if asked.mutated and asked.draw >= self._last and asked.row is self._row:
+                self.mutated, self._last = asked.mutated, asked.draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
@@ -120,13 +109,13 @@ class SampleDoor(Ask):
     def _with_row(self, request: Request) -> Request:
         if isinstance(request, Reward):
             row = {**self._row, "input": _text(request.prompt), "prediction": request.response}
-            return RowReward(request.prompt, request.response, request.reference, row, {}, self._key)
+            return RowReward(request.prompt, request.response, request.reference, row, self._key)
         if not isinstance(request, Generate) or isinstance(request, RowGenerate):
             return request
         text = _text(request.prompt)
         row = self._row if text == self._text else {"input": text}
         given = {name: getattr(request, name) for name in Generate.__slots__}
-        return RowGenerate(**given, row=row, found={}, key=self._key)
+        return RowGenerate(**given, row=row, key=self._key)
 
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
         text = _text(request.prompt)
@@ -134,17 +123,34 @@ class SampleDoor(Ask):
         options = self._row.get("options")
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
-        images = images_of_row(self._row) if native.vision and own else []
-        # The row's own conversation; what stands behind its text goes behind its last turn.
-        given = native.chat and role == TARGET and text.startswith(self._text)
-        turns = turns_of(self._row) if given else []
-        said = turns[-1].text + text.removeprefix(self._text) if turns else text
-        asked = replace(request, prompt=prompt_of(native, said, images, turns))
+        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked with the row's images and turns.
+        begun = role == TARGET and text.startswith(self._text)
+        prompt: Prompt = text
+        if native.chat:
+            prompt = self._chat(native, text, images=native.vision and (own or begun), own_turns=begun)
+        asked = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
-            asked = native.sampling.request(asked.prompt, int(self._key))
+            asked = native.sampling.request(prompt, int(self._key))
         response = await self._ask(role, asked)
-        return native.read(text + native.suffix, response) if native.read else response
+        return native.read(response) if native.read else response
+
+    def _chat(self, native: Native, text: str, *, images: bool, own_turns: bool) -> Prompt:
+        """The prompt as messages. own_turns: those of the row, if it is a conversation; what stands behind its text goes behind the last."""
+        given, turns = self._row.get("input"), list[Message]()
+        if own_turns and isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
+            known = [one for one in given if one.get("role") in ("system", "user", "assistant")]
+            turns = [Message(one["role"], str(one.get("content", ""))) for one in known]
+        told = not native.system or (turns and turns[0].role == "system")
+        last = turns[-1] if turns else Message("user", "")
+        text = last.text + text.removeprefix(self._text) if turns else text
+        shown: list[Part] = []
+        if images:
+            inner = given.get("images") if isinstance(given, Mapping) else None
+            found = self._row.get("images") or inner or []
+            shown = [_image(native, one) for one in (found if isinstance(found, list | tuple) else [found])]
+        last = replace(last, content=(text, *shown) if shown else text)
+        return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
     async def _by_options(self, role: str, text: str, options: list[str]) -> Response:
         if not options:
@@ -167,28 +173,14 @@ def asked_alone(
     async def work() -> list[Made]:
         with open_store(home_folder()) as store:
             async with Engine(store) as engine:
-                opened = {role: one.model if isinstance(one, Native) else one for role, one in models.items()}
-                ask = engine.door(opened)
-                samples = [
-                    Sample(str(place), input_of(row), metadata={ROW: row}, row=row)
-                    for place, row in enumerate(rows)
-                ]
+                ask = engine.door({role: model_of(one) for role, one in models.items()})
+                numbered = enumerate(rows)
+                samples = [Sample(str(n), input_of(row), metadata={ROW: row}, row=row) for n, row in numbered]
                 made = [make(SampleDoor(ask, one, dict(one.row), models), one) for one in samples]
                 return await asyncio.gather(*made) if at_once else [await one for one in made]
 
     found: list[Made] = run_blocking(work)
     return found
-
-
-def prompt_of(native: Native, text: str, images: list[Any], turns: Sequence[Message] = ()) -> Prompt:
-    """The prompt as the model gets it. turns: the conversation whose last turn it is."""
-    text += native.suffix
-    if not native.chat:
-        return text
-    parts = tuple(_image(native, named) for named in images)
-    last = replace(turns[-1] if turns else Message("user", ""), content=(text, *parts) if parts else text)
-    told = not native.system or (turns and turns[0].role == "system")
-    return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
 
 def _image(native: Native, named: Any) -> Part:

@@ -17,8 +17,7 @@ from evalwright.compat.hret.config import (
     log,
     read_settings,
 )
-from evalwright.compat.hret.results import failed_result
-from evalwright.compat.hret.runner import PipelineRunner
+from evalwright.compat.hret.runner import PipelineRunner, failed_result
 from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.errors import ConfigurationError

@@ -48,7 +48,6 @@ class RowReward(Reward):
     """A reply to be rewarded, with its row."""
 
     row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     key: str = ""
 
     def payload(self) -> dict[str, Any]:
@@ -68,65 +67,49 @@ class PluginModel(LocalModel):
     def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
         method, self.abilities = METHODS[role]
         self.name = f"hret-{role}/{name}"
-        self.plugin = plugin
-        self.published = published
-        self.role = role
+        self.published, self.role = published, role
         self._call: Callable[..., Any] = getattr(plugin, method)
+        known = inspect.signature(self._call).parameters.values()
+        self._takes = {one.name for one in known}
+        self._takes_all = any(one.kind is one.VAR_KEYWORD for one in known)
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """One call of the plug-in for all requests that are asked alike, in the order of the requests."""
-        yield from self.answer_rows(requests, [getattr(request, "row", {}) for request in requests])
-
-    def answer_rows(
-        self, requests: Sequence[Request], given: Sequence[Mapping[str, Any]]
-    ) -> Iterator[tuple[int, Response | Failure]]:
-        """As `answer_batch`, with the rows that the plug-in is to see."""
-        groups: dict[str, list[int]] = {}
-        options: dict[str, dict[str, Any]] = {}
+        groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
         for place, request in enumerate(requests):
             asked = self._settings(request)
-            groups.setdefault(repr(asked), []).append(place)
-            options[repr(asked)] = asked
-        for name, places in groups.items():
-            rows = [given[place] for place in places]
-            for place, row, (found, changed) in zip(
-                places, rows, self.call(rows, options[name]), strict=True
-            ):
-                response = self._response(requests[place], row, found)
-                if changed:
-                    kept = {**getattr(requests[place], "found", {}), ID: place}
-                    getattr(requests[place], "mutated", {}).update(kept)
+            groups.setdefault(repr(asked), (asked, []))[1].append(place)
+        for asked, places in groups.values():
+            rows = [getattr(requests[place], "row", {}) for place in places]
+            given = [{**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)]
+            own = {id(one) for one in given}
+            with settings.using("published" if self.published else "corrected"):  # a thread of its own
+                returned = self._call(given, **asked)
+            if not isinstance(returned, list | tuple):
+                raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
+            changed = {one.get(ID) for one in returned if id(one) in own}
+            found = matched(list(returned), len(rows))
+            for number, (place, row, one) in enumerate(zip(places, rows, found, strict=True)):
+                request = requests[place]
+                response = self._response(request, row, one)
+                if number in changed and isinstance(request, RowGenerate):
+                    request.mutated.update({**request.found, ID: place})
                 yield place, response
-
-    def call(
-        self, rows: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-    ) -> list[tuple[dict[str, Any] | None, bool]]:
-        """What the plug-in made of the rows, in their order, None where it returned none; and whether that is the dict it was given."""
-        given = [{**copy.deepcopy(dict(row)), ID: place} for place, row in enumerate(rows)]
-        own = {id(one) for one in given}
-        # This thread knows nothing of the call's scoring.
-        with settings.using("published" if self.published else "corrected"):
-            returned = self._call(given, **options)
-        if not isinstance(returned, list | tuple):
-            raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
-        changed = {one.get(ID) for one in returned if id(one) in own}
-        return [(one, place in changed) for place, one in enumerate(matched(list(returned), len(rows)))]
 
     def _settings(self, request: Request) -> dict[str, Any]:
         """Options for the method, of those that it takes."""
         if not isinstance(request, Generate):
             return {}
-        wanted: dict[str, Any] = {}
-        if request.top_logprobs is not None:
-            wanted["return_logits"] = True
-        if request.max_tokens is not None:
-            wanted["max_new_tokens"] = request.max_tokens
-        if request.stop:
-            wanted["until"] = list(request.stop)
-        parameters = inspect.signature(self._call).parameters
-        if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
-            return wanted
-        return {name: value for name, value in wanted.items() if name in parameters}
+        wanted = {
+            "return_logits": None if request.top_logprobs is None else True,
+            "max_new_tokens": request.max_tokens,
+            "until": list(request.stop) or None,
+        }
+        return {
+            name: value
+            for name, value in wanted.items()
+            if value is not None and (self._takes_all or name in self._takes)
+        }
 
     def _response(
         self, request: Request, row: Mapping[str, Any], found: dict[str, Any] | None
@@ -137,18 +120,14 @@ class PluginModel(LocalModel):
             reward = _number(found.get("reward"))
             return self._failed("it gave no reward") if reward is None else Response(values=(reward,))
         text = found.get("prediction")
-        if not self.published and found.get("error"):
-            return self._failed(str(found["error"]))
-        if not self.published and text is None:
-            return self._failed("it gave no prediction")
-        kept = getattr(request, "found", {})
-        kept.update(
-            {key: value for key, value in found.items() if key not in row or not _same(row[key], value)}
-        )
-        if isinstance(text, str):
-            kept.pop("prediction", None)
-        scores = found.get("judge_score") if self.role == "judge" else None
-        return _response(text, found, _number(scores))
+        if not self.published and (found.get("error") or text is None):
+            return self._failed(str(found.get("error") or "it gave no prediction"))
+        if isinstance(request, RowGenerate):
+            new = {key: one for key, one in found.items() if key not in row or not _same(row[key], one)}
+            request.found.update(new)
+            if isinstance(text, str):
+                request.found.pop("prediction", None)
+        return _response(text, found, _number(found.get("judge_score")) if self.role == "judge" else None)
 
     def _failed(self, why: str) -> Failure:
         return Failure("bad reply", "model", f"The plug-in '{self.name}' failed: {why}.")
@@ -158,35 +137,25 @@ def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
     """The returned samples in the order that was given: by their id, else by their place where there are as many as were given."""
     samples = [one for one in returned if isinstance(one, Mapping)]
     by_id = {one[ID]: one for one in samples if isinstance(one.get(ID), int)}
-    if not by_id and len(samples) == n:
-        by_id = dict(enumerate(samples))
-    elif len(by_id) < n:
-        left = [place for place in range(n) if place not in by_id]
-        rest = [one for one in samples if not isinstance(one.get(ID), int)]
-        if len(rest) == len(left):
-            by_id |= dict(zip(left, rest, strict=True))
-    return [
-        {key: value for key, value in found.items() if key != ID}
-        if (found := by_id.get(place)) is not None
-        else None
-        for place in range(n)
-    ]
+    left = [place for place in range(n) if place not in by_id]
+    rest = [one for one in samples if not isinstance(one.get(ID), int)]
+    if len(rest) == len(left):
+        by_id |= dict(zip(left, rest, strict=True))
+    kept = [by_id.get(place) for place in range(n)]
+    return [None if one is None else {k: value for k, value in one.items() if k != ID} for one in kept]
 
 
 def _response(text: Any, found: Mapping[str, Any], score: float | None) -> Response:
     logits = found.get("logits")
     logits = logits if isinstance(logits, Mapping) else {}
     tokens = logits.get("token_log_probs") or ()
-    texts = list(logits.get("tokens") or ())
+    texts = [str(one) for one in logits.get("tokens") or ()] + [""] * len(tokens)
     options = tuple(float(one) for one in logits.get("option_log_probs") or ())
     return Response(
-        text=text if isinstance(text, str) else "" if text is None else str(text),
+        text="" if text is None else str(text),
         log_likelihood=_number(logits.get("sum_log_prob")),
         values=options if score is None else (score,),
-        tokens=tuple(
-            TokenLogProb(str(texts[place]) if place < len(texts) else "", float(value))
-            for place, value in enumerate(tokens)
-        ),
+        tokens=tuple(TokenLogProb(said, float(value)) for said, value in zip(texts, tokens, strict=False)),
     )
 
 
@@ -204,11 +173,8 @@ def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
 def replied(row: Mapping[str, Any], response: Response) -> dict[str, Any]:
     """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
     values = [token.log_prob for token in response.tokens]
-    logits = {
-        "sum_log_prob": sum(values),
-        "token_log_probs": values,
-        "tokens": [one.text for one in response.tokens],
-    }
+    texts = [token.text for token in response.tokens]
+    logits = {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": texts}
     return {**row, **({"logits": logits} if values else {}), "prediction": response.text}
 
 

@@ -21,13 +21,13 @@ ROW = "row"
 def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
     """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with `prediction` and what models added."""
     row: dict[str, Any] = copy.deepcopy(dict(sample.metadata.get(ROW, {})))
-    if answer is None:
-        return row
-    row["prediction"] = answer.text
-    if answer.reasoning:
-        row["chain_of_thought"] = answer.reasoning
-    added = answer.strategy.get(ROW, {})
-    return {**row, **copy.deepcopy(dict(added))} if isinstance(added, Mapping) else row
+    return row if answer is None else answered(row, answer)
+
+
+def answered(row: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """The dict with `prediction` and what models added."""
+    thought = {"chain_of_thought": answer.reasoning} if answer.reasoning else {}
+    return {**row, "prediction": answer.text, **thought, **copy.deepcopy(dict(answer.strategy.get(ROW, {})))}
 
 
 def input_of(row: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from evalwright.compat.hret.judging import as_prompt
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
 from evalwright.compat.hret.published_judges import Judging, from_huggingface
-from evalwright.compat.hret.registry import check_parameters
 from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.settings import check_parameters
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score

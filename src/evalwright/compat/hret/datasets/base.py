@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes
 from evalwright.core.errors import MissingExtra
 
 DATASET_REGISTRY = Classes(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes
 
 
 class _Evaluators(Classes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes
 
 MODEL_REGISTRY = Classes(
     "model",

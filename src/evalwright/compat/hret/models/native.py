@@ -30,8 +30,8 @@ from evalwright.compat.hret.models.base import (
 )
 from evalwright.compat.hret.plugins import asked_for, replied
 from evalwright.compat.hret.published import texts
-from evalwright.compat.hret.registry import check_parameters
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
+from evalwright.compat.hret.settings import check_parameters
 from evalwright.core.errors import RequestFailed
 from evalwright.core.requests import LogLikelihood, Reward
 from evalwright.core.responses import Response
@@ -154,7 +154,7 @@ class HuggingFaceJudge(_Judge):
         return Native(model, _drawn(self.params), chat=chat, read=None if published else _verdict)
 
 
-def _verdict(prompt: str, response: Response) -> Response:
+def _verdict(response: Response) -> Response:
     found = _RESULT.search(response.text)
     return replace(response, values=(float(found[1]),)) if found else response
 

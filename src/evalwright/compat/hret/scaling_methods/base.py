@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes
 
 SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
 """The classes of scaling methods by their names."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import SampleDoor, asked_alone
 from evalwright.compat.hret.plugins import METHODS, PluginModel
 from evalwright.compat.hret.rows import row_of
-from evalwright.compat.hret.scaling import Backend, strategy_of
+from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.scaling_methods.base import BaseScalingMethod, register_scaling_method
 from evalwright.core.samples import Sample
 
@@ -27,15 +26,13 @@ class _BuiltIn(BaseScalingMethod):
         """The samples with their predictions, one sample after another."""
         if self.model is None:
             raise ValueError(f"{type(self).__name__}: model is not set.")
-        published = settings.scoring() == "published"
+        published = settings.is_published()
         roles = {
             role: PluginModel("model", self.model, role, published=published)
             for role, (method, _) in METHODS.items()
             if callable(getattr(self.model, method, None))
         }
-        strategy = strategy_of(
-            self._evalwright_method, self.params, published=published, backend=Backend(roles=tuple(roles))
-        )
+        strategy = strategy_of(self._evalwright_method, self.params, published=published, roles=tuple(roles))
 
         async def one(door: SampleDoor, sample: Sample) -> None:
             answer = await strategy(sample, door, 0)
@@ -52,7 +49,7 @@ class SelfConsistencyScalingMethod(_BuiltIn):
     _evalwright_method = "self_consistency"
 
     def _majority_voting(self, candidates: list[str]) -> str:
-        return Counter(candidates).most_common(1)[0][0] if candidates else ""
+        return most_common(candidates)
 
 
 @register_scaling_method("best_of_n")
