@@ -36,7 +36,6 @@ from evalwright.compat.hret import (
     settings,
 )
 from evalwright.compat.hret.datasets.base import BaseDataset
-from evalwright.compat.hret.models import native
 from evalwright.compat.hret.utils import metrics, prompt_template, util
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -404,7 +403,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
 
     scope["fn"] = fn
     kept, argv = hub_library.load_dataset, sys.argv
-    setattr(native, "open_model", opened)  # noqa: B010
+    setattr(models, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
     detected = published.detected
@@ -425,7 +424,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
         logging.disable(level)
         setattr(published, "detected", detected)  # noqa: B010
         hub_library.load_dataset, sys.argv = kept, argv
-        setattr(native, "open_model", open_model)  # noqa: B010
+        setattr(models, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.built_in import evaluate_rows
+from evalwright.compat.hret.evaluation.base import evaluate_rows
 from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
 from evalwright.compat.hret.judging import GRADE, WINNER
 from evalwright.compat.hret.rows import scored_row

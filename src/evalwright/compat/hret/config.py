@@ -24,6 +24,17 @@ DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE: str = texts()["few_shot"]["example_template"]
 CotParser = Callable[[str], tuple[str, str]]
 Row = dict[str, Any]
 
+SHOWN_NAMES = ("dataset_name", "subset", "split", "model_backend_name")
+"""What a result says first."""
+LONG_NAMES = {
+    "dataset": "dataset_name",
+    "model": "model_backend_name",
+    "model_params": "model_backend_params",
+    "evaluation_method": "evaluation_method_name",
+    "scaling_method": "scaling_method_name",
+}
+"""The fields of a configuration that calls and HRET's documents name shorter."""
+
 _MOST_NODES = 100_000
 """Values of a configuration file."""
 _OTHER_SPLITS = ("dev", "validation", "valid", "train", "test")
@@ -65,9 +76,7 @@ class PipelineConfig:
 
     def names(self) -> dict[str, Any]:
         """What a result says first."""
-        return {
-            name: getattr(self, name) for name in ("dataset_name", "subset", "split", "model_backend_name")
-        }
+        return {name: getattr(self, name) for name in SHOWN_NAMES}
 
     def settings(self) -> dict[str, Any]:
         """All fields of a configuration, for another one."""
@@ -104,46 +113,40 @@ def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
         text = ""
     if config.few_shot_split is None or config.few_shot_split == config.split:
         rows = rows[config.num_few_shot :]
-    return Shots(
-        rows, lambda row: text, config.few_shot_split if text else None, config.num_few_shot if text else 0
-    )
+    return Shots(rows, lambda row: text, config.few_shot_split, config.num_few_shot) if text else Shots(rows)
 
 
 def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
     """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
+    n, named = config.num_few_shot, config.few_shot_split
     own, notes = {_content(row) for row in rows}, list[str]()
-    source, pool = config.few_shot_split or "", list[Row]()
-    for split in [source] if source else [one for one in _OTHER_SPLITS if one != config.split]:
+    source, pool = "", list[Row]()
+    for source in [named] if named else [one for one in _OTHER_SPLITS if one != config.split]:
         try:
-            found = list(_split(config, split).load())
+            found = list(_split(config, source).load())
         except Exception as error:
-            if source:
-                raise ValueError(f"The split '{split}' for the examples cannot be read: {error}") from error
+            if named:
+                raise ValueError(f"The split '{source}' for the examples cannot be read: {error}") from error
             continue
-        pool = [row for row in found if _content(row) not in own and str(row.get("input") or "")]
-        if pool:
-            source = split
+        if pool := [row for row in found if _content(row) not in own and str(row.get("input") or "")]:
             break
     if not pool:
-        order = _examples_of(rows, config.num_few_shot)
+        order = _examples_of(rows, n)
         source, pool = config.split, [rows[place] for place in sorted(order)]
-        rows = [row for place, row in enumerate(rows) if place not in set(order)]
+        rows = [row for place, row in enumerate(rows) if place not in order]
         notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
     if not rows:
-        raise ValueError(f"No rows are left to evaluate after {config.num_few_shot} were taken as examples.")
-    if len(pool) < config.num_few_shot:
-        notes.append(
-            f"{config.num_few_shot} examples were asked for, and the split '{source}' has {len(pool)}."
-        )
+        raise ValueError(f"No rows are left to evaluate after {n} were taken as examples.")
+    if len(pool) < n:
+        notes.append(f"{n} examples were asked for, and the split '{source}' has {len(pool)}.")
     texts: dict[Any, str] = {}
 
     def prefix(row: Mapping[str, Any]) -> str:
         subset = row.get("_subset_name")
         if subset not in texts:
             near = [one for one in pool if one.get("_subset_name") == subset]
-            chosen = near if len(near) >= config.num_few_shot else pool
-            drawn = random.Random(0).sample(chosen, min(config.num_few_shot, len(chosen)))
-            texts[subset] = examples_text(drawn, config)
+            chosen = near if len(near) >= n else pool
+            texts[subset] = examples_text(random.Random(0).sample(chosen, min(n, len(chosen))), config)
             if not texts[subset]:
                 raise ValueError(
                     f"No example could be made with the template {config.few_shot_example_template!r}: it may name "
@@ -151,10 +154,10 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
                 )
         return texts[subset]
 
-    return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
+    return Shots(rows, prefix, source, min(n, len(pool)), notes)
 
 
-def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
+def _examples_of(rows: Sequence[Row], n: int) -> set[int]:
     """The places of n rows drawn by seed, so that as long as there are others no subset loses its last row."""
     left = Counter(row.get("_subset_name") for row in rows)
     first, rest = list[int](), list[int]()
@@ -165,12 +168,11 @@ def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
             first.append(place)
         else:
             rest.append(place)
-    return [*first, *rest][:n]
+    return {*[*first, *rest][:n]}
 
 
 def _split(config: PipelineConfig, split: str) -> Any:
-    given = {key: value for key, value in (config.dataset_params or {}).items() if key != "split"}
-    given = {key: value for key, value in given.items() if "few_shot" not in key}
+    given = {key: value for key, value in (config.dataset_params or {}).items() if "few_shot" not in key}
     return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
 
 
@@ -182,9 +184,8 @@ def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, 
     texts = []
     for row in rows:
         if given := str(row.get("input", "")):
+            fields = {"input": given, "reference": str(row.get("reference", ""))}
             try:
-                reference = str(row.get("reference", ""))
-                fields = {"input": given, "reference": reference}
                 texts.append(filled(config.few_shot_example_template, fields, padded=padded))
             except Exception as error:
                 log.warning("An example was left out: %s: %s", type(error).__name__, error)

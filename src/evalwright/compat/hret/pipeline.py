@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.hret.asking import AS_IT_LIKES, Native, SampleDoor
 from evalwright.compat.hret.config import Shots, load_rows
-from evalwright.compat.hret.evaluation.built_in import BuiltIn
-from evalwright.compat.hret.models.native import NativeModel
+from evalwright.compat.hret.evaluation.base import BuiltIn
+from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
 from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import strategy_of

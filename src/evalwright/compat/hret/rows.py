@@ -10,10 +10,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.samples import Answer, Sample, Score
+
+if TYPE_CHECKING:
+    from evalwright.runs.results import MetricResult
 
 ROW = "row"
 
@@ -70,6 +73,11 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
     for score in scores.values():
         row.update((score.item or {}).get(ROW, {}))
     return row
+
+
+def values_of(metrics: Iterable[MetricResult]) -> dict[str, float]:
+    """The metrics that have a number, by their labels."""
+    return {one.label: one.estimate.value for one in metrics if one.estimate.value == one.estimate.value}
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -13,17 +13,16 @@ from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import Native, model_of
 from evalwright.compat.hret.config import PipelineConfig, Shots, log
 from evalwright.compat.hret.datasets import load_datasets
-from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.base import ALIASES
-from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret.evaluation.base import BuiltIn, get_evaluator
 from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
 from evalwright.compat.hret.plugins import PluginModel
 from evalwright.compat.hret.published import PENALTY, share
-from evalwright.compat.hret.rows import answered, scored_row
+from evalwright.compat.hret.rows import answered, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
+from evalwright.compat.hret.scoring import ALIASES
 from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.samples import SampleRecord
@@ -181,7 +180,7 @@ class PipelineRunner(PipelineConfig):
             return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
         metrics: dict[str, Any]
         if isinstance(self.evaluator, BuiltIn):
-            metrics = _values(found.metrics)
+            metrics = values_of(found.metrics)
             if not self.published:
                 # A metric of nothing is there all the same: None.
                 metrics = {**dict.fromkeys(one.label for one in found.metrics), **metrics}
@@ -260,10 +259,6 @@ def _numbers(metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]) -> d
         "intervals": {label: [one.low, one.high] for label, one in known.items()},
         "counts": {label: one.n for label, one in known.items()},
         "bounds": {label: list(one.bounds) for label, one in known.items() if one.bounds},
-        "subset_metrics": {name: _values(several) for name, several in subsets.items()},
+        "subset_metrics": {name: values_of(several) for name, several in subsets.items()},
     }
     return {name: one for name, one in found.items() if one or name == "intervals"}
-
-
-def _values(metrics: Iterable[MetricResult]) -> dict[str, float]:
-    return {one.label: one.estimate.value for one in metrics if not math.isnan(one.estimate.value)}

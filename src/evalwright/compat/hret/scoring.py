@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 HUGGINGFACE_JUDGE = "huggingface_judge"
+ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
+"""Names that HRET's documents use for an evaluation method of another name."""
 
 
 def scoring_of(

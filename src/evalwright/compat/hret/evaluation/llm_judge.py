@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.compat.hret import published_judges as published
-from evalwright.compat.hret.evaluation.base import register_evaluator
-from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret.evaluation.base import BuiltIn, register_evaluator
 from evalwright.compat.hret.scoring import method_of
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 

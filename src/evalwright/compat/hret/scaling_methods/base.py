@@ -1,10 +1,16 @@
-"""Scaling methods by name, and what a plug-in of a user derives from."""
+"""Scaling methods by name: HRET's own, and what a plug-in of a user derives from."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evalwright.compat.hret import settings
+from evalwright.compat.hret.asking import SampleDoor, asked_alone
+from evalwright.compat.hret.plugins import METHODS, PluginModel
+from evalwright.compat.hret.rows import row_of
+from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.settings import Classes
+from evalwright.core.samples import Sample
 
 SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
 """The classes of scaling methods by their names."""
@@ -29,3 +35,56 @@ class BaseScalingMethod:
 
 register_scaling_method = SCALING_REGISTRY.register
 load_scaling_method = SCALING_REGISTRY.made
+
+
+class _BuiltIn(BaseScalingMethod):
+    """One of HRET's methods. params: its parameters."""
+
+    _evalwright_method = ""
+
+    def __init__(self, model: Any = None, **params: Any) -> None:
+        super().__init__(model=model, **params)
+        self.params = params
+
+    def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The samples with their predictions, one sample after another."""
+        if self.model is None:
+            raise ValueError(f"{type(self).__name__}: model is not set.")
+        published = settings.is_published()
+        roles = {
+            role: PluginModel("model", self.model, role, published=published)
+            for role, (method, _) in METHODS.items()
+            if callable(getattr(self.model, method, None))
+        }
+        strategy = strategy_of(self._evalwright_method, self.params, published=published, roles=tuple(roles))
+
+        async def one(door: SampleDoor, sample: Sample) -> None:
+            answer = await strategy(sample, door, 0)
+            data[int(sample.id)]["prediction"] = row_of(sample, answer)["prediction"]
+
+        asked_alone(roles, data, one, at_once=False)
+        return data
+
+
+@register_scaling_method("self_consistency")
+class SelfConsistencyScalingMethod(_BuiltIn):
+    """n_paths replies, and what most of them say."""
+
+    _evalwright_method = "self_consistency"
+
+    def _majority_voting(self, candidates: list[str]) -> str:
+        return most_common(candidates)
+
+
+@register_scaling_method("best_of_n")
+class BestOfN(_BuiltIn):
+    """n replies, and the best."""
+
+    _evalwright_method = "best_of_n"
+
+
+@register_scaling_method("beam_search")
+class BeamSearch(_BuiltIn):
+    """The most probable of beam_size beams."""
+
+    _evalwright_method = "beam_search"

@@ -54,7 +54,7 @@ class EvaluationResult:
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write the three parts as JSON; what JSON does not know becomes its text. The file is there whole, or as it was before."""
-        write_json(Path(path), self.to_dict())
+        write_text(Path(path), as_json(self.to_dict()))
 
     def benchhub_citation_report(self, output_path: str | os.PathLike[str]) -> None:
         """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX entries.
@@ -94,11 +94,6 @@ class EvaluationResult:
     def get(self, key: str, default: Any = None) -> Any:
         """As a dict's."""
         return getattr(self, key) if key in _FIELDS else default
-
-
-def write_json(path: Path, data: Any) -> None:
-    """JSON for people, in UTF-8, put in place at once."""
-    write_text(path, as_json(data))
 
 
 def as_json(data: Any) -> str:
