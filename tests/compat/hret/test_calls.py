@@ -28,8 +28,8 @@ from evalwright.compat.hret import (
 )
 from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
 from evalwright.compat.hret.evaluator import main
+from evalwright.compat.hret.judging import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
-from evalwright.compat.hret.published_judges import Judging
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
 from evalwright.core.errors import ConfigurationError, UnknownName
 

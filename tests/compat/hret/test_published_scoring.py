@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from evalwright.compat.hret import judging as judges
 from evalwright.compat.hret import published, settings
-from evalwright.compat.hret import published_judges as judges
 from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.evaluation.llm_judge import GoldComparisonParser, RubricScoreParser
 from evalwright.compat.hret.plugins import RowGenerate

@@ -12,12 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase, digits
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.compat.hret import published
-from evalwright.compat.hret.judging import judging_of
+from evalwright.compat.hret.judging import Judging, judging_of
 from evalwright.compat.hret.published import PENALTY, Matching, Method
-from evalwright.compat.hret.published_judges import Judging
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError
@@ -43,14 +42,23 @@ KIND = "hret"
 Made = tuple[list[Scorer], list[MetricSpec]]
 
 
+class Call(NamedTuple):
+    """An evaluation method by its name, with its parameters; the samples that are scored; the judge's registry name, "" for none."""
+
+    name: str
+    method: Method
+    params: Mapping[str, Any]
+    samples: Sequence[Sample]
+    judge: str
+
+
 def asking(asks: bool) -> dict[str, Any]:
     """What a scorer says of the judge that it asks."""
     return {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})} if asks else {}
 
 
 _HANGUL = re.compile("[가-힣]")
-_SYLLABLE = re.compile("[가-힣]")
-"""A word too short to be told inside of others, as "서울" is in "서울특별시"."""
+"""As a whole word: too short to be told inside of others, as "서울" is in "서울특별시"."""
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
 _WRONG = re.compile(
@@ -110,44 +118,42 @@ Prepared = tuple[str, Sample, Answer]
 
 
 def _by(
-    name: str, kinds: Sequence[tuple[str, Mapping[str, Any]]], prepare: Callable[[Sample, Answer], Prepared], judge: str,
+    call: Call,
+    kinds: Mapping[str, Mapping[str, Any]],
+    prepare: Callable[[Sample, Answer], Prepared],
     finish: Callable[[Prepared, Mapping[str, Any], Score], Score],
-) -> Scorer:  # fmt: skip
-    """A scorer that leaves each sample to one of ours. What it cannot decide the judge does, where the call has one."""
-    inner = {
-        kind: bind(kind, {**options, **({"undecided": "judge-correct"} if judge else {})})
-        for kind, options in kinds
-    }
+) -> Scorer:
+    """A scorer that leaves each sample to one of ours, of these kinds. What it cannot decide the judge does, where the call has one."""
+    more = {"undecided": "judge-correct"} if call.judge else {}
+    inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
     asks = any(one.asks for one in inner.values())
 
-    def ended(made: Prepared, sample: Sample, found: Scored) -> Scored:
+    def ended(made: Prepared, sample: Sample, found: Any) -> Scored:
         return finish(made, row_of(sample), found) if isinstance(found, Score) else found
 
     def score(sample: Sample, answer: Answer) -> Scored:
         made = prepare(sample, answer)
-        return ended(made, sample, inner[made[0]].function(*made[1:]))  # type: ignore[arg-type]
+        return ended(made, sample, inner[made[0]].function(*made[1:]))
 
     async def asked(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         made = prepare(sample, answer)
         found: Any = inner[made[0]].function(*made[1:], ask)
         return ended(made, sample, await found if inspect.isawaitable(found) else found)
 
-    options = {"scoring": "corrected"}
-    return Scorer(name, KIND, options, asked if asks else score, **asking(asks))
+    return Scorer(call.name, KIND, {"scoring": "corrected"}, asked if asks else score, **asking(asks))
 
 
-def _matching(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
+def _matching(call: Call) -> Made:
     """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
+    method = call.method
     assert isinstance(method, Matching)
 
     def kept(text: str) -> str:
         return published.without(method.patterns, _WRONG.sub("", text))
 
     def reduced(text: str) -> str:
-        text = kept(text)
-        return text.translate(str.maketrans("", "", digits)) if params.get("ignore_numbers") else text
+        without_digits = str.maketrans("", "", digits) if call.params.get("ignore_numbers") else {}
+        return kept(text).translate(without_digits)
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
@@ -164,15 +170,14 @@ def _matching(
     def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
         kind, sample, answer = made
         if kind != "choice" and not method.ignore_case and sample.target not in answer.text and found.value:
-            found = replace(
-                found, value=0.0, label="incorrect", explanation=f"{found.explanation}, in another case"
-            )
+            why = f"{found.explanation}, in another case"
+            found = replace(found, value=0.0, label="incorrect", explanation=why)
         return _evaluated(found, reader(kind)(sample, answer), sample.target, row)
 
+    specs = [MetricSpec("accuracy", "accuracy", call.name)]
     if method.whole:
-        kinds: list[tuple[str, Mapping[str, Any]]] = [("choice", {}), ("short-answer", {})]
-        return [_by(name, kinds, prepare, judge, finish)], [MetricSpec("accuracy", "accuracy", name)]
-    choice = _by(name, [("choice", {})], prepare, judge, finish)
+        return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
+    choice = _by(call, {"choice": {}}, prepare, finish)
 
     def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
         made = prepare(sample, answer)
@@ -181,7 +186,7 @@ def _matching(
         found = finish(made, row_of(sample), _contains(made[1], made[2].text))
         return _later(found) if choice.asks else found
 
-    return [replace(choice, function=contained)], [MetricSpec("accuracy", "accuracy", name)]
+    return [replace(choice, function=contained)], specs
 
 
 async def _later(found: Score) -> Score:
@@ -198,7 +203,7 @@ def _contains(sample: Sample, text: str) -> Score:
         target = sample.target.strip()
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
         right = bool(mentions(read(found.text), targets_of((target,)))) or (
-            not _SYLLABLE.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
+            not _HANGUL.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
         )
     outcome = (correct if right else incorrect)(found.rule or "the whole reply").outcome()
     assert isinstance(outcome, Score)
@@ -206,21 +211,15 @@ def _contains(sample: Sample, text: str) -> Score:
 
 
 def _evaluated(found: Score, said: str, reference: str, row: Mapping[str, Any]) -> Score:
-    evaluation = {
-        "normalized_pred": said,
-        "normalized_ref": reference,
-        "is_correct": found.value == 1,
-        "label": found.label,
-        "options": row.get("options"),
-    }
+    texts = {"normalized_pred": said, "normalized_ref": reference}
+    verdict = {"is_correct": found.value == 1, "label": found.label}
+    evaluation = {**texts, **verdict, "options": row.get("options")}
     return replace(found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}})
 
 
-def _mathematics(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
+def _mathematics(call: Call) -> Made:
     """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer, where one of them is in the reply."""
-    patterns = Matching(True, regexes_to_ignore=params.get("answer_patterns")).patterns
+    name, patterns = call.name, Matching(True, regexes_to_ignore=call.params.get("answer_patterns")).patterns
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
@@ -229,13 +228,9 @@ def _mathematics(
 
     def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
         text = reader("final-answer", {"kind": "math"})(*made[1:])
-        evaluation = {
-            "extracted_pred": text,
-            "extracted_ref": made[1].target,
-            "is_correct": found.value == 1,
-            "label": found.label,
-            "fallback_used": False,
-        }
+        texts = {"extracted_pred": text, "extracted_ref": made[1].target}
+        verdict = {"is_correct": found.value == 1, "label": found.label}
+        evaluation = {**texts, **verdict, "fallback_used": False}
         unread = float(found.label in ("not_extracted", "not_attempted"))
         return replace(found, parts={**found.parts, "unread": unread}, item={ROW: {"evaluation": evaluation}})
 
@@ -244,7 +239,7 @@ def _mathematics(
         MetricSpec("parse_failure_rate", "part-mean", name, {"part": "unread"}, lower_is_better=True),
         MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_undecided_share),
     ]
-    return [_by(name, [("final-answer", {"kind": "math"})], prepare, judge, finish)], specs
+    return [_by(call, {"final-answer": {"kind": "math"}}, prepare, finish)], specs
 
 
 def _undecided_share(column: Column) -> Estimate:
@@ -257,10 +252,9 @@ def _undecided_share(column: Column) -> Estimate:
     return mean_interval(kinds, n_failed=column.n_failed - column.n_undecided, value_range=(0.0, 1.0))
 
 
-def _likelihood(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
+def _likelihood(call: Call) -> Made:
     """`log_likelihood`: the most probable option, also by length, and whether its probability among the options means what it says."""
+    name = call.name
     plainly, by_length = bind("choice", {}), bind("choice", {"normalise": "characters"})
 
     def score(sample: Sample, answer: Answer) -> Scored:
@@ -300,11 +294,9 @@ def _calibration(column: Column) -> Estimate:
     )  # fmt: skip
 
 
-def _judged(
-    name: str, method: Method, params: Mapping[str, Any], samples: Sequence[Sample], judge: str
-) -> Made:
-    assert isinstance(method, Judging)
-    return judging_of(method, samples)
+def _judged(call: Call) -> Made:
+    assert isinstance(call.method, Judging)
+    return judging_of(call.method, call.samples)
 
 
 def penalty_of(language: str) -> Scorer:
@@ -336,7 +328,7 @@ def penalised(scorer: Scorer, given: Mapping[str, Any]) -> Scorer:
     return replace(scorer, function=asked if scorer.asks else score)
 
 
-CORRECTED: Mapping[str, Callable[[str, Method, Mapping[str, Any], Sequence[Sample], str], Made]] = {
+CORRECTED: Mapping[str, Callable[[Call], Made]] = {
     "string_match": _matching,
     "partial_match": _matching,
     "log_likelihood": _likelihood,

@@ -19,7 +19,7 @@ from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
 from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import strategy_of
-from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
+from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY, BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
@@ -37,8 +37,6 @@ _DRAWS = 1000
 """More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
 _PROMPT_ALONE = ("self_consistency", "beam_search")
 """The methods of HRET that give the model a prompt in a dict of its own: it sees nothing else of the row, and cannot change it."""
-BUILT_IN = "_evalwright_method"
-"""The attribute by which a class of this package says which method it stands for."""
 
 
 def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | PluginModel]:
@@ -138,7 +136,7 @@ class RowStrategy:
         method, target = call.scaling_method_name, call.roles.get(TARGET)
         native = target if isinstance(target, Native) else None
         self.inner: Strategy
-        if call.scaler is not None and not hasattr(call.scaler, BUILT_IN):
+        if call.scaler is not None and not isinstance(call.scaler, BuiltInMethod):
             self.inner = PluginStrategy(call)
         else:
             self.inner = strategy_of(

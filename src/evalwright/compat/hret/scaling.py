@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from typing import Any, cast
 
 from evalwright.compat.hret.asking import Native, Parser
@@ -25,6 +24,7 @@ from evalwright.compat.hret.published import final_answer
 from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.compat.hret.settings import Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
+from evalwright.compat.hret.utils.util import _load_function
 from evalwright.core.asking import Ask, options_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED, outcome_of
@@ -116,9 +116,8 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         raise ConfigurationError(
             f"A parser is a function or its name as package.module.function, not {value!r}."
         )
-    module, _, name = value.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        return _load_function(value)
     except (ImportError, AttributeError, ValueError) as error:
         if published:
             logger.warning("The parser %r cannot be imported (%s): the default one is used.", value, error)
@@ -126,9 +125,6 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         raise ConfigurationError(
             f"The parser {value!r} cannot be imported: {error}. Give it as package.module.function."
         ) from None
-    if not callable(found):
-        raise ConfigurationError(f"The parser {value!r} is not a function.")
-    return cast(Parser, found)
 
 
 def _check_known(method: str, params: Mapping[str, Any], known: Collection[str]) -> None:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.corrected import CORRECTED, KIND, Made, asking, penalised, penalty_of
-from evalwright.compat.hret.judging import as_prompt
+from evalwright.compat.hret.corrected import CORRECTED, KIND, Call, Made, asking, penalised, penalty_of
+from evalwright.compat.hret.judging import Judging, as_prompt, from_huggingface
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
-from evalwright.compat.hret.published_judges import Judging, from_huggingface
 from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.compat.hret.settings import check_parameters
 from evalwright.core.asking import Ask
@@ -57,7 +56,7 @@ def scoring_of(
         )
     if published:
         return _published(method, made, language, samples, judge)
-    scorers, specs = CORRECTED[method](method, made, params, samples, judge)
+    scorers, specs = CORRECTED[method](Call(method, made, params, samples, judge))
     if PENALTY_OPTION in params:
         scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[PENALTY_OPTION]})
     if language is not None:
@@ -79,7 +78,7 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 def method_of(name: str, params: Mapping[str, Any]) -> Method:
     """A method with its parameters. Raises Unknown for one that it does not take; HRET's judge takes any, published."""
     known = list(inspect.signature(METHODS[name]).parameters)
-    if name != "llm_judge" or settings.scoring() == "corrected":
+    if name != "llm_judge" or not settings.is_published():
         check_parameters(f"the evaluation method '{name}'", params, [*known, PENALTY_OPTION])
     return METHODS[name](**{key: value for key, value in params.items() if key in known})
 
@@ -124,18 +123,14 @@ def _published(
         reply = await _reply(prompt, {}, sample.id, judge, ask)
         return ended(sample, answer, row, method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)))
 
-    rows = [row_of(one) for one in samples] if isinstance(method, Judging) else []
-    shares = method.shares_of(rows) if isinstance(method, Judging) else method.shares
-    means = [(label, part, _mean) for label, part in method.means.items()]
-    sums = [(label, part, _share) for label, part in shares.items()]
+    metrics = [(label, part, False) for label, part in method.means.items()]
+    metrics += [(label, part, True) for label, part in method.shares_of(map(row_of, samples)).items()]
     if language is not None:
-        sums.append((f"{PENALTY}_average", PENALTY, _share))
-    specs = [
-        MetricSpec(
-            label, "mean", name, lower_is_better=label.endswith("failure_rate"), function=partial(how, part)
-        )
-        for label, part, how in (*means, *sums)
-    ]
+        metrics.append((f"{PENALTY}_average", PENALTY, True))
+    specs = []
+    for label, part, of_all in metrics:
+        lower, number = label.endswith("failure_rate"), partial(_metric, part, of_all)
+        specs.append(MetricSpec(label, "mean", name, lower_is_better=lower, function=number))
     options = {"scoring": "published", "language": language}
     return [Scorer(name, KIND, options, asked if asks else score, **asking(asks))], specs
 
@@ -144,9 +139,8 @@ async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask:
     """What a judge writes into a sample: its `prediction`, which may be None, and what else it has."""
     prompt += arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"] if judge == HUGGINGFACE_JUDGE else ""
     found: dict[str, Any] = {}
-    request = RowGenerate(
-        as_prompt(prompt, ask), temperature=None, row={**row, "input": prompt}, found=found, key=key
-    )
+    row = {**row, "input": prompt}
+    request = RowGenerate(as_prompt(prompt, ask), temperature=None, row=row, found=found, key=key)
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
         return from_huggingface(prompt, response.text)
@@ -157,24 +151,12 @@ async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask:
     return {"prediction": response.text, **found}
 
 
-def _share(part: str, column: Column) -> Estimate:
-    """Over all samples that were asked; those that failed and those without the part count 0."""
-    values = _values(part, column)
-    return _number(arithmetic.share(values, len(column.values) - len(values) + column.n_failed), column)
-
-
-def _mean(part: str, column: Column) -> Estimate:
-    """Over the samples that have the part; no number where none has."""
-    values = _values(part, column)
-    return _number(sum(values) / len(values) if values else math.nan, column)
-
-
-def _values(part: str, column: Column) -> list[float]:
-    return [float(one) for one in column.parts.get(part, ()) if one == one]
-
-
-def _number(value: float, column: Column) -> Estimate:
+def _metric(part: str, of_all: bool, column: Column) -> Estimate:
+    """A mean over all samples that were asked, where those that failed and those without the part count 0; or over those that have it."""
     from evalwright.statistics import Estimate
 
+    values = [float(one) for one in column.parts.get(part, ()) if one == one]
+    lost = len(column.values) - len(values) + column.n_failed if of_all else 0
+    value = arithmetic.share(values, lost) if values or of_all else math.nan
     method = "no interval (as published)" if value == value else "no number: HRET has none here"
     return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_failed, None, None, method)

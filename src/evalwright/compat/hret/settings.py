@@ -83,6 +83,15 @@ class Classes(dict[str, type[Any]]):
 
         return taken
 
+    def own(self, name: str) -> Callable[[type[Any]], type[Any]]:
+        """As `register`, for a class of this package, which keeps its name."""
+
+        def taken(cls: type[Any]) -> type[Any]:
+            cls.name = name
+            return self.register(name)(cls)
+
+        return taken
+
     def made(self, name: str, **given: Any) -> Any:
         """An instance of the class of that name. Raises ValueError for an unknown one: published in HRET's words."""
         if name in self:

@@ -97,7 +97,9 @@ class BuiltIn(BaseEvaluator):
 
     def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
         """The metrics by HRET's arithmetic."""
-        return self.method.evaluated(samples)
+        return self.method.numbers(
+            samples, [self.method.written(row, self.method.score(row)) for row in samples]
+        )
 
     def evaluate(self, data: list[dict[str, Any]], model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"} by the scoring that is set."""
@@ -107,32 +109,25 @@ class BuiltIn(BaseEvaluator):
         return evaluate_rows(self.name, self.parameters(), data, judge)
 
 
-@register_evaluator("string_match")
+@EVALUATION_REGISTRY.own("string_match")
 class StringMatchEvaluator(BuiltIn):
     """The answer is the reference."""
 
-    name = "string_match"
 
-
-@register_evaluator("partial_match")
+@EVALUATION_REGISTRY.own("partial_match")
 class PartialMatchEvaluator(BuiltIn):
     """The answer contains the reference."""
 
-    name = "partial_match"
 
-
-@register_evaluator("math_match")
+@EVALUATION_REGISTRY.own("math_match")
 class MathMatchEvaluator(BuiltIn):
     """The answer equals the reference in value."""
 
-    name = "math_match"
 
-
-@register_evaluator("log_likelihood")
+@EVALUATION_REGISTRY.own("log_likelihood")
 class LogProbEvaluator(BuiltIn):
     """The most probable option is the reference."""
 
-    name = "log_likelihood"
     requires_logits = True
 
 

@@ -52,19 +52,19 @@ Given = Mapping[str, Any]
 
 
 class NativeModel:
-    """A back end with HRET's parameters. key: its name in the table of them."""
+    """A back end with HRET's parameters, which a table has by its name."""
 
-    key = ""
+    name = ""
     role = "target"
 
     def __init__(self, **params: Any) -> None:
-        table = texts()["models"][self.key]
+        table = texts()["models"][self.name]
         required = table["required"]
         if not all(params.get(name) for name in required):
             raise ValueError(f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'} required")
         known = {**dict.fromkeys((*required, *table["none"])), **table["defaults"]}
         if not settings.is_published():
-            check_parameters(f"the model '{self.key}'", params, known)
+            check_parameters(f"the model '{self.name}'", params, known)
         self.params: dict[str, Any] = {**known, **params}
 
     def native(self, *, published: bool) -> Native:
@@ -119,11 +119,10 @@ class _Judge(NativeModel, BaseJudge):
         return self._answered(inputs, **kwargs)
 
 
-@register_model("huggingface")
+@MODEL_REGISTRY.own("huggingface")
 class HuggingFaceModel(_Generator):
     """A model of transformers, from the hub or a folder."""
 
-    key = "huggingface"
     likelihood = False
     """Whether the evaluation is one by likelihood: then rows with options are answered so, whatever the scoring."""
 
@@ -149,11 +148,9 @@ class HuggingFaceModel(_Generator):
         return float(self._ask_all(one, [{}])[0])
 
 
-@register_model("huggingface_judge")
+@MODEL_REGISTRY.own("huggingface_judge")
 class HuggingFaceJudge(_Judge):
     """A judge of transformers, asked for feedback and a number from 1 to 5."""
-
-    key = "huggingface_judge"
 
     def native(self, *, published: bool) -> Native:
         """Published: the bare reply; what HRET makes of the prompt and the reply together is the scorer's."""
@@ -167,11 +164,11 @@ def _verdict(response: Response) -> Response:
     return replace(response, values=(float(found[1]),)) if found else response
 
 
-@register_model("huggingface_reward")
+@MODEL_REGISTRY.own("huggingface_reward")
 class HuggingFaceReward(NativeModel, BaseRewardModel):
     """The mean log-likelihood of a reply's tokens under a language model."""
 
-    key, role = "huggingface_reward", "reward"
+    role = "reward"
 
     def native(self, *, published: bool) -> Native:
         """Published: an empty reply has the reward 0, above every log-probability."""
@@ -187,11 +184,9 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
         return self._ask_all(one, inputs)
 
 
-@register_model("openai")
+@MODEL_REGISTRY.own("openai")
 class OpenAIModel(_Generator):
     """Any server that speaks OpenAI's chat or completions interface. A key is needed for OpenAI itself alone."""
-
-    key = "openai"
 
     def native(self, *, published: bool) -> Native:
         """Published: what HRET sends, which is neither a seed nor the chain of thought, nor the settings of one call."""
@@ -214,11 +209,9 @@ class OpenAIModel(_Generator):
         )
 
 
-@register_model("openai_judge")
+@MODEL_REGISTRY.own("openai_judge")
 class OpenAIJudge(_Judge):
     """A judge behind OpenAI's chat interface."""
-
-    key = "openai_judge"
 
     def native(self, *, published: bool) -> Native:
         """Published: every field with HRET's default; else those of them that say something."""
@@ -232,11 +225,9 @@ class OpenAIJudge(_Judge):
         return Native(_remote(given), Sampling(given["max_tokens"], given["temperature"], top_p), chat=True)
 
 
-@register_model("litellm")
+@MODEL_REGISTRY.own("litellm")
 class LiteLLMBackend(_Generator):
     """Any provider of the library litellm."""
-
-    key = "litellm"
 
     def native(self, *, published: bool) -> Native:
         """The provider and the model in the library's own words."""
@@ -244,22 +235,18 @@ class LiteLLMBackend(_Generator):
         return replace(_by_litellm(self.params), vision=vision, lenient=published, **self._cot(published))
 
 
-@register_model("litellm_judge")
+@MODEL_REGISTRY.own("litellm_judge")
 class LiteLLMJudge(_Judge):
     """A judge by way of the library litellm."""
-
-    key = "litellm_judge"
 
     def native(self, *, published: bool) -> Native:
         """As the back end that generates."""
         return _by_litellm(self.params)
 
 
-@register_model("vllm")
+@MODEL_REGISTRY.own("vllm")
 class VLLMModel(_Generator):
     """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the server's."""
-
-    key = "vllm"
 
     def native(self, *, published: bool) -> Native:
         """Published: the prompt as it is; else messages, for the model's own chat template."""

@@ -37,14 +37,10 @@ register_scaling_method = SCALING_REGISTRY.register
 load_scaling_method = SCALING_REGISTRY.made
 
 
-class _BuiltIn(BaseScalingMethod):
-    """One of HRET's methods. params: its parameters."""
+class BuiltInMethod(BaseScalingMethod):
+    """One of HRET's methods."""
 
-    _evalwright_method = ""
-
-    def __init__(self, model: Any = None, **params: Any) -> None:
-        super().__init__(model=model, **params)
-        self.params = params
+    name = ""
 
     def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The samples with their predictions, one sample after another."""
@@ -56,7 +52,7 @@ class _BuiltIn(BaseScalingMethod):
             for role, (method, _) in METHODS.items()
             if callable(getattr(self.model, method, None))
         }
-        strategy = strategy_of(self._evalwright_method, self.params, published=published, roles=tuple(roles))
+        strategy = strategy_of(self.name, self.kwargs, published=published, roles=tuple(roles))
 
         async def one(door: SampleDoor, sample: Sample) -> None:
             answer = await strategy(sample, door, 0)
@@ -66,25 +62,19 @@ class _BuiltIn(BaseScalingMethod):
         return data
 
 
-@register_scaling_method("self_consistency")
-class SelfConsistencyScalingMethod(_BuiltIn):
+@SCALING_REGISTRY.own("self_consistency")
+class SelfConsistencyScalingMethod(BuiltInMethod):
     """n_paths replies, and what most of them say."""
-
-    _evalwright_method = "self_consistency"
 
     def _majority_voting(self, candidates: list[str]) -> str:
         return most_common(candidates)
 
 
-@register_scaling_method("best_of_n")
-class BestOfN(_BuiltIn):
+@SCALING_REGISTRY.own("best_of_n")
+class BestOfN(BuiltInMethod):
     """n replies, and the best."""
 
-    _evalwright_method = "best_of_n"
 
-
-@register_scaling_method("beam_search")
-class BeamSearch(_BuiltIn):
+@SCALING_REGISTRY.own("beam_search")
+class BeamSearch(BuiltInMethod):
     """The most probable of beam_size beams."""
-
-    _evalwright_method = "beam_search"

@@ -24,9 +24,7 @@ def analyse(samples: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], to
     subsets = {one.name: one.score.value for one in found.subsets} or {
         one.subset: found.score.value for one in items[:1] if one.subset
     }
-    sides = zip(
-        ("correct_predictions", "incorrect_predictions"), found.vocabulary, (right, wrong), strict=True
-    )
+    sides = (("correct_predictions", right), ("incorrect_predictions", wrong))
     said = Counter(word for one in wrong for word in words_of(one.answer) if len(word) > 1 and word.isalpha())
     empty = sum(not one.answer.strip() for one in wrong)
     errors = {
@@ -47,9 +45,9 @@ def analyse(samples: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], to
         "linguistic_quality": {
             name: {
                 "lexical_diversity_ttr": f"{words.type_token_ratio if words.words else 0.0:.4f}",
-                "mean_length": f"{sum(len(one.answer) for one in own) / len(own) if own else 0.0:.1f}",
+                "mean_length": f"{sum(len(one.answer) for one in own) / (len(own) or 1):.1f}",
             }
-            for name, words, own in sides
+            for (name, own), words in zip(sides, found.vocabulary, strict=True)
         },
         "error_analysis": errors if wrong else {},
         "examples": {
@@ -78,27 +76,29 @@ def _item(name: str, sample: Mapping[str, Any]) -> Item:
 def as_markdown(report: Mapping[str, Any]) -> str:
     """All five sections."""
     lines = ["# LLM Performance Analysis Report", "", "## 1. Overall Performance"]
-    for key, value in report["summary"].items():
-        if key != "other_metrics":
-            lines.append(f"- **{key.replace('_', ' ').title()}**: {'not known' if value is None else value}")
-    if report["summary"]["other_metrics"]:
-        lines.append("- **Other Metrics**:")
-        lines += [f"  - {key}: {value}" for key, value in report["summary"]["other_metrics"].items()]
+    summary = dict(report["summary"])
+    others = summary.pop("other_metrics")
+    lines += [f"- **{_title(key)}**: {'not known' if one is None else one}" for key, one in summary.items()]
+    if others:
+        lines += ["- **Other Metrics**:", *(f"  - {key}: {value}" for key, value in others.items())]
     lines += ["", "## 2. Subsets"]
     lines += [f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()] or ["- none"]
     lines += ["", "## 3. Linguistic Quality"]
     for name, found in report["linguistic_quality"].items():
-        said = ", ".join(f"{key} {value}" for key, value in found.items())
-        lines.append(f"- **{name.replace('_', ' ').title()}**: {said}")
+        lines.append(f"- **{_title(name)}**: {', '.join(f'{key} {value}' for key, value in found.items())}")
     lines += ["", "## 4. Error Analysis"]
     for name, found in report["error_analysis"].items():
         shown = ", ".join(f"{_cell(key)} ({count})" for key, count in found.items()) or "none"
-        lines.append(f"- **{name.replace('_', ' ').title()}**: {shown}")
+        lines.append(f"- **{_title(name)}**: {shown}")
     lines += ["", "## 5. Examples"]
     for name, sample in report["examples"].items():
-        lines.append(f"- **{name.replace('_', ' ').title()}**")
+        lines.append(f"- **{_title(name)}**")
         lines += [f"  - {key}: {_cell(sample.get(key))}" for key in ("input", "reference", "prediction")]
     return "\n".join(lines)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").title()
 
 
 def _cell(value: Any) -> str:

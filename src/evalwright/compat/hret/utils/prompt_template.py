@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+from evalwright.compat.hret import judging, settings
 from evalwright.compat.hret import published as arithmetic
-from evalwright.compat.hret import published_judges, settings
 from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
@@ -28,10 +28,10 @@ __all__ = [
 class JudgeType(Enum):
     """What a judge is asked for."""
 
-    RUBRIC_AND_RESPONSE = published_judges.RUBRIC
-    RUBRIC_RESPONSE_AND_GOLD = published_judges.GOLD
-    RESPONSE_COMPARISON = published_judges.PAIR
-    K2_EVAL = published_judges.K2
+    RUBRIC_AND_RESPONSE = judging.RUBRIC
+    RUBRIC_RESPONSE_AND_GOLD = judging.GOLD
+    RESPONSE_COMPARISON = judging.PAIR
+    K2_EVAL = judging.K2
 
 
 JUDGE_PROMPTS: Mapping[JudgeType, str] = {

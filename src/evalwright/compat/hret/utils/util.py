@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,25 +20,19 @@ if TYPE_CHECKING:
 _FIELDS = ("metrics", "samples", "info")
 
 
+@dataclass(eq=False, repr=False)
 class EvaluationResult:
     """metrics: by name. samples: a dict for each, with `prediction`, `evaluation` and more. info: about the evaluation. run: its record,
     None for a result that no run stands behind."""
 
-    def __init__(
-        self,
-        metrics: dict[str, Any],
-        samples: list[dict[str, Any]],
-        info: dict[str, Any],
-        run: Run | None = None,
-    ) -> None:
-        self.metrics = metrics
-        self.samples = samples
-        self.info = info
-        self.run = run
+    metrics: dict[str, Any]
+    samples: list[dict[str, Any]]
+    info: dict[str, Any]
+    run: Run | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The three parts."""
-        return {"metrics": self.metrics, "samples": self.samples, "info": self.info}
+        return {name: getattr(self, name) for name in _FIELDS}
 
     def to_dataframe(self) -> Any:
         """A pandas table with a row for each sample; what `evaluation` holds becomes columns `eval_...`."""
@@ -45,11 +40,10 @@ class EvaluationResult:
 
         rows = []
         for sample in self.samples:
-            found = sample.get("evaluation")
-            inner = (
-                {f"eval_{key}": value for key, value in found.items()} if isinstance(found, Mapping) else {}
-            )
-            rows.append({**{key: value for key, value in sample.items() if key != "evaluation"}, **inner})
+            row = dict(sample)
+            found = row.pop("evaluation", None)
+            inner = found if isinstance(found, Mapping) else {}
+            rows.append({**row, **{f"eval_{key}": value for key, value in inner.items()}})
         return pd.DataFrame(rows)
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
