@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
 from evalwright.compat.hret.rows import ROW, input_of
+from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
@@ -163,7 +164,7 @@ class SampleDoor(Ask):
 
 def asked_alone(
     models: Mapping[str, Native | PluginModel],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Given],
     make: Callable[[SampleDoor, Sample], Awaitable[Made]],
     *,
     at_once: bool = True,

@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.datasets.base import filled, load_datasets
 from evalwright.compat.hret.published import texts
+from evalwright.compat.hret.settings import Given, Row, Rows
 from evalwright.core.errors import ConfigurationError
 
 log = logging.getLogger("evalwright.hret")
@@ -22,7 +23,6 @@ DEFAULT_FEW_SHOT_INSTRUCTION: str = texts()["few_shot"]["instruction"]
 DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE: str = texts()["few_shot"]["example_template"]
 
 CotParser = Callable[[str], tuple[str, str]]
-Row = dict[str, Any]
 
 SHOWN_NAMES = ("dataset_name", "subset", "split", "model_backend_name")
 """What a result says first."""
@@ -88,7 +88,7 @@ class Shots:
     """rows: those to evaluate. prefix: the text before a row's input. source: the split of the examples; n: how many are in it."""
 
     rows: Sequence[Row]
-    prefix: Callable[[Mapping[str, Any]], str] = lambda row: ""
+    prefix: Callable[[Given], str] = lambda row: ""
     source: str | None = None
     n: int = 0
     notes: Sequence[str] = ()
@@ -103,7 +103,7 @@ def load_rows(config: PipelineConfig, dataset: Any, published: bool) -> Shots:
     return _published_shots(config, rows) if published else _corrected_shots(config, rows)
 
 
-def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+def _published_shots(config: PipelineConfig, rows: Rows) -> Shots:
     """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them even where no examples were made."""
     source = config.few_shot_split or config.split
     try:
@@ -116,11 +116,11 @@ def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
     return Shots(rows, lambda row: text, config.few_shot_split, config.num_few_shot) if text else Shots(rows)
 
 
-def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
     """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
     n, named = config.num_few_shot, config.few_shot_split
     own, notes = {_content(row) for row in rows}, list[str]()
-    source, pool = "", list[Row]()
+    source, pool = "", Rows()
     for source in [named] if named else [one for one in _OTHER_SPLITS if one != config.split]:
         try:
             found = list(_split(config, source).load())
@@ -141,7 +141,7 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
         notes.append(f"{n} examples were asked for, and the split '{source}' has {len(pool)}.")
     texts: dict[Any, str] = {}
 
-    def prefix(row: Mapping[str, Any]) -> str:
+    def prefix(row: Given) -> str:
         subset = row.get("_subset_name")
         if subset not in texts:
             near = [one for one in pool if one.get("_subset_name") == subset]
@@ -176,7 +176,7 @@ def _split(config: PipelineConfig, split: str) -> Any:
     return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
 
 
-def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, padded: bool = False) -> str:
+def examples_text(rows: Sequence[Given], config: PipelineConfig, *, padded: bool = False) -> str:
     """The instruction and the examples; "" where no row has an input or the template names anything but input and reference.
 
     padded: see `filled`.
@@ -192,11 +192,11 @@ def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, 
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
 
 
-def _content(row: Mapping[str, Any]) -> tuple[str, str]:
+def _content(row: Given) -> tuple[str, str]:
     return str(row.get("input", "")), str(row.get("reference", ""))
 
 
-def read_settings(path: Path) -> Mapping[str, Any]:
+def read_settings(path: Path) -> Given:
     """A mapping in a YAML or JSON file. Raises OSError, and ConfigurationError for anything else."""
     text = path.read_text(encoding="utf-8")
     try:

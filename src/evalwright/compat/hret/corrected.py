@@ -18,6 +18,7 @@ from evalwright.compat.hret import published
 from evalwright.compat.hret.judging import Judging, judging_of
 from evalwright.compat.hret.published import PENALTY, Matching, Method
 from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, NoScore, Sample, Score
@@ -47,7 +48,7 @@ class Call(NamedTuple):
 
     name: str
     method: Method
-    params: Mapping[str, Any]
+    params: Given
     samples: Sequence[Sample]
     judge: str
 
@@ -69,7 +70,7 @@ _WRONG = re.compile(
 _LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
 
 
-def _reference(row: Mapping[str, Any]) -> str:
+def _reference(row: Given) -> str:
     """A row's reference. Raises ScoringError where it is empty: nothing can be compared with it."""
     reference = row.get("reference")
     if reference is None or reference != reference or not str(reference).strip():
@@ -77,7 +78,7 @@ def _reference(row: Mapping[str, Any]) -> str:
     return str(reference)
 
 
-def choices_of(row: Mapping[str, Any]) -> tuple[tuple[str, ...], int]:
+def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
     """The texts of a row's options, of bare letters those that its prompt lists, and the place of the right one.
 
     The reference is an option's text, or its letter or number. Raises ScoringError where it is none.
@@ -103,9 +104,7 @@ def _named(reference: str) -> int:
     return int(found[1]) - 1 if found else -1
 
 
-def _seen(
-    sample: Sample, row: Mapping[str, Any], targets: Sequence[str], choices: Sequence[str] = ()
-) -> Sample:
+def _seen(sample: Sample, row: Given, targets: Sequence[str], choices: Sequence[str] = ()) -> Sample:
     """The sample as our scorers read it: its question without the options, its targets, its language."""
     question = sample.input or str(row.get("input") or "")
     language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
@@ -115,32 +114,38 @@ def _seen(
 
 
 Prepared = tuple[str, Sample, Answer]
+"""The kind of scorer, and the sample and answer as it is to read them."""
 
 
 def _by(
     call: Call,
-    kinds: Mapping[str, Mapping[str, Any]],
+    kinds: Mapping[str, Given],
     prepare: Callable[[Sample, Answer], Prepared],
-    finish: Callable[[Prepared, Mapping[str, Any], Score], Score],
+    finish: Callable[[Prepared, Given, Score], Score],
 ) -> Scorer:
     """A scorer that leaves each sample to one of ours, of these kinds. What it cannot decide the judge does, where the call has one."""
     more = {"undecided": "judge-correct"} if call.judge else {}
     inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
+
+    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
+        made = prepare(sample, answer)
+
+        def ended(found: Scored) -> Scored:
+            return finish(made, row_of(sample), found) if isinstance(found, Score) else found
+
+        return _then(inner[made[0]].function(*made[1:], *ask), ended)
+
     asks = any(one.asks for one in inner.values())
+    return Scorer(call.name, KIND, {"scoring": "corrected"}, score, **asking(asks))
 
-    def ended(made: Prepared, sample: Sample, found: Any) -> Scored:
-        return finish(made, row_of(sample), found) if isinstance(found, Score) else found
 
-    def score(sample: Sample, answer: Answer) -> Scored:
-        made = prepare(sample, answer)
-        return ended(made, sample, inner[made[0]].function(*made[1:]))
+def _then(found: Any, ended: Callable[[Scored], Scored]) -> Any:
+    """What a score becomes, also one that a judge is still asked for."""
 
-    async def asked(sample: Sample, answer: Answer, ask: Ask) -> Scored:
-        made = prepare(sample, answer)
-        found: Any = inner[made[0]].function(*made[1:], ask)
-        return ended(made, sample, await found if inspect.isawaitable(found) else found)
+    async def later() -> Scored:
+        return ended(await found)
 
-    return Scorer(call.name, KIND, {"scoring": "corrected"}, asked if asks else score, **asking(asks))
+    return later() if inspect.isawaitable(found) else ended(found)
 
 
 def _matching(call: Call) -> Made:
@@ -167,7 +172,7 @@ def _matching(call: Call) -> Made:
             raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
         return "short-answer", _seen(sample, row, [reference]), replace(answer, text=reduced(answer.text))
 
-    def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
+    def finish(made: Prepared, row: Given, found: Score) -> Score:
         kind, sample, answer = made
         if kind != "choice" and not method.ignore_case and sample.target not in answer.text and found.value:
             why = f"{found.explanation}, in another case"
@@ -183,14 +188,9 @@ def _matching(call: Call) -> Made:
         made = prepare(sample, answer)
         if made[0] == "choice":
             return choice.function(sample, answer, *ask)
-        found = finish(made, row_of(sample), _contains(made[1], made[2].text))
-        return _later(found) if choice.asks else found
+        return finish(made, row_of(sample), _contains(made[1], made[2].text))
 
     return [replace(choice, function=contained)], specs
-
-
-async def _later(found: Score) -> Score:
-    return found
 
 
 def _contains(sample: Sample, text: str) -> Score:
@@ -210,7 +210,7 @@ def _contains(sample: Sample, text: str) -> Score:
     return outcome
 
 
-def _evaluated(found: Score, said: str, reference: str, row: Mapping[str, Any]) -> Score:
+def _evaluated(found: Score, said: str, reference: str, row: Given) -> Score:
     texts = {"normalized_pred": said, "normalized_ref": reference}
     verdict = {"is_correct": found.value == 1, "label": found.label}
     evaluation = {**texts, **verdict, "options": row.get("options")}
@@ -226,7 +226,7 @@ def _mathematics(call: Call) -> Made:
         text = published.last_group(patterns, answer.text) if patterns else answer.text
         return "final-answer", _seen(sample, row, [_reference(row)]), replace(answer, text=text)
 
-    def finish(made: Prepared, row: Mapping[str, Any], found: Score) -> Score:
+    def finish(made: Prepared, row: Given, found: Score) -> Score:
         text = reader("final-answer", {"kind": "math"})(*made[1:])
         texts = {"extracted_pred": text, "extracted_ref": made[1].target}
         verdict = {"is_correct": found.value == 1, "label": found.label}
@@ -254,7 +254,6 @@ def _undecided_share(column: Column) -> Estimate:
 
 def _likelihood(call: Call) -> Made:
     """`log_likelihood`: the most probable option, also by length, and whether its probability among the options means what it says."""
-    name = call.name
     plainly, by_length = bind("choice", {}), bind("choice", {"normalise": "characters"})
 
     def score(sample: Sample, answer: Answer) -> Scored:
@@ -275,8 +274,9 @@ def _likelihood(call: Call) -> Made:
         parts = {**found.parts, "acc_norm": normed.value, "confidence": confidence}
         return _evaluated(replace(found, parts=parts), options[best], options[shown.gold[0]], row)
 
+    name, labels = call.name, ("acc_norm", "confidence")
     specs = [MetricSpec("accuracy", "accuracy", name)]
-    specs += [MetricSpec(label, "part-mean", name, {"part": label}) for label in ("acc_norm", "confidence")]
+    specs += [MetricSpec(label, "part-mean", name, {"part": label}) for label in labels]
     specs.append(MetricSpec("calibration_error", "mean", name, lower_is_better=True, function=_calibration))
     return [Scorer(name, KIND, {"scoring": "corrected"}, score)], specs
 
@@ -313,19 +313,15 @@ def penalty_of(language: str) -> Scorer:
     return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
 
 
-def penalised(scorer: Scorer, given: Mapping[str, Any]) -> Scorer:
+def penalised(scorer: Scorer, given: Given) -> Scorer:
     """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
     settings = penalty.check_penalty(given)
 
-    def score(sample: Sample, answer: Answer) -> Scored:
-        found: Any = scorer.function(sample, answer)
-        return penalty.penalised(found, sample, answer, settings)
+    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
+        found = scorer.function(sample, answer, *ask)
+        return _then(found, lambda one: penalty.penalised(one, sample, answer, settings))
 
-    async def asked(sample: Sample, answer: Answer, ask: Ask) -> Scored:
-        found: Any = scorer.function(sample, answer, ask)
-        return penalty.penalised(await found, sample, answer, settings)
-
-    return replace(scorer, function=asked if scorer.asks else score)
+    return replace(scorer, function=score)
 
 
 CORRECTED: Mapping[str, Callable[[Call], Made]] = {

@@ -15,6 +15,7 @@ from evalwright.compat.hret.config import LONG_NAMES, PipelineConfig, log, read_
 from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.rows import plain
 from evalwright.compat.hret.runner import PipelineRunner
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.util import EvaluationResult, as_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.functions import function_model
@@ -64,7 +65,7 @@ class HRETConfig:
         except (OSError, ConfigurationError) as error:
             log.error("The configuration %s cannot be read: %s", config_path, error)
 
-    def update(self, values: Mapping[str, Any]) -> None:
+    def update(self, values: Given) -> None:
         """Set these; the others are logged."""
         known = {one.name for one in fields(self)}
         for key, value in values.items():
@@ -92,7 +93,7 @@ class MetricsTracker:
     """Metrics of several runs, one after another."""
 
     def __init__(self) -> None:
-        self.metrics_history: list[dict[str, Any]] = []
+        self.metrics_history: Rows = []
         self.current_run_metrics: dict[str, Any] = {}
         self.run_metadata: dict[str, Any] = {}
 
@@ -102,7 +103,7 @@ class MetricsTracker:
         self.current_run_metrics = {}
         self.run_metadata = {"run_name": run_name or f"run_{int(now)}", "start_time": now, **metadata}
 
-    def log_metrics(self, metrics: Mapping[str, Any]) -> None:
+    def log_metrics(self, metrics: Given) -> None:
         """Add to the run's metrics."""
         self.current_run_metrics.update(metrics)
 
@@ -114,7 +115,7 @@ class MetricsTracker:
         self.metrics_history.append(made)
         return made
 
-    def get_history(self) -> list[dict[str, Any]]:
+    def get_history(self) -> Rows:
         """All runs that have ended."""
         return list(self.metrics_history)
 
@@ -287,7 +288,7 @@ class EvaluationContext:
         return str(path)
 
 
-def _of_kind(values: Mapping[str, Any], kinds: Any) -> dict[str, Any]:
+def _of_kind(values: Given, kinds: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if isinstance(value, kinds)}
 
 
@@ -371,7 +372,7 @@ def compare_models(
         return context.benchmark(model_functions)
 
 
-def get_metrics_history() -> list[dict[str, Any]]:
+def get_metrics_history() -> Rows:
     """All runs of contexts, decorators and functions of this module, oldest first."""
     return _global_tracker.get_history()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.rows import plain, sample_of, task_name
+from evalwright.compat.hret.settings import Given
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     digest_of,
@@ -39,7 +40,7 @@ _VALUES = "option_log_probs"
 _GRADES = (1.0, 5.0)
 
 
-def _specs(records: Sequence[SampleRecord], metrics: Mapping[str, Any]) -> list[MetricSpec]:
+def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     """The metrics of what the samples have: shares, and grades, which are from 1 to 5 where HRET's own judge gave them."""
     pairs = "judge_accuracy" in metrics and "accuracy" not in metrics
     grades = [record.scores[_JUDGED].value for record in records if _JUDGED in record.scores]
@@ -79,7 +80,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
         raise RunError(f"'{path}' is nested too deeply.") from None
 
 
-def _results(path: Path) -> Iterator[Mapping[str, Any]]:
+def _results(path: Path) -> Iterator[Given]:
     with opened(path) as read:
         data = parsed(read.read(), str(path))
     several = data.get("results") if isinstance(data, Mapping) else None
@@ -102,9 +103,7 @@ def _results(path: Path) -> Iterator[Mapping[str, Any]]:
         yield result
 
 
-def _import(
-    file: Path, result: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]
-) -> Run:
+def _import(file: Path, result: Given, out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
     info, metrics, dataset = (
         plain(result["info"]),
         plain(result["metrics"]),
@@ -144,7 +143,7 @@ def _import(
     return write_run(folder, records, lambda: whole)
 
 
-def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
+def _record(task: str, index: int, row: Given) -> SampleRecord:
     kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
     sample = replace(sample_of(index, kept), row={})
     said = row.get("original_prediction", row.get("prediction"))
@@ -163,7 +162,7 @@ def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
     return replace(record, score_failures=dict.fromkeys(lacking, why))
 
 
-def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
+def _scores(row: Given) -> dict[str, Score]:
     found = row.get("evaluation")
     verdict = found.get("is_correct") if isinstance(found, Mapping) else row.get("judge_correct")
     scores = {}
@@ -179,7 +178,7 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
     return scores
 
 
-def _notes(records: Sequence[SampleRecord], metrics: Mapping[str, Any], part: Mapping[str, Any]) -> list[str]:
+def _notes(records: Sequence[SampleRecord], metrics: Given, part: Given) -> list[str]:
     """What the file says that its samples do not."""
     notes = []
     if failed := sum(record.failure is not None for record in records):

@@ -16,6 +16,7 @@ from evalwright import bounded
 from evalwright.compat.hret.datasets.base import filled
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
 from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, ScoringError
 from evalwright.core.reasoning import separate_reasoning
@@ -31,7 +32,7 @@ RUBRIC, GOLD, PAIR, K2 = "rubric_and_response", "rubric_response_and_gold", "res
 TYPES = (RUBRIC, GOLD, PAIR, K2)
 CORRECT, WINNER = "judge_correct", "judge_winner"
 
-Parser = Callable[[str], Mapping[str, Any]]
+Parser = Callable[[str], Given]
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
 _FEEDBACK = "Feedback:"
 _MOST = 1e100
@@ -143,11 +144,11 @@ class Judging(Method):
         if self.default not in self.asked:
             raise ConfigurationError(f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}.")
 
-    def type_of(self, row: Mapping[str, Any]) -> Any:
+    def type_of(self, row: Given) -> Any:
         """The type of judgement that a row asks for."""
         return row.get("judge_type", self.default)
 
-    def prompt(self, row: Mapping[str, Any]) -> str | None:
+    def prompt(self, row: Given) -> str | None:
         """What the judge is sent; None where HRET fails to make it, and then loses the row."""
         kind = self.type_of(row)
         keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
@@ -158,11 +159,11 @@ class Judging(Method):
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return None
 
-    def read(self, row: Mapping[str, Any], reply: str | None, score: Any = None) -> Score:
+    def read(self, row: Given, reply: str | None, score: Any = None) -> Score:
         """What a reply comes to. score: a number that the judge itself gives; the only one that counts for a rubric."""
         kind, parts = self.type_of(row), dict[str, float]()
         written: dict[str, Any] = {"judge_evaluation": reply}
-        found: Mapping[str, Any] = {}
+        found: Given = {}
         read = self.parsers.get(kind)
         try:
             if read is not None or kind not in (RUBRIC, GOLD):
@@ -195,7 +196,7 @@ class Judging(Method):
         """A row for which there is no prompt."""
         return Score(0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}})
 
-    def shares_of(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
+    def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
         """The one of pairs, over all rows, where any row is one."""
         return {"judge_accuracy": CORRECT} if any(self.type_of(row) == PAIR for row in rows) else {}
 
@@ -258,10 +259,7 @@ def _written(score: Score, value: float, parts: Mapping[str, float], **fields: A
     return replace(score, value=value, parts=parts, item=item)
 
 
-Row = Mapping[str, Any]
-
-
-async def _grade(row: Row, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
+async def _grade(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     """The grade on the scale of the type itself. A reference is not shown: it may be the grade that people gave."""
     rubric = str(row.get("rubric") or "").strip() if kind == RUBRIC else ""
     wanted = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
@@ -272,7 +270,7 @@ async def _grade(row: Row, kind: str, sample: Sample, answer: Answer, ask: Ask) 
     return _written(found, grade, {JUDGE_SCORE: grade}, judge_score=grade)
 
 
-async def _own(method: Judging, row: Row, ask: Ask) -> Score:
+async def _own(method: Judging, row: Given, ask: Ask) -> Score:
     """A type of a user's: the template as it is filled, and its parser. Raises RequestFailed where the reply cannot be parsed."""
     prompt = method.prompt(row)
     if prompt is None:
@@ -294,7 +292,7 @@ def as_prompt(text: str, ask: Ask) -> str | tuple[Message, ...]:
     return text if known is not None and "chat" not in known else (Message("user", text),)
 
 
-async def _correct(row: Row, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
+async def _correct(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     reference = row.get("reference")
     known = replace(sample, targets=() if reference is None else (str(reference),))
     found = await judge_correct(known, answer, ask, instructions=str(row.get("rubric") or "").strip())
@@ -303,7 +301,7 @@ async def _correct(row: Row, kind: str, sample: Sample, answer: Answer, ask: Ask
     return _written(found, found.value, {}, judge_correct=right, evaluation=evaluation)
 
 
-async def _winner(row: Row, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
+async def _winner(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     """The share of both orders in which the judge names the reference; without A or B as the reference, how often the answer wins."""
     other, gold = str(row.get("model_response_b") or ""), {"A": 1.0, "B": 0.0}.get(str(row.get("reference")))
     pair = replace(sample, targets=(other,))

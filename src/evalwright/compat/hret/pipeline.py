@@ -21,6 +21,7 @@ from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_na
 from evalwright.compat.hret.scaling import strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY, BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
@@ -65,7 +66,7 @@ def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | Pl
 def task_of(call: PipelineRunner) -> Task:
     """The call as a task. Raises ValueError for what cannot be run."""
     call.shots = load_rows(call, call.dataset, call.published)
-    samples = Rows(call.shots)
+    samples = RowSamples(call.shots)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
     if isinstance(call.evaluator, BuiltIn):
@@ -97,7 +98,7 @@ def task_of(call: PipelineRunner) -> Task:
     )
 
 
-class Rows(list[Sample]):
+class RowSamples(list[Sample]):
     """A dataset's rows as samples, in their order. A row is kept whole: as JSON in the metadata, as it was in `row`."""
 
     def __init__(self, shots: Shots) -> None:
@@ -115,7 +116,7 @@ class Rows(list[Sample]):
         self.content_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _prefixed(row: Given, prefix: str) -> dict[str, Any]:
     given = row.get("input", "")
     changed: Any = f"{prefix}{given}"
     if isinstance(given, Mapping):
@@ -232,22 +233,18 @@ class AskedModel:
         self._draws: dict[str, int] = {}
         self.responses: list[Any] = []
 
-    def generate_batch(
-        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
         return list(self._wait(self._generated(inputs, {"return_logits": return_logits, **kwargs})))
 
-    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with `reward`."""
         return list(self._wait(self._rewarded(inputs)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _generated(
-        self, inputs: list[dict[str, Any]], options: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
+    async def _generated(self, inputs: Rows, options: Given) -> Rows:
         sampling = replace(AS_IT_LIKES, **asked_for(options))
         requests = []
         for one in inputs:
@@ -258,7 +255,7 @@ class AskedModel:
         self.responses += responses
         return [replied(one, response) for one, response in zip(inputs, responses, strict=True)]
 
-    async def _rewarded(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _rewarded(self, inputs: Rows) -> Rows:
         asked = [self._ask(REWARD, Reward(input_of(one), str(one.get("prediction") or ""))) for one in inputs]
         found = await asyncio.gather(*asked)
         return [{**one, "reward": reply.values[0]} for one, reply in zip(inputs, found, strict=True)]

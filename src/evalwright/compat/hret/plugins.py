@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.hret import settings
+from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
@@ -111,9 +112,7 @@ class PluginModel(LocalModel):
             if value is not None and (self._takes_all or name in self._takes)
         }
 
-    def _response(
-        self, request: Request, row: Mapping[str, Any], found: dict[str, Any] | None
-    ) -> Response | Failure:
+    def _response(self, request: Request, row: Given, found: dict[str, Any] | None) -> Response | Failure:
         if found is None:
             return self._failed("it returned no sample for this one")
         if isinstance(request, Reward):
@@ -145,7 +144,7 @@ def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
     return [None if one is None else {k: value for k, value in one.items() if k != ID} for one in kept]
 
 
-def _response(text: Any, found: Mapping[str, Any], score: float | None) -> Response:
+def _response(text: Any, found: Given, score: float | None) -> Response:
     logits = found.get("logits")
     logits = logits if isinstance(logits, Mapping) else {}
     tokens = logits.get("token_log_probs") or ()
@@ -159,7 +158,7 @@ def _response(text: Any, found: Mapping[str, Any], score: float | None) -> Respo
     )
 
 
-def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
+def asked_for(options: Given) -> dict[str, Any]:
     """What `generate_batch` is told of one call, as settings of a request."""
     until = options.get("until") or ()
     given: dict[str, Any] = {"stop": (until,) if isinstance(until, str) else tuple(until)}
@@ -170,7 +169,7 @@ def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def replied(row: Mapping[str, Any], response: Response) -> dict[str, Any]:
+def replied(row: Given, response: Response) -> dict[str, Any]:
     """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
     values = [token.log_prob for token in response.tokens]
     texts = [token.text for token in response.tokens]

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalwright import bounded
+from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
 from evalwright.scorers.text.mathematics import library_says
@@ -28,7 +29,7 @@ _MARKUP = re.compile(r"\*\*|__|~~|`")
 
 
 @cache
-def texts() -> Mapping[str, Any]:
+def texts() -> Given:
     """The table of what HRET sends and looks for."""
     import tomllib
 
@@ -117,7 +118,7 @@ class Method:
     shares: Mapping[str, str] = {"accuracy": VERDICT}
     means: Mapping[str, str] = {}
 
-    def shares_of(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
+    def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
         """The metrics that are shares."""
         return self.shares
 
@@ -125,7 +126,7 @@ class Method:
         """A reply as it is compared; it takes the place of the prediction."""
         return raw
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         """What a sample with its `prediction` is worth."""
         raise NotImplementedError
 
@@ -134,7 +135,7 @@ class Method:
         row.update((score.item or {})["row"])
         return score
 
-    def numbers(self, rows: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> dict[str, float]:
+    def numbers(self, rows: Sequence[Given], scores: Sequence[Score]) -> dict[str, float]:
         """The metrics of all samples."""
         parts, shares = [one.parts for one in scores], self.shares_of(rows)
         found = {label: share([one.get(part, 0.0) for one in parts]) for label, part in shares.items()}
@@ -149,7 +150,7 @@ def share(values: Sequence[float], lost: int = 0) -> float:
     return sum(values) / (len(values) + lost) if values or lost else 0.0
 
 
-def scored(right: bool, written: Mapping[str, Any], parts: Mapping[str, float] | None = None) -> Score:
+def scored(right: bool, written: Given, parts: Mapping[str, float] | None = None) -> Score:
     """A verdict with what HRET writes."""
     label = "correct" if right else "incorrect"
     return Score(float(right), label, "", {VERDICT: float(right), **(parts or {})}, {"row": dict(written)})
@@ -197,7 +198,7 @@ class Matching(Method):
             lines = text.strip().splitlines() or [text]
         return self.normalised(lines[0] if lines else "")
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         """Parsed once more, as HRET does. A row without a reference has an empty one in `partial_match`, which every text contains."""
         if self.whole and "reference" not in row:
             raise ScoringError("KeyError: 'reference'")
@@ -216,7 +217,7 @@ class Likelihood(Method):
     Nothing is written into the sample, whose prediction stays what it was.
     """
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         options = row.get("options", [])
         values = (row.get("logits") or {}).get("option_log_probs")
         said = row.get("prediction", "")
@@ -255,7 +256,7 @@ class Mathematics(Method):
         text = final_answer(text)
         return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         said, reference = (self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference"))
         pred, ref, right = verified(said, reference, self.latex, self.expression)
         unread = pred is None or ref is None

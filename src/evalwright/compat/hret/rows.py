@@ -13,6 +13,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.hret.settings import Given
 from evalwright.core.samples import Answer, Sample, Score
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def answered(row: dict[str, Any], answer: Answer) -> dict[str, Any]:
     return {**row, "prediction": answer.text, **thought, **copy.deepcopy(dict(answer.strategy.get(ROW, {})))}
 
 
-def input_of(row: Mapping[str, Any]) -> str:
+def input_of(row: Given) -> str:
     """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
     given = row.get("input", "")
     if isinstance(given, Mapping):
@@ -43,7 +44,7 @@ def input_of(row: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) else "" if given is None else str(given)
 
 
-def sample_of(number: int, row: Mapping[str, Any], **more: Any) -> Sample:
+def sample_of(number: int, row: Given, **more: Any) -> Sample:
     """The row as a sample. more: further metadata."""
     options, reference = row.get("options"), row.get("reference")
     choices = tuple(map(str, options)) if isinstance(options, list | tuple) else ()

@@ -23,6 +23,7 @@ from evalwright.compat.hret.rows import answered, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.scoring import ALIASES
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.samples import SampleRecord
@@ -229,9 +230,7 @@ class PipelineRunner(PipelineConfig):
         failures = [failure.message for failure in record.score_failures.values()]
         return {**row, "score_error": failures[0]} if failures else row
 
-    def _by_plugin(
-        self, samples: list[dict[str, Any]]
-    ) -> tuple[dict[str, Any], list[dict[str, Any]], Mapping[str, Any]]:
+    def _by_plugin(self, samples: Rows) -> tuple[dict[str, Any], Rows, Given]:
         """What a user's evaluator makes of copies of the samples, and the language penalty as HRET adds it."""
         lost = [sample for sample in samples if not self.published and sample.get("error")]
         given = [copy.deepcopy(sample) for sample in samples if self.published or not sample.get("error")]
@@ -245,7 +244,7 @@ class PipelineRunner(PipelineConfig):
         return metrics, [*made, *lost], found.get("info", {})
 
 
-def failed_result(names: Mapping[str, Any], error: Exception) -> EvaluationResult:
+def failed_result(names: Given, error: Exception) -> EvaluationResult:
     """The result of an evaluation that failed as a whole. names: what it was of."""
     log.error("The evaluation failed: %s: %s", type(error).__name__, error)
     info = {**names, "error": f"Pipeline failed: {error}", "error_message": str(error), "status": "failed"}

@@ -22,7 +22,7 @@ from typing import Any, cast
 from evalwright.compat.hret.asking import Native, Parser
 from evalwright.compat.hret.published import final_answer
 from evalwright.compat.hret.rows import ROW, input_of
-from evalwright.compat.hret.settings import Unknown, check_parameters
+from evalwright.compat.hret.settings import Given, Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
 from evalwright.compat.hret.utils.util import _load_function
 from evalwright.core.asking import Ask, options_of
@@ -59,7 +59,7 @@ _PLUGIN = Native(cast(Model, None))
 
 def strategy_of(
     method: str | None,
-    params: Mapping[str, Any],
+    params: Given,
     *,
     published: bool,
     native: Native | None = None,
@@ -85,7 +85,7 @@ def strategy_of(
         _check_known(method, params, options)
         named = {options[key]: value for key, value in params.items() if key in options}
         return _native(name, _setup(model), model, **named)
-    defaults: Mapping[str, Any] = METHODS[method].__kwdefaults__
+    defaults: Given = METHODS[method].__kwdefaults__
     given = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
     if not published:
         _check_known(method, params, defaults)
@@ -127,7 +127,7 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         ) from None
 
 
-def _check_known(method: str, params: Mapping[str, Any], known: Collection[str]) -> None:
+def _check_known(method: str, params: Given, known: Collection[str]) -> None:
     for name in WITHOUT_EFFECT:
         if name in params:
             logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
@@ -301,7 +301,7 @@ async def _beams(
     return _formed("beam_search", best.text, draws.prompt, responses, None)
 
 
-METHODS: Mapping[str, Any] = {"self_consistency": _voted, "best_of_n": _best, "beam_search": _beams}
+METHODS: Given = {"self_consistency": _voted, "best_of_n": _best, "beam_search": _beams}
 """What HRET has; the defaults of its parameters are those of the functions."""
 
 
@@ -311,7 +311,7 @@ def _formed(
     prompt: str,
     responses: Sequence[Response],
     chosen: int | None,
-    row: Mapping[str, Any] | None = None,
+    row: Given | None = None,
     **more: Any,
 ) -> Answer:
     """The Answer, the response that it is from at the end of all: an answer's outcome is that of its last response."""
@@ -363,9 +363,7 @@ def _setup(model: Native, trigger: str = "") -> Setup:
     )
 
 
-def _corrected(
-    method: str, given: Mapping[str, Any], model: Native, roles: Collection[str], *, plugin: bool
-) -> Strategy:
+def _corrected(method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool) -> Strategy:
     """The native strategy that a method of HRET stands for. Raises ConfigurationError for a number that cannot be."""
     for name in ("n_paths", "n", "beam_size", "max_tokens"):
         value = given.get(name, 1)

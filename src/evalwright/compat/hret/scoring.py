@@ -16,7 +16,7 @@ from evalwright.compat.hret.judging import Judging, as_prompt, from_huggingface
 from evalwright.compat.hret.plugins import RowGenerate
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
 from evalwright.compat.hret.rows import ROW, row_of
-from evalwright.compat.hret.settings import check_parameters
+from evalwright.compat.hret.settings import Given, check_parameters
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
@@ -35,7 +35,7 @@ ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
 
 def scoring_of(
     method: str,
-    params: Mapping[str, Any],
+    params: Given,
     *,
     published: bool,
     language: str | None,
@@ -75,7 +75,7 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 """The methods by HRET's names."""
 
 
-def method_of(name: str, params: Mapping[str, Any]) -> Method:
+def method_of(name: str, params: Given) -> Method:
     """A method with its parameters. Raises Unknown for one that it does not take; HRET's judge takes any, published."""
     known = list(inspect.signature(METHODS[name]).parameters)
     if name != "llm_judge" or not settings.is_published():
@@ -135,7 +135,7 @@ def _published(
     return [Scorer(name, KIND, options, asked if asks else score, **asking(asks))], specs
 
 
-async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask: Ask) -> dict[str, Any]:
+async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dict[str, Any]:
     """What a judge writes into a sample: its `prediction`, which may be None, and what else it has."""
     prompt += arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"] if judge == HUGGINGFACE_JUDGE else ""
     found: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, cast
@@ -11,6 +11,12 @@ from evalwright.core.errors import UnknownName
 
 Scoring = Literal["published", "corrected"]
 """HRET's own arithmetic, faults included, or ours."""
+
+Row = dict[str, Any]
+"""A sample as HRET has it."""
+Rows = list[Row]
+Given = Mapping[str, Any]
+"""A row, or parameters by their names, to be read."""
 
 _chosen: list[Scoring] = ["corrected"]
 _of_call: ContextVar[Scoring | None] = ContextVar("hret_scoring", default=None)

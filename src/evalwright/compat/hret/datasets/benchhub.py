@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
 from evalwright.compat.hret.datasets.hub import tables
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.tasks.data_files import listed
 
 FACETS = ("problem_type", "task_type", "target_type", "subject_type", "benchmark_name")
@@ -60,7 +61,7 @@ class BenchHubDataset(BaseDataset):
         self.filter_match = filter_match
         self.hf_load_kwargs = {"name": "default", **(hf_load_kwargs or {})}
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The samples that pass the filters, sampled where `sample_size` says so. Raises ValueError for an unknown column of a template."""
         self.refuse_subset()
         self.notes, self.left_out = [], 0
@@ -98,7 +99,7 @@ class BenchHubDataset(BaseDataset):
         options = {key: value for key, value in self.hf_load_kwargs.items() if key != "name"}
         return hub_rows(self.repo_id, self.hf_load_kwargs["name"], split, options | more)
 
-    def _rows(self) -> Iterable[Mapping[str, Any]]:
+    def _rows(self) -> Iterable[Given]:
         if self.published:
             try:
                 return self._read(self.split)  # type: ignore[no-any-return]
@@ -109,7 +110,7 @@ class BenchHubDataset(BaseDataset):
         for split in dict.fromkeys((self.split, TABLE["split"])):
             for more in ({"streaming": True}, {}):
                 try:
-                    rows: Iterable[Mapping[str, Any]] = self._read(split, **more)
+                    rows: Iterable[Given] = self._read(split, **more)
                 except Exception as error:
                     errors.append(error)
                     continue
@@ -118,7 +119,7 @@ class BenchHubDataset(BaseDataset):
                 return rows
         raise errors[1]  # of the split that was named, read whole
 
-    def _chosen(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _chosen(self, rows: Iterable[Given]) -> list[Given]:
         """The rows that pass. First by substrings; then values that some row has exactly count for those rows alone."""
         filters = {of: [one.lower() for one in wanted] for of, wanted in self.filters.items() if wanted}
         passing = [row for row in rows if all(_contains(row.get(of), filters[of]) for of in filters)]
@@ -138,7 +139,7 @@ class BenchHubDataset(BaseDataset):
             )
         ]
 
-    def _sample(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _sample(self, row: Given) -> dict[str, Any]:
         cells = {name: _joined(value) for name, value in row.items()}
         question = "\n".join(filter(None, (cells.get("context"), cells.get("prompt"))))
         options = _listed(row.get("options"))

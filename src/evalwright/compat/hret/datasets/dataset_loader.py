@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, register_dataset
-from evalwright.compat.hret.settings import check_parameters
+from evalwright.compat.hret.settings import Rows, check_parameters
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.data_files import listed
 from evalwright.tasks.datasets.formats import SUFFIXES
@@ -39,7 +39,7 @@ class GenericFileDataset(BaseDataset):
         self.file_path, self.input_col, self.reference_col = str(file_path), input_col, reference_col
         self.loader_kwargs = kwargs
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The rows as samples. Raises ValueError for a format that cannot be read, DatasetError for a column that is not there."""
         self.refuse_subset()
         if self.split != "test" and not self.published:

@@ -8,18 +8,17 @@ and a subset that were given are used; KUDGE's pairs come in both orders; a spli
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
 from evalwright.compat.hret.published import texts
+from evalwright.compat.hret.settings import Given, Rows
 
 LETTERS = "ABCDE"
 HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 그대로 쓰십시오."
 """Corrected mode: the end of a default prompt whose options are texts."""
-Row = Mapping[str, Any]
-Samples = list[dict[str, Any]]
 
 
 @cache
@@ -56,11 +55,11 @@ class HubDataset(BaseDataset):
             template = bare if bare or self.published else table["template"]
         super().__init__(dataset_name or table["hub"], split, subset, template, **kwargs)
 
-    def load(self) -> Samples:
+    def load(self) -> Rows:
         """The samples of all subsets. Raises ValueError where a subset that was named cannot be read."""
         self.notes, self.left_out = [], 0
         kinds = {"letters": self._letters, "texts": self._texts, "open": self._open, "judged": self._judged}
-        samples: Samples = []
+        samples: Rows = []
         for subset in self._subsets():
             for number, row in enumerate(self._rows(subset)):
                 made = [
@@ -102,14 +101,14 @@ class HubDataset(BaseDataset):
             names = [known.get(str(name).strip().lower(), str(name).strip()) for name in names]
         return names
 
-    def _rows(self, subset: str | None) -> Iterable[Row]:
+    def _rows(self, subset: str | None) -> Iterable[Given]:
         splits = [self.split, *self.table.get("splits", ())]
         if not self.published:
             splits.append(self.table["split"])
         error: Exception | None = None
         for split in dict.fromkeys(splits):
             try:
-                rows: Iterable[Row] = self._read(subset, split)
+                rows: Iterable[Given] = self._read(subset, split)
             except Exception as caught:
                 error = error or caught
                 if "split" not in str(caught).lower():
@@ -134,7 +133,7 @@ class HubDataset(BaseDataset):
 
     # -- what a row becomes: nothing where it has no answer --
 
-    def _letters(self, row: Row, number: int, subset: str | None) -> Samples:
+    def _letters(self, row: Given, number: int, subset: str | None) -> Rows:
         """The letter of an option is the answer, or its number from 1 on."""
         options = [f"({letter})" for letter in LETTERS[: self.table["options"]]]
         reference = text_of(row, "answer")
@@ -146,7 +145,7 @@ class HubDataset(BaseDataset):
             return []
         return [self._made(row, subset, reference, options)]
 
-    def _texts(self, row: Row, number: int, subset: str | None) -> Samples:
+    def _texts(self, row: Given, number: int, subset: str | None) -> Rows:
         """The options are texts: of one column, or of the columns A to E. The answer is one of them, its letter or its number."""
         answer = reference = text_of(row, self.table["answer"])
         if column := self.table.get("options"):
@@ -174,7 +173,7 @@ class HubDataset(BaseDataset):
             sample["input"] += HOW_TO_ANSWER
         return [sample | {"answer_letter": LETTERS[right]}]
 
-    def _open(self, row: Row, number: int, subset: str | None) -> Samples:
+    def _open(self, row: Given, number: int, subset: str | None) -> Rows:
         """A problem whose answer is a text or a number, or one without an answer."""
         answer = "" if self.table.get("no_answer") else row.get("answer", "")
         if not self.published and not self.table.get("no_answer"):
@@ -185,7 +184,7 @@ class HubDataset(BaseDataset):
         sample = self._made(row, subset, reference)
         return [sample | {"input": sample["input"].strip()} if self.table.get("stripped") else sample]
 
-    def _judged(self, row: Row, number: int, subset: str | None) -> Samples:
+    def _judged(self, row: Given, number: int, subset: str | None) -> Rows:
         """An answer that is there already, or a pair of them; `table["rules"]` says in which columns."""
         rule = self.table["rules"][subset]
         more = {key: str(row[rule[key]]) for key in ("model_a", "model_b") if rule.get(key) in row}
@@ -218,7 +217,7 @@ class HubDataset(BaseDataset):
         return [sample, swapped]
 
     def _made(
-        self, row: Row, subset: str | None, reference: str, options: list[str] | None = None, **shown: str
+        self, row: Given, subset: str | None, reference: str, options: list[str] | None = None, **shown: str
     ) -> dict[str, Any]:
         """A sample whose prompt is the template, filled."""
         fields = shown | {name: text_of(row, column) for name, column in self.table["fields"].items()}
@@ -238,7 +237,7 @@ class HubDataset(BaseDataset):
         sample = {"input": prompt, "reference": reference}
         return sample | {name: value for name, value in more.items() if value is not None}
 
-    def _along(self, row: Row) -> dict[str, Any]:
+    def _along(self, row: Given) -> dict[str, Any]:
         """The columns that a sample keeps."""
         also = {name: text_of(row, name) for name in self.table.get("also", ())}
         kept = self.table.get("metadata")
@@ -249,7 +248,7 @@ class HubDataset(BaseDataset):
         }
 
 
-def text_of(row: Row, column: str) -> str:
+def text_of(row: Given, column: str) -> str:
     """A cell as text without spaces around it; nothing where it is empty."""
     value = row.get(column)
     return "" if value is None else str(value).strip()
@@ -288,7 +287,7 @@ class ClickDataset(HubDataset):
     def refuse_subset(self) -> None:
         """A subset is a part of the rows' ids."""
 
-    def _rows(self, subset: str | None) -> Iterable[Row]:
+    def _rows(self, subset: str | None) -> Iterable[Given]:
         rows = super()._rows(subset)
         if self.published or self.subset is None:
             return rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.rows import ROW, scored_row, values_of
 from evalwright.compat.hret.scoring import ALIASES, method_of, scoring_of
-from evalwright.compat.hret.settings import Classes
+from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import Failure, ScoringError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response
@@ -50,11 +50,11 @@ class BaseEvaluator:
         """The reply as it is compared."""
         return raw_output
 
-    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
         """The metrics of samples that have `prediction`."""
         raise NotImplementedError("Subclasses must implement evaluate_predictions().")
 
-    def evaluate(self, data: list[dict[str, Any]], model: Any = None) -> dict[str, Any]:
+    def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"}: every prediction parsed, then measured.
 
         A prediction keeps its raw text beside the parsed one, as `original_prediction`. Where scoring is published and the model has a
@@ -95,13 +95,13 @@ class BuiltIn(BaseEvaluator):
         """The reply as HRET compares it."""
         return self.method.parse(raw_output)
 
-    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
         """The metrics by HRET's arithmetic."""
         return self.method.numbers(
             samples, [self.method.written(row, self.method.score(row)) for row in samples]
         )
 
-    def evaluate(self, data: list[dict[str, Any]], model: Any = None) -> dict[str, Any]:
+    def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"} by the scoring that is set."""
         if settings.is_published():
             return super().evaluate(data, model)
@@ -133,9 +133,9 @@ class LogProbEvaluator(BuiltIn):
 
 def evaluate_rows(
     method: str,
-    params: Mapping[str, Any],
-    rows: list[dict[str, Any]],
-    judge_batch: Callable[[list[dict[str, Any]]], Sequence[Mapping[str, Any]]] | None = None,
+    params: Given,
+    rows: Rows,
+    judge_batch: Callable[[Rows], Sequence[Given]] | None = None,
 ) -> dict[str, Any]:
     """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
     from evalwright.evaluation.running import run_blocking, score_answer

@@ -8,6 +8,7 @@ from typing import Any
 from evalwright.compat.hret import judging
 from evalwright.compat.hret.evaluation.base import EVALUATION_REGISTRY, BuiltIn
 from evalwright.compat.hret.scoring import method_of
+from evalwright.compat.hret.settings import Rows
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 
 
@@ -102,7 +103,7 @@ class LLMJudgeEvaluator(BuiltIn):
         assert isinstance(self.method, judging.Judging)
         return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(**sample)
 
-    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
         """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
         method = method_of(self.name, self.parameters())
         assert isinstance(method, judging.Judging)

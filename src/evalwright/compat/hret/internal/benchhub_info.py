@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.compat.hret.settings import Given
 from evalwright.tasks.citations import Cited, benchmarks, cited_benchmark, library_entries, tex_table
 
 TOOLS = ("kim2025benchhub", "lee2025hret", "evalwright")
@@ -29,7 +30,7 @@ class DatasetEntry:
     license: str
 
 
-def _entry(name: str, one: Mapping[str, Any]) -> DatasetEntry:
+def _entry(name: str, one: Given) -> DatasetEntry:
     key, languages = one["bibtex"], list(one["languages"])
     cited = library_entries()[key]
     return DatasetEntry(name, one["dataset"], key, cited, one.get("anthology"), languages, one["licence"])
@@ -38,7 +39,7 @@ def _entry(name: str, one: Mapping[str, Any]) -> DatasetEntry:
 DATASETS: list[DatasetEntry] = [_entry(name, one) for name, one in benchmarks().items()]
 
 
-def benchmark_details(samples: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def benchmark_details(samples: Iterable[Given]) -> dict[str, dict[str, Any]]:
     """`info["benchmark_details"]`: what is known of each benchmark that the samples are of, in the order of their first rows."""
     known = {entry.dataset: entry for entry in DATASETS}
     shown = ("citation_key", "citation", "license", "anthology", "languages")
@@ -46,7 +47,7 @@ def benchmark_details(samples: Iterable[Mapping[str, Any]]) -> dict[str, dict[st
     return {name: {key: getattr(known[name], key) for key in shown} for name in found}
 
 
-def citation_report(samples: Iterable[Mapping[str, Any]]) -> str:
+def citation_report(samples: Iterable[Given]) -> str:
     """LaTeX table (`tab:eval-dataset`) and BibTeX for these samples. A benchmark that nothing is known of stands in it as "citation missing"."""
     rows: list[Cited] = [cited_benchmark(name, count) for name, count in sorted(_counted(samples).items())]
     entries = {key: library_entries()[key] for key in TOOLS}
@@ -68,7 +69,7 @@ def citation_report(samples: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _counted(samples: Iterable[Mapping[str, Any]]) -> Counter[str]:
+def _counted(samples: Iterable[Given]) -> Counter[str]:
     """How many samples each benchmark has."""
     about = (sample.get("metadata") for sample in samples)
     names = (one.get("benchmark_name") for one in about if isinstance(one, Mapping))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from evalwright.compat.hret.models.base import (
 from evalwright.compat.hret.plugins import asked_for, replied
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
-from evalwright.compat.hret.settings import check_parameters
+from evalwright.compat.hret.settings import Given, Rows, check_parameters
 from evalwright.core.errors import RequestFailed
 from evalwright.core.requests import LogLikelihood, Reward
 from evalwright.core.responses import Response
@@ -48,7 +48,6 @@ __all__ = [
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 _RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
-Given = Mapping[str, Any]
 
 
 class NativeModel:
@@ -76,7 +75,7 @@ class NativeModel:
     ) -> list[Any]:
         return asked_alone({self.role: native or self.native(published=settings.is_published())}, rows, make)
 
-    def _answered(self, inputs: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    def _answered(self, inputs: Rows, **options: Any) -> Rows:
         native = self.native(published=settings.is_published())
 
         async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
@@ -96,9 +95,7 @@ class NativeModel:
 class _Generator(NativeModel, BaseModel):
     """A back end that generates."""
 
-    def generate_batch(
-        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The inputs with `prediction`."""
         return self._answered(inputs, return_logits=return_logits, **kwargs)
 
@@ -114,7 +111,7 @@ class _Judge(NativeModel, BaseJudge):
 
     role = "judge"
 
-    def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def judge_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with the judge's replies as `prediction`."""
         return self._answered(inputs, **kwargs)
 
@@ -174,7 +171,7 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
         """Published: an empty reply has the reward 0, above every log-probability."""
         return Native(_transformer("likelihood/hf", self.params), empty_reward=0.0 if published else None)
 
-    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with `reward`."""
 
         async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
@@ -284,18 +281,16 @@ class MultiModel:
         self.judge_model = _part(judge_model, "judge_model", "judge_batch", {})
         self.reward_model = _part(reward_model, "reward_model", "score_batch", {})
 
-    def generate_batch(
-        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The replies of the model that generates; the inputs where there is none."""
         model, given = self.generate_model, {"return_logits": return_logits, **kwargs}
         return inputs if model is None else list(model.generate_batch(inputs, **given))
 
-    def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def judge_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The judge's replies; the inputs where there is none."""
         return inputs if self.judge_model is None else list(self.judge_model.judge_batch(inputs, **kwargs))
 
-    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with rewards; as they are where there is no reward model."""
         return inputs if self.reward_model is None else list(self.reward_model.score_batch(inputs, **kwargs))
 

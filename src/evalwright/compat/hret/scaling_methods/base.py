@@ -9,7 +9,7 @@ from evalwright.compat.hret.asking import SampleDoor, asked_alone
 from evalwright.compat.hret.plugins import METHODS, PluginModel
 from evalwright.compat.hret.rows import row_of
 from evalwright.compat.hret.scaling import most_common, strategy_of
-from evalwright.compat.hret.settings import Classes
+from evalwright.compat.hret.settings import Classes, Rows
 from evalwright.core.samples import Sample
 
 SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
@@ -24,7 +24,7 @@ class BaseScalingMethod:
         self.use_cot = use_cot
         self.kwargs = kwargs
 
-    def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, data: Rows) -> Rows:
         """The samples with their predictions."""
         raise NotImplementedError("Subclasses must implement apply().")
 
@@ -42,7 +42,7 @@ class BuiltInMethod(BaseScalingMethod):
 
     name = ""
 
-    def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, data: Rows) -> Rows:
         """The samples with their predictions, one sample after another."""
         if self.model is None:
             raise ValueError(f"{type(self).__name__}: model is not set.")

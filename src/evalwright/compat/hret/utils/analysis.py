@@ -9,11 +9,12 @@ from typing import Any
 from evalwright.analysis.answers import Item, words_of
 from evalwright.analysis.answers import analyse as analysed
 from evalwright.compat.hret.rows import input_of
+from evalwright.compat.hret.settings import Given
 
 _SHOWN = 300
 
 
-def analyse(samples: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], top_n: int) -> dict[str, Any]:
+def analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
     items = [_item(str(place), sample) for place, sample in enumerate(samples)]
     found = analysed(items, top=top_n, examples=1)
@@ -58,7 +59,7 @@ def analyse(samples: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], to
     }
 
 
-def _item(name: str, sample: Mapping[str, Any]) -> Item:
+def _item(name: str, sample: Given) -> Item:
     found = sample.get("evaluation")
     evaluation = found if isinstance(found, Mapping) else {}
     verdict = evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
@@ -73,7 +74,7 @@ def _item(name: str, sample: Mapping[str, Any]) -> Item:
     )
 
 
-def as_markdown(report: Mapping[str, Any]) -> str:
+def as_markdown(report: Given) -> str:
     """All five sections."""
     lines = ["# LLM Performance Analysis Report", "", "## 1. Overall Performance"]
     summary = dict(report["summary"])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
 
 from evalwright.compat.hret import judging, settings
 from evalwright.compat.hret import published as arithmetic
@@ -17,6 +16,7 @@ from evalwright.compat.hret.config import (
     PipelineConfig,
     examples_text,
 )
+from evalwright.compat.hret.settings import Given
 from evalwright.scorers.text.locate import said
 
 __all__ = [
@@ -61,7 +61,7 @@ def default_cot_parser(raw_output: str, *, published: bool | None = None) -> tup
 
 
 def format_few_shot_prompt_prefix(
-    few_shot_samples: Sequence[Mapping[str, Any]],
+    few_shot_samples: Sequence[Given],
     instruction: str | None = DEFAULT_FEW_SHOT_INSTRUCTION,
     example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
 ) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.rows import plain
+from evalwright.compat.hret.settings import Rows
 from evalwright.compat.hret.utils.analysis import analyse, as_markdown
 from evalwright.tasks.files import write_text
 
@@ -26,7 +27,7 @@ class EvaluationResult:
     None for a result that no run stands behind."""
 
     metrics: dict[str, Any]
-    samples: list[dict[str, Any]]
+    samples: Rows
     info: dict[str, Any]
     run: Run | None = None
 
