@@ -555,6 +555,8 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     same = [one.get("input") for one in samples] == [one.get("input") for one in record["samples"]]
     for place, one in enumerate(record["samples"]):
         ours = samples[place] if same else by_place.get(canonical(one.get("input")), {})
+        if more := ours.keys() - one.keys():
+            found.append(f"sample {place} has more: {sorted(more)}")
         for key, expected in one.items():
             if key == "language_penalizer" and (
                 unstable and (place in unstable or str(place) in map(str, unstable))

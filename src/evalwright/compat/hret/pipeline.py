@@ -190,7 +190,8 @@ class RowStrategy:
             added = {**plain(kept), **added}
             if isinstance(target, PluginModel) and ID not in door.mutated:
                 added.pop("reward", None)  # HRET leaves it in the copies that the plug-in returned
-        return replace(answer, strategy={**answer.strategy, ROW: added}) if added else answer
+        changed = added or ROW in answer.strategy
+        return replace(answer, strategy={**answer.strategy, ROW: added}) if changed else answer
 
 
 class PluginStrategy:
