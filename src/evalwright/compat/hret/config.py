@@ -26,13 +26,7 @@ CotParser = Callable[[str], tuple[str, str]]
 
 SHOWN_NAMES = ("dataset_name", "subset", "split", "model_backend_name")
 """What a result says first."""
-LONG_NAMES = {
-    "dataset": "dataset_name",
-    "model": "model_backend_name",
-    "model_params": "model_backend_params",
-    "evaluation_method": "evaluation_method_name",
-    "scaling_method": "scaling_method_name",
-}
+LONG_NAMES: Mapping[str, str] = texts()["long_names"]
 """The fields of a configuration that calls and HRET's documents name shorter."""
 
 _MOST_NODES = 100_000
@@ -70,7 +64,7 @@ class PipelineConfig:
         self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
         if shots != self.num_few_shot:
             said = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
-            if settings.scoring() == "corrected":
+            if not settings.is_published():
                 raise ValueError(f"{said}.")
             log.warning("%s: 0 is used.", said)
 
@@ -118,8 +112,12 @@ def _published_shots(config: PipelineConfig, rows: Rows) -> Shots:
 
 def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
     """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
+
+    def content(row: Given) -> tuple[str, str]:
+        return str(row.get("input", "")), str(row.get("reference", ""))
+
     n, named = config.num_few_shot, config.few_shot_split
-    own, notes = {_content(row) for row in rows}, list[str]()
+    own, notes = {content(row) for row in rows}, list[str]()
     source, pool = "", Rows()
     for source in [named] if named else [one for one in _OTHER_SPLITS if one != config.split]:
         try:
@@ -128,7 +126,7 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
             if named:
                 raise ValueError(f"The split '{source}' for the examples cannot be read: {error}") from error
             continue
-        if pool := [row for row in found if _content(row) not in own and str(row.get("input") or "")]:
+        if pool := [row for row in found if content(row) not in own and str(row.get("input") or "")]:
             break
     if not pool:
         order = _examples_of(rows, n)
@@ -190,10 +188,6 @@ def examples_text(rows: Sequence[Given], config: PipelineConfig, *, padded: bool
             except Exception as error:
                 log.warning("An example was left out: %s: %s", type(error).__name__, error)
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
-
-
-def _content(row: Given) -> tuple[str, str]:
-    return str(row.get("input", "")), str(row.get("reference", ""))
 
 
 def read_settings(path: Path) -> Given:

@@ -19,6 +19,7 @@ from evalwright.compat.hret.config import (
     log,
     read_settings,
 )
+from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.runner import PipelineRunner, failed_result
 from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
@@ -30,18 +31,7 @@ from evalwright.tasks.files import is_within
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
-SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "dataset": {"name": "dataset", "subset": "subset", "split": "split", "params": "dataset_params"},
-    "model": {"name": "model", "params": "model_params"},
-    "judge_model": {"name": "judge_model", "params": "judge_params"},
-    "reward_model": {"name": "reward_model", "params": "reward_params"},
-    "scaling": {"name": "scaling_method", "params": "scaling_params"},
-    "evaluation": {"method": "evaluation_method", "params": "evaluator_params"},
-    "few_shot": {
-        "num": "num_few_shot", "split": "few_shot_split", "instruction": "few_shot_instruction",
-        "example_template": "few_shot_example_template",
-    },
-}  # fmt: skip
+SECTIONS: Mapping[str, Mapping[str, str]] = texts()["configuration"]
 """The keys of each section of a configuration file, with the arguments of `run` that they are."""
 VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
 """What a file may have besides its sections."""

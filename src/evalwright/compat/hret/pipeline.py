@@ -12,11 +12,20 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.hret.asking import AS_IT_LIKES, Native, SampleDoor
+from evalwright.compat.hret.asking import (
+    AS_IT_LIKES,
+    ID,
+    METHODS,
+    Native,
+    PluginModel,
+    SampleDoor,
+    asked_for,
+    matched,
+    replied,
+)
 from evalwright.compat.hret.config import Shots, load_rows
 from evalwright.compat.hret.evaluation.base import BuiltIn
 from evalwright.compat.hret.models import NativeModel
-from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
 from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import strategy_of
 from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY, BuiltInMethod
@@ -25,7 +34,8 @@ from evalwright.compat.hret.settings import Given, Rows
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability, Reward
+from evalwright.core.requests import Ability, Request, Reward
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
 from evalwright.strategies.generate import TARGET
@@ -232,34 +242,30 @@ class AskedModel:
         self._loop = loop
         self._first = first
         self._draws: dict[str, int] = {}
-        self.responses: list[Any] = []
+        self.responses: list[Response] = []
 
     def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return list(self._wait(self._generated(inputs, {"return_logits": return_logits, **kwargs})))
-
-    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
-        """The inputs with `reward`."""
-        return list(self._wait(self._rewarded(inputs)))
-
-    def _wait(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _generated(self, inputs: Rows, options: Given) -> Rows:
-        sampling = replace(AS_IT_LIKES, **asked_for(options))
-        requests = []
+        sampling, requests = replace(AS_IT_LIKES, **asked_for({"return_logits": return_logits, **kwargs})), []
         for one in inputs:
             text = input_of(one)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(sampling.request(text, draw))
-        responses = await asyncio.gather(*(self._ask(TARGET, request) for request in requests))
-        self.responses += responses
-        return [replied(one, response) for one, response in zip(inputs, responses, strict=True)]
+        found = self._asked(TARGET, requests)
+        self.responses += found
+        return [replied(one, response) for one, response in zip(inputs, found, strict=True)]
 
-    async def _rewarded(self, inputs: Rows) -> Rows:
-        asked = [self._ask(REWARD, Reward(input_of(one), str(one.get("prediction") or ""))) for one in inputs]
-        found = await asyncio.gather(*asked)
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
+        """The inputs with `reward`."""
+        asked = [Reward(input_of(one), str(one.get("prediction") or "")) for one in inputs]
+        found = self._asked(REWARD, asked)
         return [{**one, "reward": reply.values[0]} for one, reply in zip(inputs, found, strict=True)]
+
+    def _asked(self, role: str, requests: Sequence[Request]) -> list[Response]:
+        async def every() -> list[Response]:
+            return await asyncio.gather(*(self._ask(role, request) for request in requests))
+
+        return asyncio.run_coroutine_threadsafe(every(), self._loop).result()
 
 
 def _with_rows(scorer: Scorer, call: PipelineRunner) -> Any:

@@ -10,14 +10,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, model_of
+from evalwright.compat.hret.asking import Native, PluginModel, model_of
 from evalwright.compat.hret.config import PipelineConfig, Shots, log
 from evalwright.compat.hret.datasets import load_datasets
 from evalwright.compat.hret.evaluation.base import BuiltIn, get_evaluator
 from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
-from evalwright.compat.hret.plugins import PluginModel
 from evalwright.compat.hret.published import PENALTY, share
 from evalwright.compat.hret.rows import answered, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
@@ -64,7 +63,12 @@ class PipelineRunner(PipelineConfig):
         with settings.using(self.scoring):
             super().__post_init__()
             self.published = settings.is_published()
-            self.dataset = load_datasets(self.dataset_name, **self._dataset_arguments())
+            # A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError.
+            arguments = {"subset": self.subset, "split": self.split}
+            params = self.dataset_params or {}
+            if self.published and (twice := sorted(params.keys() & arguments)):
+                raise TypeError(f"load_datasets() got multiple values for keyword argument '{twice[0]}'")
+            self.dataset = load_datasets(self.dataset_name, **{**arguments, **params})
             about = self.dataset.info() if callable(getattr(self.dataset, "info", None)) else {}
             given = dict(self.model_backend_params or {})
             if self.custom_cot_parser is not None:
@@ -124,14 +128,6 @@ class PipelineRunner(PipelineConfig):
                 self.notes.append(f"The model for '{role}' has no part in '{self.method}' and was not asked.")
         (run,) = evaluate(task, model_of(self.roles[TARGET]), roles=used, track=self.track)
         return self._result(run, task, time.perf_counter() - began)
-
-    def _dataset_arguments(self) -> dict[str, Any]:
-        """A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError."""
-        arguments: dict[str, Any] = {"subset": self.subset, "split": self.split}
-        params = self.dataset_params or {}
-        if self.published and (twice := sorted(set(params) & set(arguments))):
-            raise TypeError(f"load_datasets() got multiple values for keyword argument '{twice[0]}'")
-        return {**arguments, **params}
 
     def _scaler(self, only: Any) -> Any:
         name = self.scaling_method_name

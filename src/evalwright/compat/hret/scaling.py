@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, cast
 
 from evalwright.compat.hret.asking import Native, Parser
-from evalwright.compat.hret.published import final_answer
+from evalwright.compat.hret.published import final_answer, texts
 from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.compat.hret.settings import Given, Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
@@ -40,12 +40,7 @@ from evalwright.strategies.registry import Setup, bind
 logger = logging.getLogger("evalwright")
 
 PROMPT_COT = "\nLet's think step by step.\n"
-DRAWN: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "greedy": ("greedy", {}),
-    "temperature_sampling": ("temperature", {"temperature": "temperature"}),
-    "top_k": ("top-k", {"k": "k", "top_k": "k", "temperature": "temperature"}),
-    "top_p": ("top-p", {"p": "p", "top_p": "p", "temperature": "temperature"}),
-}
+DRAWN: Mapping[str, Given] = texts()["drawn"]
 """What HRET's documents list and it does not have, with our strategies and their options."""
 WITHOUT_EFFECT = ("batch_size", "num_iterations", "use_cot")
 """Parameters that HRET's documents name and that change no answer: batches are the engine's work."""
@@ -81,10 +76,10 @@ def strategy_of(
             raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
         raise Unknown("scaling method", method, [*known, *DRAWN])
     if method in DRAWN:
-        name, options = DRAWN[method]
+        options = DRAWN[method]["options"]
         _check_known(method, params, options)
         named = {options[key]: value for key, value in params.items() if key in options}
-        return _native(name, _setup(model), model, **named)
+        return _native(DRAWN[method]["strategy"], _setup(model), model, **named)
     defaults: Given = METHODS[method].__kwdefaults__
     given = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
     if not published:
@@ -374,10 +369,11 @@ def _corrected(method: str, given: Given, model: Native, roles: Collection[str],
         if given["n_paths"] == 1:
             return _native("single-draw", setup, model)
         options: dict[str, Any] = {"n": given["n_paths"]}
-        if given["aggregator_fn"] is not None:
-            options |= {"aggregator": given["aggregator_fn"], "parser": _candidate}
+        if given["aggregator_fn"] is not None:  # HRET's aggregators get what it reads
+            read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
+            options |= {"aggregator": given["aggregator_fn"], "parser": read}
         if not given["use_default_parser"]:
-            options["parser"] = _whole
+            options["parser"] = lambda sample, answer: answer.text.strip()
         return _native("self-consistency", setup, model, **options)
     setup = _setup(model)
     if method == "best_of_n":
@@ -407,12 +403,3 @@ def _read(sample: Sample, answer: Answer) -> str:
             return found
     kind = "math" if "\\boxed" in answer.text else "text"
     return reader("final-answer", {"kind": kind})(sample, answer)
-
-
-def _candidate(sample: Sample, answer: Answer) -> str:
-    """An answer as HRET's aggregators get it."""
-    return str(extract_final_answer(answer.text)).strip()
-
-
-def _whole(sample: Sample, answer: Answer) -> str:
-    return answer.text.strip()

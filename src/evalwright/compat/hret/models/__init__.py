@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, SampleDoor, asked_alone
+from evalwright.compat.hret.asking import Native, SampleDoor, asked_alone, asked_for, replied
 from evalwright.compat.hret.models.base import (
     MODEL_REGISTRY,
     BaseJudge,
@@ -29,7 +29,6 @@ from evalwright.compat.hret.models.base import (
     load_model,
     register_model,
 )
-from evalwright.compat.hret.plugins import asked_for, replied
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.compat.hret.settings import Given, Rows, check_parameters

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import SampleDoor, asked_alone
-from evalwright.compat.hret.plugins import METHODS, PluginModel
+from evalwright.compat.hret.asking import METHODS, PluginModel, SampleDoor, asked_alone
 from evalwright.compat.hret.rows import row_of
 from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.settings import Classes, Rows
