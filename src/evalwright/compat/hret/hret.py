@@ -141,16 +141,15 @@ class _Function(NativeModel):
 
     def __init__(self, function: Function) -> None:
         self.model = made = function_model(function)
-        size, workers, takes = _global_config.batch_size, _global_config.max_workers, "one prompt at a time"
-        unused = ("batch_size", size)
+        sizes = {"batch_size": _global_config.batch_size, "max_workers": _global_config.max_workers}
+        unused, takes = ("batch_size", "one prompt at a time")
         if made.signature.batched:
-            unused, takes, workers = ("max_workers", workers), "lists of prompts", None
-        else:
-            size = None
-        if size or workers:
-            self.model = function_model(function, batch_size=size, concurrency=workers)
-        if unused[1]:
-            log.warning("%s has no effect on '%s', which takes %s.", unused[0], made.name, takes)
+            unused, takes = "max_workers", "lists of prompts"
+        if sizes.pop(unused):
+            log.warning("%s has no effect on '%s', which takes %s.", unused, made.name, takes)
+        if any(sizes.values()):
+            batch, workers = sizes.get("batch_size"), sizes.get("max_workers")
+            self.model = function_model(function, batch_size=batch, concurrency=workers)
 
     def native(self, *, published: bool) -> Native:
         """As any model; a function whose parameter is called `messages` gets chat messages."""
@@ -278,13 +277,8 @@ class EvaluationContext:
         """Write all results as JSON into `output_dir`, which is made where it is missing. Returns the path."""
         path = Path(_global_config.output_dir) / (filename or f"hret_results_{int(time.time())}.json")
         tracker = self.metrics_tracker
-        results = [result.to_dict() for result in self.results]
-        saved = {
-            "run_metadata": tracker.run_metadata,
-            "metrics": tracker.current_run_metrics,
-            "results": results,
-        }
-        write_text(path, as_json(saved))
+        saved = {"run_metadata": tracker.run_metadata, "metrics": tracker.current_run_metrics}
+        write_text(path, as_json({**saved, "results": [result.to_dict() for result in self.results]}))
         return str(path)
 
 
@@ -292,14 +286,8 @@ def _of_kind(values: Given, kinds: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if isinstance(value, kinds)}
 
 
-def evaluation_context(
-    dataset_name: str | None = None,
-    model_backend_name: str | None = None,
-    run_name: str | None = None,
-    **kwargs: Any,
-) -> EvaluationContext:
-    """An `EvaluationContext`; `dataset=` and `model=` are names of the first two as well."""
-    return EvaluationContext(dataset_name, model_backend_name, run_name, **kwargs)
+evaluation_context = EvaluationContext
+"""HRET's name for making one; `dataset=` and `model=` are names of the first two as well."""
 
 
 def _decorator(run: Callable[..., Any]) -> Callable[[Function], Callable[..., Any]]:
@@ -331,11 +319,8 @@ def benchmark(
 
     def run(function: Function, *args: Any, **named: Any) -> dict[str, EvaluationResult]:
         found = function(*args, **named)
-        for name in models or ():
-            if name not in found:
-                raise ValueError(
-                    f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}."
-                )
+        for name in set(models or ()) - found.keys():
+            raise ValueError(f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}.")
         wanted = {name: one for name, one in found.items() if not models or name in models}
         with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
             return context.benchmark(wanted)
@@ -372,11 +357,7 @@ def compare_models(
         return context.benchmark(model_functions)
 
 
-def get_metrics_history() -> Rows:
-    """All runs of contexts, decorators and functions of this module, oldest first."""
-    return _global_tracker.get_history()
-
-
-def compare_metric(metric_name: str) -> dict[str, Any]:
-    """A metric over all of them."""
-    return _global_tracker.compare_runs(metric_name)
+get_metrics_history = _global_tracker.get_history
+"""All runs of contexts, decorators and functions of this module, oldest first."""
+compare_metric = _global_tracker.compare_runs
+"""A metric over all of them."""

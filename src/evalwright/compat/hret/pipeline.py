@@ -158,29 +158,20 @@ class RowStrategy:
                 roles=tuple(call.roles),
                 known=tuple(SCALING_REGISTRY),
             )
-            drawn = getattr(self.inner, "sampling", None)
+            drawn = getattr(self.inner, "sampling", AS_IT_LIKES).temperature
             greedy = native is not None and native.sampling.temperature == 0
-            if (
-                greedy
-                and drawn is not None
-                and drawn.temperature
-                and method in ("self_consistency", "best_of_n")
-            ):
-                call.notes.append(
-                    f"'{method}' draws several answers: the temperature is {drawn.temperature}, in place of 0."
-                )
+            if greedy and drawn and method in ("self_consistency", "best_of_n"):
+                note = f"'{method}' draws several answers: the temperature is {drawn}, in place of 0."
+                call.notes.append(note)
         self.needs = self.inner.needs
         needed: Mapping[str, frozenset[Ability]] = getattr(self.inner, "roles", {})
         self.roles = {role: able for role, able in needed.items() if role in call.roles}
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         call, row = self.call, dict(sample.row)
-        method, target = call.scaling_method_name, call.roles.get(TARGET)
+        method, target = call.scaling_method_name, call.roles[TARGET]
         alone = call.published and method in _PROMPT_ALONE
         door = SampleDoor(ask, sample, {"input": row.get("input")} if alone else row, call.roles)
-        if target is None:
-            why = "No model generates: name one besides the judge."
-            raise RequestFailed(Failure("no model", "configuration", why))
         try:
             answer = await self.inner(sample, door, draw)
         except RequestFailed as error:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, PluginModel, model_of
+from evalwright.compat.hret.asking import model_of
 from evalwright.compat.hret.config import PipelineConfig, Shots, log
 from evalwright.compat.hret.datasets import load_datasets
 from evalwright.compat.hret.evaluation.base import BuiltIn, get_evaluator
@@ -50,18 +50,12 @@ class PipelineRunner(PipelineConfig):
     scoring: str | None = None
     instance: Any = None
     track: Sequence[str] = ()
-    published: bool = field(init=False)
-    dataset: Any = field(init=False)
-    model: Any = field(init=False)
-    scaler: Any = field(init=False)
-    evaluator: Any = field(init=False)
-    roles: Mapping[str, Native | PluginModel] = field(init=False)
     shots: Shots = field(init=False)
-    notes: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         with settings.using(self.scoring):
             super().__post_init__()
+            self.notes: list[str] = []
             self.published = settings.is_published()
             # A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError.
             arguments = {"subset": self.subset, "split": self.split}

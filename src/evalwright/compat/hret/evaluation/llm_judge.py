@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalwright.compat.hret import judging
@@ -15,10 +15,7 @@ from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeTyp
 class ResponseParser:
     """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
 
-    @staticmethod
-    def read(reply: str) -> dict[str, Any]:
-        """The score, winner or verdict."""
-        raise NotImplementedError
+    read: Callable[[str], dict[str, Any]]
 
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """What the reply says."""
