@@ -28,7 +28,7 @@ from evalwright.compat.hret.evaluation.base import BuiltIn
 from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
 from evalwright.compat.hret.scaling import strategy_of
-from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY, BuiltInMethod
+from evalwright.compat.hret.scaling_methods.base import BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.settings import Given, Rows
 from evalwright.core.asking import Ask
@@ -150,14 +150,8 @@ class RowStrategy:
         if call.scaler is not None and not isinstance(call.scaler, BuiltInMethod):
             self.inner = PluginStrategy(call)
         else:
-            self.inner = strategy_of(
-                method,
-                call.scaling_params or {},
-                published=call.published,
-                native=native,
-                roles=tuple(call.roles),
-                known=tuple(SCALING_REGISTRY),
-            )
+            params, roles = call.scaling_params or {}, tuple(call.roles)
+            self.inner = strategy_of(method, params, published=call.published, native=native, roles=roles)
             drawn = getattr(self.inner, "sampling", AS_IT_LIKES).temperature
             greedy = native is not None and native.sampling.temperature == 0
             if greedy and drawn and method in ("self_consistency", "best_of_n"):

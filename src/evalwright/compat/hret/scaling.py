@@ -59,27 +59,25 @@ def strategy_of(
     published: bool,
     native: Native | None = None,
     roles: Collection[str] = (),
-    known: Collection[str] = (),
 ) -> Strategy:
     """The strategy of a scaling method of HRET, None for one reply to each row.
 
     native: the model that answers, None for a class of a user, which asks for its own chain of thought and has no beams. roles: that the run
-    has; known: all names of the registry, for the message. Raises ValueError for an unknown method or a published parameter that HRET
+    has. Raises ValueError for an unknown method or a published parameter that HRET
     refuses, ConfigurationError for what a corrected run cannot use.
     """
     model = native or _PLUGIN
     if not method:
-        return _Published(_alone, model, roles) if published else _native("single-draw", _setup(model), model)
+        return _Published(_alone, model, roles) if published else _native("single-draw", model)
     if method not in METHODS and (published or method not in DRAWN):
-        known = known or tuple(METHODS)
         if published:
-            raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
-        raise Unknown("scaling method", method, [*known, *DRAWN])
+            raise ValueError(f"Unknown scaling method: {method}. Available: {list(METHODS)}")
+        raise Unknown("scaling method", method, [*METHODS, *DRAWN])
     if method in DRAWN:
         options = DRAWN[method]["options"]
         _check_known(method, params, options)
         named = {options[key]: value for key, value in params.items() if key in options}
-        return _native(DRAWN[method]["strategy"], _setup(model), model, **named)
+        return _native(DRAWN[method]["strategy"], model, **named)
     defaults: Given = METHODS[method].__kwdefaults__
     given = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
     if not published:
@@ -126,7 +124,8 @@ def _check_known(method: str, params: Given, known: Collection[str]) -> None:
     for name in WITHOUT_EFFECT:
         if name in params:
             logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
-    check_parameters(f"the scaling method '{method}'", [one for one in params if one not in WITHOUT_EFFECT], known)  # fmt: skip
+    others = (name for name in params if name not in WITHOUT_EFFECT)
+    check_parameters(f"the scaling method '{method}'", others, known)
 
 
 def _earlier(sample: Sample) -> int:
@@ -341,21 +340,17 @@ class _Native:
         return replace(answer, text=str(text), reasoning=str(thought or "") or answer.reasoning)
 
 
-def _native(name: str, setup: Setup, model: Native, **options: Any) -> Strategy:
-    """One of our strategies. Several draws at temperature 0, HRET's default, would all be the same, so that 0.7 is taken."""
-    if name in ("self-consistency", "best-of-n") and setup.sampling.temperature == 0:
-        setup = replace(setup, sampling=replace(setup.sampling, temperature=0.7))
-    return _Native(bind(name, setup, options), model)
-
-
-def _setup(model: Native, trigger: str = "") -> Setup:
-    """What a native strategy is given. One chain of thought is asked for, not two."""
+def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Strategy:
+    """One of our strategies. One chain of thought is asked for, not two. Several draws at temperature 0, HRET's default, would all be the
+    same, so that 0.7 is taken."""
     asked = f"\n{model.trigger}\n" if model.cot and model.trigger else trigger
-    return Setup(
-        lambda sample: _prompt_of(sample) + asked,
-        model.sampling,
-        reader=lambda use: _read if use is None else use,
+    sampling = model.sampling
+    if name in ("self-consistency", "best-of-n") and sampling.temperature == 0:
+        sampling = replace(sampling, temperature=0.7)
+    setup = Setup(
+        lambda sample: _prompt_of(sample) + asked, sampling, reader=lambda use: _read if use is None else use
     )
+    return _Native(bind(name, setup, options), model)
 
 
 def _corrected(method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool) -> Strategy:
@@ -365,33 +360,30 @@ def _corrected(method: str, given: Given, model: Native, roles: Collection[str],
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigurationError(f"'{name}' of '{method}' is a whole number from 1 on, not {value!r}.")
     if method == "self_consistency":
-        setup = _setup(model, given["prompt_cot"] or PROMPT_COT)
+        trigger = given["prompt_cot"] or PROMPT_COT
         if given["n_paths"] == 1:
-            return _native("single-draw", setup, model)
+            return _native("single-draw", model, trigger)
         options: dict[str, Any] = {"n": given["n_paths"]}
         if given["aggregator_fn"] is not None:  # HRET's aggregators get what it reads
             read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
             options |= {"aggregator": given["aggregator_fn"], "parser": read}
         if not given["use_default_parser"]:
             options["parser"] = lambda sample, answer: answer.text.strip()
-        return _native("self-consistency", setup, model, **options)
-    setup = _setup(model)
+        return _native("self-consistency", model, trigger, **options)
     if method == "best_of_n":
-        if given["n"] == 1:
-            return _native("single-draw", setup, model)
         by = "reward" if "reward" in roles else "log-probability"
-        return _native("best-of-n", setup, model, n=given["n"], by=by)
-    how = given["agg_strategy"]
-    if plugin and given["beam_size"] > 1 and how in SUMS:
+        several = given["n"] > 1
+        return _native("best-of-n", model, n=given["n"], by=by) if several else _native("single-draw", model)
+    how, size = given["agg_strategy"], given["beam_size"]
+    if plugin and size > 1 and how in SUMS:
         return _Published(_beams, model, roles, strict=True, **given)
     if how not in _PENALTIES:
         raise ConfigurationError(
             f"'beam_search' keeps the beams with the highest sum or mean of log-probabilities: agg_strategy is sum or mean, not {how!r}."
         )
-    setup = replace(setup, sampling=replace(model.sampling, temperature=0.0, max_tokens=given["max_tokens"]))
-    if given["beam_size"] == 1:
-        return _native("greedy", setup, model)
-    return _native("beam-search", setup, model, beams=given["beam_size"], length_penalty=_PENALTIES[how])
+    model = replace(model, sampling=replace(model.sampling, temperature=0.0, max_tokens=given["max_tokens"]))
+    beams = {"beams": size, "length_penalty": _PENALTIES[how]}
+    return _native("beam-search", model, **beams) if size > 1 else _native("greedy", model)
 
 
 def _read(sample: Sample, answer: Answer) -> str:
