@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from evalwright import bounded
 from evalwright.compat.hret.datasets.base import filled
@@ -116,30 +116,28 @@ def _group(pattern: str, text: str) -> str | None:
     return str(found[1]) if found else None
 
 
+@dataclass(kw_only=True)
 class Judging(Method):
     """`llm_judge`. judge_prompts, judge_parsers: of further types by their names. A parser is a function of the reply that gives `score`, `winner`
     or `correct`, or raises ValueError; or a pattern whose group is a number or A or B."""
 
-    means: Mapping[str, str] = {"average_judge_score": JUDGE_SCORE}
+    means: ClassVar[Mapping[str, str]] = {"average_judge_score": JUDGE_SCORE}
 
-    def __init__(
-        self,
-        *,
-        default_judge_type: Any = RUBRIC,
-        judge_prompts: Mapping[str, str] | None = None,
-        judge_parsers: Mapping[str, Parser | str] | None = None,
-    ) -> None:
-        self.default = getattr(default_judge_type, "value", default_judge_type)
+    default_judge_type: Any = RUBRIC
+    judge_prompts: Mapping[str, str] | None = None
+    judge_parsers: Mapping[str, Parser | str] | None = None
+
+    def __post_init__(self) -> None:
+        self.default = getattr(self.default_judge_type, "value", self.default_judge_type)
+        prompts = {getattr(name, "value", name): one for name, one in (self.judge_prompts or {}).items()}
+        parsers = {getattr(name, "value", name): one for name, one in (self.judge_parsers or {}).items()}
         self.asked = {name: one.get("asked", one["template"]) for name, one in texts()["judges"].items()}
-        judge_prompts = {getattr(name, "value", name): one for name, one in (judge_prompts or {}).items()}
-        self.asked |= judge_prompts
-        named = {getattr(name, "value", name): one for name, one in (judge_parsers or {}).items()}
-        self.parsers = {name: _parser(name, one) for name, one in named.items()}
-        self.own = frozenset((*judge_prompts, *self.parsers))
-        if without_parser := [name for name in judge_prompts if name not in (*self.parsers, *TYPES)]:
+        self.asked |= prompts
+        self.parsers = {name: _parser(name, one) for name, one in parsers.items()}
+        self.own = frozenset((*prompts, *parsers))
+        for name in prompts.keys() - {*parsers, *TYPES}:
             raise ConfigurationError(
-                f"The type of judgement '{without_parser[0]}' needs a parser: judge_parsers={{'{without_parser[0]}': a function of the "
-                "reply, or a pattern with one group}."
+                f"The type of judgement '{name}' needs a parser: judge_parsers={{'{name}': a function of the reply, or a pattern with one group}}."
             )
         if self.default not in self.asked:
             raise ConfigurationError(f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}.")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright import bounded
 from evalwright.compat.hret.settings import Given
@@ -115,8 +116,8 @@ def _without(patterns: Sequence[str], text: str) -> str:
 class Method:
     """An evaluation method. shares: metrics that are a share of all samples, by the part that counts; means: those that are a mean of a part."""
 
-    shares: Mapping[str, str] = {"accuracy": VERDICT}
-    means: Mapping[str, str] = {}
+    shares: ClassVar[Mapping[str, str]] = {"accuracy": VERDICT}
+    means: ClassVar[Mapping[str, str]] = {}
 
     def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
         """The metrics that are shares."""
@@ -156,25 +157,23 @@ def scored(right: bool, written: Given, parts: Mapping[str, float] | None = None
     return Score(float(right), label, "", {VERDICT: float(right), **(parts or {})}, {"row": dict(written)})
 
 
+@dataclass
 class Matching(Method):
     """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
 
-    def __init__(
-        self,
-        whole: bool,
-        *,
-        ignore_case: bool = True,
-        ignore_punctuation: bool = False,
-        ignore_numbers: bool = False,
-        regexes_to_ignore: Sequence[str] | None = None,
-        extract_final_answer: bool = True,
-        mcqa: bool = True,
-    ) -> None:
-        self.whole, self.mcqa, self.extract = whole, mcqa, extract_final_answer
-        self.ignore_case = ignore_case
-        dropped = string.punctuation * bool(ignore_punctuation) + string.digits * bool(ignore_numbers)
-        self.dropped = str.maketrans("", "", dropped)
-        self.patterns = tuple(regexes_to_ignore or ())
+    whole: bool
+    _: KW_ONLY
+    ignore_case: bool = True
+    ignore_punctuation: bool = False
+    ignore_numbers: bool = False
+    regexes_to_ignore: Sequence[str] | None = None
+    extract_final_answer: bool = True
+    mcqa: bool = True
+
+    def __post_init__(self) -> None:
+        dropped = string.punctuation if self.ignore_punctuation else ""
+        self.dropped = str.maketrans("", "", dropped + (string.digits if self.ignore_numbers else ""))
+        self.patterns = tuple(self.regexes_to_ignore or ())
         for pattern in self.patterns:
             try:
                 re.compile(pattern)
@@ -191,7 +190,7 @@ class Matching(Method):
 
     def parse(self, raw: Any) -> str:
         text = "" if raw is None else str(raw)
-        text = final_answer(text) if self.extract else text
+        text = final_answer(text) if self.extract_final_answer else text
         if self.whole:
             lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
         else:
@@ -229,36 +228,34 @@ class Likelihood(Method):
         return scored(said.strip() == reference.strip(), {})
 
 
+@dataclass
 class Mathematics(Method):
     """`math_match`: math-verify on the first line behind a marker. Nothing that it reads nothing in is equal to anything."""
 
-    shares: Mapping[str, str] = {
+    shares: ClassVar[Mapping[str, str]] = {
         "accuracy": VERDICT,
         "parse_failure_rate": "parse_failure",
         "verify_failure_rate": "verify_failure",
     }
 
-    def __init__(
-        self,
-        *,
-        latex_only: bool = True,
-        expr_only: bool = False,
-        extract_final_answer: bool = True,
-        answer_patterns: Sequence[str] | None = None,
-    ) -> None:
-        self.latex, self.expression = latex_only or not expr_only, not latex_only
-        self.extract = extract_final_answer
+    _: KW_ONLY
+    latex_only: bool = True
+    expr_only: bool = False
+    extract_final_answer: bool = True
+    answer_patterns: Sequence[str] | None = None
 
     def extracted(self, text: str) -> str:
         """The first line with text behind the first marker."""
-        if not text or not self.extract:
+        if not text or not self.extract_final_answer:
             return text
         text = final_answer(text)
         return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
     def score(self, row: Given) -> Score:
         said, reference = (self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference"))
-        pred, ref, right = verified(said, reference, self.latex, self.expression)
+        pred, ref, right = verified(
+            said, reference, self.latex_only or not self.expr_only, not self.latex_only
+        )
         unread = pred is None or ref is None
         if unread:
             right = said.strip() == reference.strip()
