@@ -211,6 +211,8 @@ def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: p
     ]
     with pytest.raises(Exception, match="own_parsers"):
         Evaluator(default_cot_parser="own_parsers.nothing")
+    with pytest.raises(ConfigurationError, match="not 3"):
+        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
     config = {
         "dataset": {"name": "rows"},
         "model": {"name": "mine", "params": {"how": "parse"}},
@@ -344,7 +346,7 @@ def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_r
         assert parser is not None and parser(wrong_answer)[1] == said
 
 
-def test_what_rules_leave_undecided_is_in_the_result() -> None:
+def test_what_rules_leave_undecided_is_in_the_result_and_a_metric_of_nothing_is_none() -> None:
     rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
     said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
 
@@ -357,6 +359,9 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
     assert result.metrics == {"accuracy": 1.0, "n_undecided": 1}
     assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
     assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
+    result = run(model="said", model_params={}, dataset_params={"rows": rows[1:]})
+    assert result.metrics == {"accuracy": None, "n_undecided": 1}
+    assert "not known" in str(result.analysis_report())
 
 
 @pytest.mark.parametrize(
@@ -367,6 +372,7 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
         ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
         ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "subset": "c"}, "no subsets"),
     ],
 )
 def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -> None:
@@ -392,31 +398,6 @@ def test_answers_are_in_the_result_where_no_verdict_can_be_read() -> None:
     result = run(evaluation_method="llm_judge", judge_model="mute_judge")
     assert "pipeline_error" in result.metrics and len(result.samples) == 6 and result.run is not None
     assert all(one["prediction"] and one["score_error"] for one in result.samples)
-
-
-def test_a_metric_of_nothing_is_none_and_not_missing() -> None:
-    rows = [{"input": "어디?", "reference": "부산"}]
-
-    @models.register_model("unsure")
-    class Unsure(Model):
-        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
-            return [{**one, "prediction": "부산 또는 서울"} for one in inputs]
-
-    result = run(model="unsure", model_params={}, dataset_params={"rows": rows})
-    assert result.metrics == {"accuracy": None, "n_undecided": 1}
-    assert "not known" in str(result.analysis_report())
-
-
-def test_a_parser_that_is_no_function_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="not 3"):
-        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
-
-
-def test_a_subset_of_a_dataset_without_any_is_refused() -> None:
-    Path("a.csv").write_text("input,reference,subset\na,b,c\n", encoding="utf-8")
-    params = {"file_path": "a.csv"}
-    told = run(dataset="generic_file", dataset_params=params, subset="c").metrics["pipeline_error"]
-    assert "no subsets" in told
 
 
 def test_published_examples_may_have_conversions_and_widths() -> None:

@@ -6,17 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 
 from evalwright.compat.hret import judging as judges
 from evalwright.compat.hret import published, settings
-from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.llm_judge import GoldComparisonParser, RubricScoreParser
 from evalwright.compat.hret.scoring import method_of
-from evalwright.compat.hret.utils.metrics import language_penalizer
-from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType, default_cot_parser
+from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 
 LANGUAGE = find_spec("langdetect") is not None
@@ -36,46 +32,6 @@ def as_published() -> Iterator[None]:
 def test_judge_prompts_have_hret_names_and_fields() -> None:
     assert {kind.value for kind in JUDGE_PROMPTS} == set(judges.TYPES)
     assert "{rubric}" in JUDGE_PROMPTS[JudgeType.RUBRIC_AND_RESPONSE]
-    evaluator = get_evaluator("llm_judge", model=None, default_judge_type="k2_eval")
-    assert "**Question:**\n가\n" in evaluator.prepare_prompt({"input": "가", "response": "나"})
-    with pytest.raises(KeyError):
-        evaluator.prepare_prompt({"input": "가", "prediction": "나"})
-
-
-def test_parsers_read_as_hret_does() -> None:
-    assert RubricScoreParser().parse("[[score:4.5]]") == {"score": 4.5, "model_name": "unknown"}
-    assert GoldComparisonParser().parse("[[FALSE]] step: [3]") == {
-        "correct": False,
-        "step": 3,
-        "model_name": "unknown",
-    }
-    assert default_cot_parser("생각한다. 정답: (B)") == ("생각한다. 정답:", "(B)")
-    with pytest.raises(ValueError, match="No valid winner found in response"):
-        judges.read_winner("[[C]]")
-
-
-def test_one_evaluator_without_a_run() -> None:
-    rows: list[dict[str, Any]] = [
-        {"input": "a", "reference": "(B)", "prediction": "정답: (B)"},
-        {"reference": "b"},
-    ]
-    found = get_evaluator("string_match").evaluate(rows)
-    assert found["metrics"] == {"accuracy": 0.5}
-    assert found["samples"][0]["prediction"] == "(b)"
-    assert found["samples"][1]["evaluation"] == {
-        "normalized_pred": "", "normalized_ref": "b", "is_correct": False, "options": None,
-    }  # fmt: skip
-
-
-@pytest.mark.skipif(not LANGUAGE, reason="langdetect is not installed")
-def test_the_penalty_is_langdetects_with_a_fixed_seed() -> None:
-    assert [language_penalizer(one) for one in ("안녕하세요 반갑습니다", "(b)", "", None, 3)] == [
-        1.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-    ]
 
 
 @pytest.mark.parametrize("method", ["string_match", "partial_match", "math_match"])

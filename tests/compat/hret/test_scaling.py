@@ -105,49 +105,30 @@ def cases(count: int) -> list[dict[str, Any]]:
     made = []
     for number in range(count):
         method = ("self_consistency", "best_of_n", "beam_search")[number % 3]
-        prompts = [f"질문 {number}.{place}?" for place in range(3)]
+        prompts, behind, told = [f"질문 {number}.{place}?" for place in range(3)], [""], 30
+        params: dict[str, Any]
         if method == "self_consistency":
-            params: dict[str, Any] = {
-                "n_paths": chance.randint(0, 6),
-                "use_default_parser": chance.random() < 0.6,
-            }
+            params = {"n_paths": chance.randint(0, 6), "use_default_parser": chance.random() < 0.6}
             texts = ["정답: (A)", "(A)", "Answer: (A)\n끝", " (B) ", "", "오답: (B)", "정답: 답: (B)"]
-            replies: dict[str, Any] = {
-                f"{prompt}\nLet's think step by step.\n": [
-                    [chance.choice(texts), []] for _ in range(params["n_paths"])
-                ]
-                for prompt in prompts
-            }
+            behind, most, told = ["\nLet's think step by step.\n"], 0, params["n_paths"]
         elif method == "best_of_n":
             params = {"n": chance.randint(0, 5), "batch_size": chance.randint(1, 3)}
-            replies = {
-                prompt: [
-                    [
-                        chance.choice(["가", "나", "", "다 라"]),
-                        [-chance.random() for _ in range(chance.randint(0, 3))],
-                    ]
-                    for _ in range(params["n"])
-                ]
-                for prompt in prompts
-            }
+            texts, most, told = ["가", "나", "", "다 라"], 3, params["n"]
         else:
-            params = {
-                "beam_size": chance.randint(1, 4),
-                "max_tokens": chance.randint(0, 4),
-                "agg_strategy": chance.choice(["sum", "mean", "max"]),
-            }
-            # Any text may be continued: every reachable prompt has replies enough.
-            tokens, reached = ["a", "b", "ab", ""], [""]
-            for _ in range(params["max_tokens"]):
-                reached += [text + token for text in reached for token in tokens[:3]]
-            replies = {
-                prompt + text: [
-                    [chance.choice(tokens), [round(-chance.random(), 3)] if chance.random() < 0.8 else []]
-                    for _ in range(30)
-                ]
-                for prompt in prompts
-                for text in dict.fromkeys(reached)
-            }
+            params = {"beam_size": chance.randint(1, 4), "max_tokens": chance.randint(0, 4)}
+            params["agg_strategy"] = chance.choice(["sum", "mean", "max"])
+            texts, most = ["a", "b", "ab", ""], 1
+            for _ in range(params["max_tokens"]):  # any text may be continued
+                behind += [text + token for text in behind for token in texts[:3]]
+
+        def reply(texts: list[str], most: int) -> list[Any]:
+            return [chance.choice(texts), [-chance.random() for _ in range(chance.randint(0, most))]]
+
+        replies = {
+            prompt + text: [reply(texts, most) for _ in range(told)]
+            for prompt in prompts
+            for text in dict.fromkeys(behind)
+        }
         rows = [{"input": prompt, "reference": "x"} for prompt in prompts]
         made.append({"method": method, "params": params, "rows": rows, "replies": replies})
     return made
