@@ -83,11 +83,8 @@ def _work(**given: Any) -> int:
     logging.getLogger("evalwright").setLevel(given["log_level"])
     call = {name: one for name, one in given.items() if name not in _NOT_OF_CALL}
     if given["config"]:
-        source, by_person = (
-            click.get_current_context().get_parameter_source,
-            click.core.ParameterSource.COMMANDLINE,
-        )
-        if more := [name for name in call if source(name) is by_person]:
+        context, said = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
+        if more := [name for name in call if context.get_parameter_source(name) is said]:
             raise click.UsageError(
                 f"--config holds the whole evaluation: leave out --{more[0]}, or write it into the file."
             )

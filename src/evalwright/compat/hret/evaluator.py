@@ -35,6 +35,10 @@ SECTIONS: Mapping[str, Mapping[str, str]] = texts()["configuration"]
 """The keys of each section of a configuration file, with the arguments of `run` that they are."""
 VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
 """What a file may have besides its sections."""
+_OF_ROLES = (
+    "self", "scoring", "raise_on_error", "model", "model_params", "judge_model", "judge_params", "reward_model", "reward_params",
+)  # fmt: skip
+"""Arguments of `run` that are no fields of a configuration."""
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -89,11 +93,7 @@ class Evaluator:
     ) -> EvaluationResult:
         """One evaluation. What is None has the evaluator's default. What fails as a whole is the metric `pipeline_error`, or is raised
         where raise_on_error says so."""
-        call = {
-            name: value
-            for name, value in locals().items()
-            if name not in ("self", "scoring", "raise_on_error")
-        }
+        call = {name: value for name, value in locals().items() if name not in _OF_ROLES}
         for name in (
             "split", "scaling_method", "evaluation_method", "num_few_shot", "few_shot_split", "few_shot_instruction",
             "few_shot_example_template",
@@ -104,18 +104,9 @@ class Evaluator:
             call["custom_cot_parser"] = self.default_cot_parser
         call["target_lang"] = "ko" if target_lang is None else target_lang
         roles: dict[str, tuple[str | None, dict[str, Any]]] = {
-            "generate_model": (
-                call.pop("model") or self.default_model_backend,
-                call.pop("model_params") or {},
-            ),
-            "judge_model": (
-                call.pop("judge_model") or self.default_judge_backend,
-                call.pop("judge_params") or {},
-            ),
-            "reward_model": (
-                call.pop("reward_model") or self.default_reward_backend,
-                call.pop("reward_params") or {},
-            ),
+            "generate_model": (model or self.default_model_backend, model_params or {}),
+            "judge_model": (judge_model or self.default_judge_backend, judge_params or {}),
+            "reward_model": (reward_model or self.default_reward_backend, reward_params or {}),
         }
         config = {LONG_NAMES.get(name, name): value for name, value in call.items()}
         config["model_backend_name"], config["model_backend_params"] = roles["generate_model"]

@@ -132,10 +132,7 @@ class LogProbEvaluator(BuiltIn):
 
 
 def evaluate_rows(
-    method: str,
-    params: Given,
-    rows: Rows,
-    judge_batch: Callable[[Rows], Sequence[Given]] | None = None,
+    method: str, params: Given, rows: Rows, judge_batch: Callable[[Rows], Sequence[Given]] | None = None
 ) -> dict[str, Any]:
     """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
     from evalwright.evaluation.running import run_blocking, score_answer
@@ -158,18 +155,17 @@ def evaluate_rows(
     async def work() -> None:
         for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
             text = row.get("prediction", "")
-            response = Response(str(text))
-            answer = Answer(separate_reasoning(response).answer, responses=(response,))
             if text is None:
                 failure = Failure("no answer", "model", "There is no prediction.")
-                record = SampleRecord(method, place, 0, sample, None, {}, failure)
-            else:
-                scores, failures, undecided = await score_answer(scorers, sample, answer, ask, specs)
-                record = SampleRecord(method, place, 0, sample, answer, scores, None, failures, undecided)
-                scored_row(row, scores)
-                if said := "; ".join(one.message for one in failures.values()):
-                    row["error"] = said
-            tally.add(record)
+                tally.add(SampleRecord(method, place, 0, sample, None, {}, failure))
+                continue
+            response = Response(str(text))
+            answer = Answer(separate_reasoning(response).answer, responses=(response,))
+            found = await score_answer(scorers, sample, answer, ask, specs)
+            tally.add(SampleRecord(method, place, 0, sample, answer, found[0], None, *found[1:]))
+            scored_row(row, found[0])
+            if said := "; ".join(one.message for one in found[1].values()):
+                row["error"] = said
 
     run_blocking(work)
     found = tally.result(method, "1", specs)
