@@ -1,4 +1,4 @@
-"""The twelve dataset classes: published samples equal the recorded ones; each defect of the data part is mended in corrected mode."""
+"""The twelve dataset classes: each defect of the data part is mended in corrected mode; published samples are those of the recorded runs."""
 
 from __future__ import annotations
 

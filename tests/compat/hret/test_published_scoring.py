@@ -1,11 +1,10 @@
-"""HRET's arithmetic as it was recorded: replies of recorded runs through the published scorers, and hostile texts through all of it."""
+"""Hostile texts and patterns through HRET's own arithmetic; its numbers are those of the recorded runs (test_golden.py)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 
 import pytest
 
@@ -15,7 +14,6 @@ from evalwright.compat.hret.scoring import method_of
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 
-LANGUAGE = find_spec("langdetect") is not None
 LONG = [
     "정답:" + " " * 100_000, "Answer" * 16_000, "Final " * 16_000 + ":", "정답: " * 25_000, "\n" * 100_000, "[[score: " + "1" * 100_000,
     "Feedback:" * 11_000, "**" * 50_000, "답" + "\u3000" * 100_000 + ":x", "Score: " + "1" * 99_000 + ".", "[RESULT] " * 11_000, "\\boxed{" * 14_000,
