@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, several
+from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, flag, option, several
 from evalwright.cli.output import echo
 
 SUITE = "suite.yaml"
@@ -21,17 +21,17 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 
 
 @click.command()
-@click.option(
+@option(
     "--task",
-    metavar="FILE|TASK",
-    help="A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
+    "FILE|TASK",
+    "A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
 )
-@several("--model", "models", metavar="M", help="A model, provider/name.")
+@several("--model models", "M", "A model, provider/name.")
 @JUDGES
 @RUBRIC
 @COLUMNS
-@click.option("--no-workflow", is_flag=True, help="Write no GitHub workflow.")
-@click.option("--replace", is_flag=True, help="Replace files that are there.")
+@flag("--no-workflow", "Write no GitHub workflow.")
+@flag("--replace", "Replace files that are there.")
 def init(**given: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 

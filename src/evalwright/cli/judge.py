@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, option, several
 from evalwright.cli.output import echo, print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
     from evalwright.runs.reader import Run
 
-_SCORER = click.option(
-    "--scorer",
-    default="",
-    metavar="NAME",
-    help="The scorer whose verdicts to check. Default: the run's only judge.",
+_SCORER = option(
+    "--scorer", "NAME", "The scorer whose verdicts to check. Default: the run's only judge.", default=""
 )
 
 
@@ -33,27 +30,20 @@ def judge() -> None:
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@several("--task", "tasks", metavar="NAME", help="Only answers to this task.")
-@click.option(
-    "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
-)
-@click.option(
+@several("--task tasks", "NAME", "Only answers to this task.")
+@option("--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1))
+@option(
     "--design",
+    "",
+    "Stratified: by verdict, with more of those that the judge is unsure of.",
     type=click.Choice(["random", "stratified"]),
     default="random",
     show_default=True,
-    help="Stratified: by verdict, with more of those that the judge is unsure of.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Fixes which answers are drawn."
-)
-@click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
-@click.option(
-    "--page",
-    metavar="FILE",
-    help="Write an HTML page to label on, in place of the table (or with --to, as well).",
-)
-@click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
+@option("--seed", "", "Fixes which answers are drawn.", type=click.IntRange(0), default=0, show_default=True)
+@option("--to", "FILE", "The table to write. Default: RUN.labels.csv here.")
+@option("--page", "FILE", "Write an HTML page to label on, in place of the table (or with --to, as well).")
+@option("--question", "TEXT", "The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
@@ -69,7 +59,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@several("--labels", "files", metavar="FILE", help="A table with labels.")
+@several("--labels files", "FILE", "A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
@@ -115,16 +105,14 @@ def calibrate(
 
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
+@option(
     "--scorer",
+    "NAME",
+    "The scorer whose judges to compare. Default: every scorer that uses a model.",
     default="",
-    metavar="NAME",
-    help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
-@click.option(
-    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
-)
-@click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
+@option("--level", "L", "Confidence level of the intervals. Default: 0.95.", type=float, default=0.95)
+@option("--markdown", "FILE", "Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON
 def agreement(
@@ -148,15 +136,13 @@ def agreement(
 
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
+@option(
     "--scorer",
+    "NAME",
+    "The scorer whose judges to look at. Default: every scorer that uses a model.",
     default="",
-    metavar="NAME",
-    help="The scorer whose judges to look at. Default: every scorer that uses a model.",
 )
-@click.option(
-    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
-)
+@option("--level", "L", "Confidence level of the intervals. Default: 0.95.", type=float, default=0.95)
 @RUNS_FOLDER
 @AS_JSON
 def bias(runs: tuple[str, ...], scorer: str, level: float, runs_folder: str, as_json: bool) -> None:

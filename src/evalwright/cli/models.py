@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, only_with, several
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
 
 
@@ -17,7 +17,7 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--all", "every", is_flag=True, help="Show every provider in full, even without a key.")
+@flag("--all every", "Show every provider in full, even without a key.")
 @PLUGINS
 @AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
@@ -105,21 +105,12 @@ def _show_names(start: str, names: list[str]) -> None:
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@click.option("--ask", metavar="TEXT", help="Also send it TEXT and show the answer (this may cost money).")
-@click.option(
-    "--against",
-    metavar="MODEL",
-    help="Send both the same requests and say whether their answers may be mixed.",
-)
-@several("-A", "other_arguments", metavar="KEY=VALUE", help="An argument of the model --against names.")
-@several("--task", "tasks", metavar="NAME", help="With --against: a task in place of the two bundled ones.")
-@click.option("--limit", type=int, metavar="N", help="With --against: samples of each task. Default: 100.")
-@click.option(
-    "--margin",
-    type=float,
-    metavar="X",
-    help="With --against: the score difference that matters. Default: 0.03.",
-)
+@option("--ask", "TEXT", "Also send it TEXT and show the answer (this may cost money).")
+@option("--against", "MODEL", "Send both the same requests and say whether their answers may be mixed.")
+@several("-A other_arguments", "KEY=VALUE", "An argument of the model --against names.")
+@several("--task tasks", "NAME", "With --against: a task in place of the two bundled ones.")
+@option("--limit", "N", "With --against: samples of each task. Default: 100.", type=int)
+@option("--margin", "X", "With --against: the score difference that matters. Default: 0.03.", type=float)
 @PLUGINS
 @AS_JSON
 def check(
@@ -208,9 +199,7 @@ def _shown(value: Any) -> str:
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@click.option(
-    "--words", type=int, default=15_000, metavar="N", help="Length of the longest text. Default: 15000."
-)
+@option("--words", "N", "Length of the longest text. Default: 15000.", type=int, default=15_000)
 @HOME
 @PLUGINS
 @AS_JSON

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import METRIC, RUNS_FOLDER
+from evalwright.cli.options import METRIC, RUNS_FOLDER, option
 
 
 @click.command()
@@ -14,8 +14,8 @@ from evalwright.cli.options import METRIC, RUNS_FOLDER
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
 @METRIC
-@click.option("--into", metavar="FILE", required=True, help="The figure: FILE.svg, .png or .pdf.")
-@click.option("--title", default="", metavar="TEXT", help="Its title. Default: what it shows.")
+@option("--into", "FILE", "The figure: FILE.svg, .png or .pdf.", required=True)
+@option("--title", "TEXT", "Its title. Default: what it shows.", default="")
 def plot(
     kind: str, runs: tuple[str, ...], runs_folder: str, metric: str | None, into: str, title: str
 ) -> None:

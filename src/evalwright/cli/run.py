@@ -14,7 +14,7 @@ import click
 from evalwright.cli import options
 from evalwright.cli.dialect import dialect_options
 from evalwright.cli.logs import LOGGING, logged
-from evalwright.cli.options import several
+from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
@@ -25,64 +25,50 @@ if TYPE_CHECKING:
 @click.argument("tasks", nargs=-1)
 @options.MODELS
 @options.LIMIT
-@click.option(
-    "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
-)
+@option("--seed", "S", "Fixes the order of samples and what --limit draws. Default: 0.", type=int)
 @several(
     "--until",
-    metavar="RULE",
-    help="Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'.",
+    "RULE",
+    "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'.",
 )
-@several("--budget", metavar="SUM", help="Spend no more than '5 USD', '2M tokens', '1000 requests'.")
+@several("--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'.")
 @several(
     "--price",
-    metavar="[MODEL=]IN/OUT",
-    help="US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
+    "[MODEL=]IN/OUT",
+    "US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
 )
-@click.option(
-    "--name", metavar="ID", help="The run's name; with several models, the beginning of each run's name."
-)
-@click.option(
+@option("--name", "ID", "The run's name; with several models, the beginning of each run's name.")
+@option(
     "--shard",
-    metavar="I/N",
-    help="Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
+    "I/N",
+    "Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
 )
-@click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
+@option("--out", "DIR", "Where run folders are written. Default: runs.")
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
-@click.option(
-    "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
-)
+@option("--max-resident", "N", "Heavy local models in memory at a time. Default: 1.", type=int)
 @options.ON
 @options.CONFIG
 @options.TRUST_FILE
-@click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
+@option("--suite", "NAME", "Which of the suites in the --config file.")
 @options.PLUGINS
-@click.option(
-    "--batch",
-    is_flag=True,
-    help="Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop.",
+@flag(
+    "--batch", "Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop."
 )
-@click.option(
-    "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
-)
-@click.option(
-    "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
-)
-@several(
-    "--track", metavar="NAME[=WHERE]", help="Log finished runs to mlflow, wandb, trackio or tensorboard."
-)
+@option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
+@flag("--resend-empty", "Send requests again whose replies were empty, and paid, before.")
+@several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
 @dialect_options
 @options.SANDBOX
-@click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
-@click.option(
+@flag("--replace", "Replace a run of the same name that has other settings.")
+@option(
     "--grace",
+    "SECONDS",
+    "After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
     type=click.FloatRange(min=0, max=86_400),
     default=4.0,
     envvar="EVALWRIGHT_GRACE",
-    metavar="SECONDS",
-    help="After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
 )
 @options.AS_JSON
 @options.QUIET

@@ -11,7 +11,7 @@ import click
 from evalwright.cli import say
 from evalwright.cli.dialect import root_options
 from evalwright.cli.foreign import CHECKERS, loaded
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, option, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
@@ -55,13 +55,9 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Also check the samples: their hash, their scores, and that they give the numbers.",
-)
-@click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
-@click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
+@flag("--verify", "Also check the samples: their hash, their scores, and that they give the numbers.")
+@flag("--details", "All metrics, slices, usage and the machine.")
+@flag("--analysis", "Show what right and wrong answers have in common instead.")
 @AS_JSON
 def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool, as_json: bool) -> None:
     """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
@@ -90,22 +86,18 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 @click.argument("sample", required=False)
 @RUNS_FOLDER
 @several(
-    "--where",
-    "conditions",
-    metavar="CONDITION",
-    help="Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
+    "--where conditions",
+    "CONDITION",
+    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
 )
-@click.option("--failed", is_flag=True, help="Only samples that failed or have no answer.")
-@click.option(
-    "--flipped-against",
-    metavar="RUN",
-    help="Only samples that this run scored differently, those it did better first.",
+@flag("--failed", "Only samples that failed or have no answer.")
+@option(
+    "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
 )
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
-@click.option(
+@option("--limit", "", "How many to show.", type=click.IntRange(min=1), default=20, show_default=True)
+@flag(
     "--details",
-    is_flag=True,
-    help="All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
+    "All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
 def samples(
@@ -146,12 +138,7 @@ def samples(
 
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--name",
-    default="",
-    metavar="ID",
-    help="The whole run's name. Default: the one that its shards were made for.",
-)
+@option("--name", "ID", "The whole run's name. Default: the one that its shards were made for.", default="")
 @RUNS_FOLDER
 @root_options
 @PLUGINS
@@ -177,7 +164,7 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
 
 @runs.command()
 @RUNS_FOLDER
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the index is out of date.")
+@flag("--check", "Write nothing; exit with 1 if the index is out of date.")
 def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
@@ -206,11 +193,7 @@ def index(runs_folder: str, check: bool) -> int:
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
-@several(
-    "--task-root",
-    metavar="DIR",
-    help="Where another framework's tasks are now, in place of the recorded folder.",
-)
+@several("--task-root", "DIR", "Where another framework's tasks are now, in place of the recorded folder.")
 @AS_JSON
 def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
     """Check that runs are whole: damage, missing samples and tasks, failures, tasks that have changed. FOLDER: of runs, or another program's."""

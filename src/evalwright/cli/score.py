@@ -16,6 +16,7 @@ from evalwright.cli.options import (
     ROLES,
     RUNS_FOLDER,
     SANDBOX,
+    option,
     several,
 )
 from evalwright.cli.output import print_result
@@ -24,18 +25,15 @@ from evalwright.cli.output import print_result
 @click.command()
 @click.argument("run")
 @several(
-    "--scorer",
-    "scorers",
-    metavar="NAME",
-    help="One of the run's own scorers, to compute again; or other scorers, to replace them all.",
+    "--scorer scorers",
+    "NAME",
+    "One of the run's own scorers, to compute again; or other scorers, to replace them all.",
 )
-@several("-S", "options", metavar="NAME.KEY=VALUE", help="An option of a scorer.")
+@several("-S options", "NAME.KEY=VALUE", "An option of a scorer.")
 @JUDGES
 @ROLES
 @ROLE_ARGUMENTS
-@click.option(
-    "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.rescored'."
-)
+@option("--name", "ID", "The new run's name. Default: the old one with '.rescored'.", default="")
 @RUNS_FOLDER
 @HOME
 @PLUGINS

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME
+from evalwright.cli.options import AS_JSON, HOME, flag, option
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def info(home: str | None, as_json: bool) -> None:
 
 @store.command()
 @HOME
-@click.option(
-    "--delete", is_flag=True, help="Delete damaged responses; they are requested again when they are needed."
-)
+@flag("--delete", "Delete damaged responses; they are requested again when they are needed.")
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
@@ -117,18 +115,13 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
 
 @store.command()
 @HOME
-@click.option(
+@option(
     "--model",
-    metavar="TEXT",
-    help="Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
+    "TEXT",
+    "Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
 )
-@click.option(
-    "--older-than",
-    type=click.FloatRange(min=0),
-    metavar="DAYS",
-    help="Only responses older than so many days.",
-)
-@click.option("--yes", is_flag=True, help="Delete them. Without this flag, only say what would be deleted.")
+@option("--older-than", "DAYS", "Only responses older than so many days.", type=click.FloatRange(min=0))
+@flag("--yes", "Delete them. Without this flag, only say what would be deleted.")
 def prune(home: str | None, model: str | None, older_than: float | None, yes: bool) -> None:
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
     if model is None and older_than is None:

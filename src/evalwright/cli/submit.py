@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, option, several
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -23,18 +23,9 @@ def submit() -> None:
 
 @submit.command()
 @click.argument("run")
-@click.option(
-    "--into",
-    required=True,
-    metavar="FILE",
-    help="The file to write: .json, or .json.gz for a compressed one.",
-)
+@option("--into", "FILE", "The file to write: .json, or .json.gz for a compressed one.", required=True)
 @RUNS_FOLDER
-@click.option(
-    "--allow-key-like",
-    is_flag=True,
-    help="Write also texts that have the form of a key but are none of yours.",
-)
+@flag("--allow-key-like", "Write also texts that have the form of a key but are none of yours.")
 def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
     from evalwright.analysis.submission.files import make_submission
@@ -46,7 +37,7 @@ def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
 
 @submit.command()
 @click.argument("file")
-@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
+@several("--task tasks", "FILE", "A task file of your own that the results use.")
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
     """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
@@ -60,8 +51,8 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
 
 @submit.command()
 @click.argument("file")
-@click.option("--to", "folder", required=True, metavar="DIR", help="The folder of runs.")
-@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
+@option("--to folder", "DIR", "The folder of runs.", required=True)
+@several("--task tasks", "FILE", "A task file of your own that the results use.")
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
     from evalwright.analysis.submission.adding import add_submission

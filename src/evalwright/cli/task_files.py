@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, several
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, flag, option, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
@@ -17,24 +17,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task")
 @several(
-    "--kind",
-    "kinds",
-    help="How to rewrite.",
+    "--kind kinds",
+    "",
+    "How to rewrite.",
     required=True,
     type=click.Choice(["paraphrase", "negate", "shuffle"]),
 )
-@click.option(
-    "--into",
-    required=True,
-    metavar="FILE",
-    help="The task file to write; its data file is written beside it.",
-)
-@click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
+@option("--into", "FILE", "The task file to write; its data file is written beside it.", required=True)
+@option("--by", "MODEL", "The model that writes it (paraphrase, negate).")
 @MODEL_ARGUMENTS
-@click.option(
-    "--name", default="", metavar="NAME", help="The new task's name. Default: made from the original's."
-)
-@click.option("--replace", "over", is_flag=True, help="Replace existing files.")
+@option("--name", "NAME", "The new task's name. Default: made from the original's.", default="")
+@flag("--replace over", "Replace existing files.")
 @PLUGINS
 @OVERRIDES
 @AS_JSON

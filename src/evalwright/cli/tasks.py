@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     PLUGINS,
     RUNS_FOLDER,
     only_with,
+    option,
     several,
 )
 from evalwright.cli.output import echo, print_json
@@ -38,12 +39,8 @@ tasks.add_command(diff)
 
 @tasks.command("list")
 @AS_JSON
-@click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
-@several(
-    "--task-root",
-    metavar="DIR",
-    help="Where its tasks are. Repeatable. Default: those of its installed package.",
-)
+@option("--dialect", "NAME", "List another framework's tasks instead.")
+@several("--task-root", "DIR", "Where its tasks are. Repeatable. Default: those of its installed package.")
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
     if dialect or task_root:
@@ -141,9 +138,9 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 
 @tasks.command()
 @click.argument("task")
-@click.option("--model", metavar="M", help="Show it as it would be sent to this model (chat or text).")
+@option("--model", "M", "Show it as it would be sent to this model (chat or text).")
 @MODEL_ARGUMENTS
-@click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
+@option("--sample sample_id", "ID", "The sample's id. Default: the first row.")
 @PLUGINS
 @OVERRIDES
 @dialect_options
@@ -171,13 +168,9 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option(
-    "--model", metavar="M", help="Also check that prompts fit into this model's context. No request is sent."
-)
+@option("--model", "M", "Also check that prompts fit into this model's context. No request is sent.")
 @MODEL_ARGUMENTS
-@click.option(
-    "--run", "run_name", metavar="RUN", help="Also check that answers could be extracted in this run."
-)
+@option("--run run_name", "RUN", "Also check that answers could be extracted in this run.")
 @RUNS_FOLDER
 @PLUGINS
 @OVERRIDES

@@ -10,23 +10,19 @@ from pathlib import Path
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import RUNS_FOLDER
+from evalwright.cli.options import RUNS_FOLDER, flag, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
 
-TITLE = click.option("--title", metavar="TEXT", help="The page's title. Default: the names of the runs.")
+TITLE = option("--title", "TEXT", "The page's title. Default: the names of the runs.")
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@click.option(
-    "--html", metavar="FILE", help="Write one file that opens without a server or a network, instead."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), metavar="N", help="Where to serve. Default: any free port."
-)
-@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@option("--html", "FILE", "Write one file that opens without a server or a network, instead.")
+@option("--port", "N", "Where to serve. Default: any free port.", type=click.IntRange(0, 65535))
+@flag("--no-browser", "Print the address, and open no browser.")
 @TITLE
 def view(
     runs: tuple[str, ...],
@@ -61,9 +57,7 @@ def view(
 @click.command("site")
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@click.option(
-    "--into", metavar="DIR", default="site", show_default=True, help="Where the page and its files go."
-)
+@option("--into", "DIR", "Where the page and its files go.", default="site", show_default=True)
 @TITLE
 def site(runs: tuple[str, ...], runs_folder: str, into: str, title: str | None) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
