@@ -35,7 +35,7 @@ def aggregate(run: str, **given: Any) -> int:
 
     load_plugins(given["plugins"])
     made = aggregate_run(
-        *opened(run),
+        opened(run)[0],
         metrics=[_metric(text) for text in given["metrics"]],
         slices=given["slices"] or None,
         level=given["level"],

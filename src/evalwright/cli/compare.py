@@ -85,7 +85,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
             )
     if len(runs) > 2 and was_typed("flips"):
         raise ConfigurationError("--flips names items of two runs; with more it has no effect. Leave it out.")
-    if len(runs) == 1 and not given["rules"] and _gains(*opened(*runs), given["as_json"]):
+    if len(runs) == 1 and not given["rules"] and _gains(opened(*runs)[0], given["as_json"]):
         return 0
     if len(runs) < 2:
         raise ConfigurationError(

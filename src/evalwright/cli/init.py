@@ -37,20 +37,14 @@ def init(**given: Any) -> None:
 
     --task and --model answer the questions beforehand. No file is replaced without a question or --replace, and no request is sent.
     """
-    task = given["task"] or _asked(
-        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)",
-        EXAMPLES,
-        "--task",
-        lambda answer: _check_task(answer, given),
+    question = (
+        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)"
     )
-    models = given["models"] or tuple(
-        _asked(
-            "Which models (provider/name, separated by spaces)",
-            "demo/small demo/large",
-            "--model",
-            lambda answer: _check_models(answer.split()),
-        ).split()
-    )
+    task = given["task"] or _asked(question, EXAMPLES, "--task", lambda answer: _check_task(answer, given))
+    models = given["models"]
+    if not models:
+        question, default = "Which models (provider/name, separated by spaces)", "demo/small demo/large"
+        models = tuple(_asked(question, default, "--model", lambda one: _check_models(one.split())).split())
     files = _files(task, models, given)
     _write(files, given["replace"])
     _end(files)

@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     TRUST_FILE,
     flag,
     only_with,
+    opened,
     option,
     several,
 )
@@ -63,41 +64,32 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
-    only_with(
-        config="workflow",
-        suite="workflow",
-        secrets="workflow",
-        trust_file="workflow",
-        best="plots",
-        least_answered="plots",
-        examples="pages",
-        title="into html latex pdf json_file plots pages workflow",
-    )
+    of_workflow = dict.fromkeys(("config", "suite", "secrets", "trust_file"), "workflow")
+    titled = "into html latex pdf json_file plots pages workflow"
+    only_with(**of_workflow, best="plots", least_answered="plots", examples="pages", title=titled)
     if given["workflow"]:
         write_workflow(runs, given)
         return 0
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
-    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.board import board_document
+    from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
-    opened = [open_run(run, given["runs_folder"]) for run in runs]
+    ranked = opened(*runs)
     if not given["with_simulations"]:
-        refuse_mixture(opened)
-    refuse_baseline_judges(opened, given["allow_baseline_judge"])
+        refuse_mixture(ranked)
+    refuse_baseline_judges(ranked, given["allow_baseline_judge"])
     if given["kept"]:
-        from evalwright.runs.keeping import keep_runs, kept_runs
-
-        opened = kept_runs(opened, Path(given["kept"]))
-    board = make_board(opened, given["metric"], given["tasks_are"], ratings=given["ratings"])
-    for opened_run in opened:
-        opened_run.verify()  # a board of tasks in different units reads no samples
-    written, missing = publish(board, opened, given)
+        ranked = kept_runs(ranked, Path(given["kept"]))
+    board = make_board(ranked, given["metric"], given["tasks_are"], ratings=given["ratings"])
+    for run in ranked:
+        run.verify()  # a board of tasks in different units reads no samples
+    written, missing = publish(board, ranked, given)
     if given["kept"]:
-        keep_runs(opened, Path(given["kept"]))
+        keep_runs(ranked, Path(given["kept"]))
     print_result(given["as_json"], board.as_dict(), board_document(board, title=given["title"], costs=True))
     for line in (*written, *missing):
         say(line)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from evalwright.cli import options
+from evalwright.cli import options, say
 from evalwright.cli.dialect import dialect_options
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
-
-if TYPE_CHECKING:
-    from evalwright.analysis.power.forecasts import Forecast
 
 
 @click.command()
@@ -67,17 +64,9 @@ def plan(**given: Any) -> int:
             **settings,
         )
     print_result(given["as_json"], forecast.as_dict(), plan_document(forecast))
-    return _conclude(forecast)
-
-
-def _conclude(forecast: Forecast) -> int:
-    from evalwright.cli import say
-
-    if not forecast.pilot_failed:
-        return 0
-    failed = forecast.pilot_failed
-    say(
-        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
-        f"Run the same command again to send only these requests."
-    )
-    return 1
+    if failed := forecast.pilot_failed:
+        say(
+            f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
+            f"Run the same command again to send only these requests."
+        )
+    return int(bool(failed))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evalwright.cli.options import METRIC, RUNS_FOLDER, option
+from evalwright.cli.options import METRIC, RUNS_FOLDER, opened, option
 
 
 @click.command()
@@ -16,20 +17,17 @@ from evalwright.cli.options import METRIC, RUNS_FOLDER, option
 @METRIC
 @option("--into", "FILE", "The figure: FILE.svg, .png or .pdf.", required=True)
 @option("--title", "TEXT", "Its title. Default: what it shows.", default="")
-def plot(
-    kind: str, runs: tuple[str, ...], runs_folder: str, metric: str | None, into: str, title: str
-) -> None:
+def plot(kind: str, runs: tuple[str, ...], metric: str | None, into: str, title: str, **_: Any) -> None:
     """Draw a figure of RUNS. No request is sent.
 
     KIND is scores, differences, cost, latency, date (a score against these), length (of the answers), calibration
     or agreement (of judges).
     """
-    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.figures import figure
     from evalwright.reports.plot import check_plot
     from evalwright.tasks.files import write_file
 
     suffix = check_plot(into)
-    drawn = figure(kind, [open_run(run, runs_folder) for run in runs], suffix, title, metric)
+    drawn = figure(kind, opened(*runs), suffix, title, metric)
     say(f"Written: {into}" if write_file(Path(into), drawn) else f"Unchanged: {into}")

@@ -87,11 +87,8 @@ def run(**given: Any) -> int:
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
-    flags |= {
-        key: given[key]
-        for key in ("limit", "name", "max_resident", "hardware", "shard")
-        if given[key] is not None
-    }
+    named = ("limit", "name", "max_resident", "hardware", "shard")
+    flags |= {key: given[key] for key in named if given[key] is not None}
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
     flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
     if given["tasks"]:
@@ -124,34 +121,37 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.cli import say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
+    from evalwright.reports.endings import unscored_sentences
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     told = Callbacks(open_trackers(given["track"]))
-    as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
     quiet, log_file = given["quiet"], given["log_file"]
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
         hidden = stack.enter_context(Path(os.devnull).open("w")) if quiet and log_file else None
         progress = None if quiet and not log_file else stack.enter_context(TerminalProgress(hidden))
-        stack.enter_context(
-            logged(given["verbose"], log_file, progress.show if progress and not quiet else say)
-        )
+        tell = progress.show if progress and not quiet else say
+        stack.enter_context(logged(given["verbose"], log_file, tell))
+        settings = {key: given[key] for key in ("grace", "sandbox")}
         runs = run_blocking(
             lambda: evaluate_configuration(
-                configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told, on=on
+                configuration, progress=progress, callbacks=told, on=on, **settings
             )
         )
-    if as_json:
+    if given["as_json"]:
         shown = []
     elif len(runs) > 1 and not runs[0].part:
         shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(as_json, data, *shown)
-    return _conclude(runs, told.faults)
+    print_result(given["as_json"], data, *shown)
+    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs), *told.faults) if sentence]
+    for sentence in said:
+        say(sentence)
+    return int(bool(said))
 
 
 def _verdict(runs: Sequence[Run]) -> str:
@@ -164,16 +164,6 @@ def _verdict(runs: Sequence[Run]) -> str:
         ruled = any(run.data.get("stopping") for run in runs)
         return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 and not ruled else ""
     return ""
-
-
-def _conclude(runs: Any, faults: Sequence[str]) -> int:
-    from evalwright.cli import say
-    from evalwright.reports.endings import unscored_sentences
-
-    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs), *faults) if sentence]
-    for sentence in said:
-        say(sentence)
-    return int(bool(said))
 
 
 def _spent(runs: Any) -> str:

@@ -11,7 +11,7 @@ import click
 from evalwright.cli import say
 from evalwright.cli.dialect import root_options
 from evalwright.cli.foreign import CHECKERS, loaded
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, option, several
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
@@ -59,15 +59,14 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @flag("--details", "All metrics, slices, usage and the machine.")
 @flag("--analysis", "Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool, as_json: bool) -> None:
+def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, **_: Any) -> None:
     """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
-    from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
 
     if details and as_json:
         raise click.UsageError("--json has all of the run: leave out --details.")
-    found = open_run(run, runs_folder)
+    (found,) = opened(run)
     if verify:
         found.verify()
         _check_records(found)
@@ -100,40 +99,26 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
     "All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
-def samples(
-    run: str,
-    sample: str | None,
-    runs_folder: str,
-    conditions: tuple[str, ...],
-    failed: bool,
-    flipped_against: str | None,
-    limit: int,
-    details: bool,
-    as_json: bool,
-) -> None:
+def samples(run: str, sample: str | None, limit: int, details: bool, as_json: bool, **given: Any) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
     from evalwright.analysis.sample_search import Condition, Search, check_sample, condition
-    from evalwright.api import open_run
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
         raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
-    against = open_run(flipped_against, runs_folder) if flipped_against else None
-    opened = open_run(run, runs_folder)
-    wanted = tuple(map(condition, conditions))
+    against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
+    (searched,) = opened(run)
+    wanted = tuple(map(condition, given["conditions"]))
     if sample is not None:
         wanted = (*wanted, Condition("id", "=", sample))
-    found = Search(wanted, failed, against).samples(opened, limit)
+    found = Search(wanted, given["failed"], against).samples(searched, limit)
     if sample is not None and not found:
-        check_sample(opened, sample)
-    data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
-    print_result(
-        as_json,
-        data,
-        samples_document(opened, found, against, whole=details or sample is not None, most=limit),
-    )
+        check_sample(searched, sample)
+    data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
+    whole = details or sample is not None
+    print_result(as_json, data, samples_document(searched, found, against, whole=whole, most=limit))
 
 
 @runs.command()

@@ -16,6 +16,7 @@ from evalwright.cli.options import (
     ROLES,
     RUNS_FOLDER,
     SANDBOX,
+    opened,
     option,
     several,
 )
@@ -42,33 +43,25 @@ from evalwright.cli.output import print_result
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
-    from evalwright.api import open_run
-    from evalwright.cli import say
-    from evalwright.cli.arguments import (
-        dialect_settings,
-        judge_settings,
-        key_values,
-        load_plugins,
-        role_specs,
-    )
+    from evalwright.cli import arguments, say
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
 
-    load_plugins(given["plugins"])
-    scorers, options = given["scorers"], key_values(given["options"], "-S")
+    arguments.load_plugins(given["plugins"])
+    scorers, options = given["scorers"], arguments.key_values(given["options"], "-S")
     for scorer in options:
         if scorer not in scorers:
             raise UnknownName("scorer in -S", scorer, scorers, "Name it with --scorer first.")
     made = score_run(
-        open_run(run, given["runs_folder"]),
+        opened(run)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
-        roles=role_specs(given["roles"], given["role_arguments"], given["judges"]),
-        undecided=judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
+        roles=arguments.role_specs(given["roles"], given["role_arguments"], given["judges"]),
+        undecided=arguments.judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
         name=given["name"],
         home=given["home"],
-        dialect=dialect_settings(given),
+        dialect=arguments.dialect_settings(given),
         sandbox=given["sandbox"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))

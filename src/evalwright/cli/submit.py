@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, option, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, opened, option, several
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ def submit() -> None:
 @option("--into", "FILE", "The file to write: .json, or .json.gz for a compressed one.", required=True)
 @RUNS_FOLDER
 @flag("--allow-key-like", "Write also texts that have the form of a key but are none of yours.")
-def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
+def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
     from evalwright.analysis.submission.files import make_submission
-    from evalwright.api import open_run
 
-    made = make_submission(open_run(run, runs_folder), Path(into), allow_key_like=allow_key_like)
+    made = make_submission(opened(run)[0], Path(into), allow_key_like=allow_key_like)
     echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
 
 
@@ -46,7 +45,7 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
         print_json(found.as_dict())
     else:
         _show(found)
-    return 0 if found.ok else 1
+    return int(not found.ok)
 
 
 @submit.command()

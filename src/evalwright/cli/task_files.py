@@ -62,22 +62,13 @@ def rewrite(task: str, **given: Any) -> int:
     data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
     made = load_task(into)
     _check_prompts(original, made, into)
+    refused = [(*why, count) for why, count in sorted(found.refused.items())]
     if given["as_json"]:
-        print_json(
-            {
-                "task": made.name,
-                "file": str(into),
-                "data": str(data),
-                "originals": found.n_originals,
-                "rewrites": len(found.rewrites),
-                "refused": [
-                    {"kind": kind, "reason": reason, "n": count}
-                    for (kind, reason), count in sorted(found.refused.items())
-                ],
-            }
-        )
+        counts = {"originals": found.n_originals, "rewrites": len(found.rewrites)}
+        lost = [{"kind": kind, "reason": reason, "n": count} for kind, reason, count in refused]
+        print_json({"task": made.name, "file": str(into), "data": str(data), **counts, "refused": lost})
         return 0
-    for (kind, reason), count in sorted(found.refused.items()):
+    for kind, reason, count in refused:
         echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
     echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
     say(f"Written: {into} and {data}. No person has checked them yet.")
