@@ -188,18 +188,8 @@ class TaskTally(ItemColumns):
         failures = dict(sorted(self.failures.items()))
         outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
         n_failed, n_undecided = self._n_missing(order, first)
-        return TaskResult(
-            name,
-            version,
-            len(first),
-            n_failed,
-            whole,
-            slices,
-            failures,
-            tuple(left_out),
-            n_undecided,
-            outcomes,
-        )
+        more = slices, failures, tuple(left_out), n_undecided, outcomes
+        return TaskResult(name, version, len(first), n_failed, whole, *more)
 
     def _n_missing(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
         """Items that failed for at least one scorer, and others that one left undecided, with no score in any draw.
@@ -225,12 +215,8 @@ class TaskTally(ItemColumns):
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
-                keys = [
-                    key
-                    for one in metrics
-                    if one.scorer == spec.scorer
-                    for key in slice_keys(one.kind, one.options)
-                ]
+                own = [one for one in metrics if one.scorer == spec.scorer]
+                keys = [key for one in own for key in slice_keys(one.kind, one.options)]
                 columns[spec.scorer] = self.column(spec.scorer, rows, keys)
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
@@ -252,17 +238,19 @@ class TaskTally(ItemColumns):
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
         failed, undecided = _lost(scores, rows, first)
-        part_draws = {}
-        for name, part in scores.parts.items():
+
+        def spread(column: array[Any], kind: Any) -> NDArray[np.float64]:
+            """(items kept, width), nan for a record without a value: the column may end before the last record."""
             padded = np.full(total, NAN)
-            padded[: len(part)] = np.frombuffer(part, np.float64)
-            part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
+            padded[: len(column)] = np.frombuffer(column, kind)
+            return _spread(padded[rows], first, counts, width)[kept]
+
+        part_draws = {name: spread(part, np.float64) for name, part in scores.parts.items()}
+        labels = None
+        if scores.label_names:
+            labels = np.nan_to_num(spread(scores.labels, np.int32), nan=-1.0).astype(np.int32)
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
-        known = {
-            key: self.slices[key]
-            for key in {*slices} & {*self.slices}
-            if 0 < len(self.slices[key].names) <= MOST_VALUES
-        }
+        known = {key: one for key, one in self.slices.items() if key in slices and one.few}
         return Column(
             slices={
                 key: (one.codes_of(total).codes[rows][first][kept], tuple(one.names))
@@ -277,7 +265,7 @@ class TaskTally(ItemColumns):
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
-            labels=_labels(scores, total, rows, first, counts, width)[kept] if scores.label_names else None,
+            labels=labels,
             label_names=tuple(scores.label_names),
         )
 
@@ -288,9 +276,8 @@ def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     if not column.n_undecided:
         return found
     # Every metric bounds what is undecided together with what failed; here they are told apart again.
-    return replace(
-        found, n_failed=max(found.n_failed - column.n_undecided, 0), n_undecided=column.n_undecided
-    )
+    n_failed = max(found.n_failed - column.n_undecided, 0)
+    return replace(found, n_failed=n_failed, n_undecided=column.n_undecided)
 
 
 def _computed(spec: MetricSpec, column: Column) -> Estimate:
@@ -336,22 +323,6 @@ def _spread(
     return out
 
 
-def _labels(
-    scores: ScoreColumn,
-    total: int,
-    rows: NDArray[np.int64],
-    first: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    width: int,
-) -> NDArray[np.int32]:
-    """The codes of the labels, (items, width), -1 where there is none."""
-    import numpy as np
-
-    codes = np.full(total, -1.0)
-    codes[: len(scores.labels)] = np.frombuffer(scores.labels, np.int32)
-    return np.nan_to_num(_spread(codes[rows], first, counts, width), nan=-1.0).astype(np.int32)
-
-
 def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
@@ -362,17 +333,10 @@ def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[Me
 def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """What `run.json` keeps of how answers were scored."""
     return {
-        "scorers": [
-            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
-        ],
+        "scorers": [{"name": one.name, "kind": one.kind, "options": dict(one.options)} for one in scorers],
         "metric_specs": [
-            {
-                "label": spec.label,
-                "kind": spec.kind,
-                "scorer": spec.scorer,
-                "options": dict(spec.options),
-                **({"lower_is_better": True} if spec.lower_is_better else {}),
-            }
-            for spec in metrics
+            {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": dict(one.options)}
+            | ({"lower_is_better": True} if one.lower_is_better else {})
+            for one in metrics
         ],
     }

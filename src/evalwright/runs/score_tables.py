@@ -114,11 +114,8 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         sums = np.add.reduceat(np.where(there, means, 0.0), first)
         means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
         lost = np.logical_or.reduceat(lost, first)
-    kept = {
-        key: SliceCodes(table.slices[key].names, table.slices[key].codes[first])
-        for key in slices
-        if key in table.slices
-    }
+    there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
+    kept = {key: SliceCodes(found.names, found.codes[first]) for key, found in there_are}
     keys, clustered = table.keys[first], len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
@@ -161,11 +158,7 @@ class ItemColumns:
         """The records as a table with these columns by scorer. places: as of `in_order`."""
         import numpy as np
 
-        slices = {
-            name: values.codes_of(len(self.keys))
-            for name, values in self.slices.items()
-            if 0 < len(values.names) <= MOST_VALUES
-        }
+        slices = {name: one.codes_of(len(self.keys)) for name, one in self.slices.items() if one.few}
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole), places)
@@ -233,6 +226,11 @@ class SliceValues:
             self.codes.extend([-1] * (row - len(self.codes)))
         self.codes.append(code)
 
+    @property
+    def few(self) -> bool:
+        """Whether there are values, and not too many to make slices."""
+        return 0 < len(self.names) <= MOST_VALUES
+
     def codes_of(self, rows: int) -> SliceCodes:
         """The codes of so many rows."""
         import numpy as np
@@ -281,9 +279,7 @@ def _kept(
             head = json.loads(str(arrays["head"]))
             if head["mark"] != mark or head.get("format") != FORMAT:
                 return None
-            if not all(
-                whole or {*slices} <= {key for key, _ in there} for _, _, there, whole in head["tasks"]
-            ):
+            if not all(whole or {*slices} <= dict(there).keys() for _, _, there, whole in head["tasks"]):
                 return None
             out = {}
             for place, (task, columns, there, whole) in enumerate(head["tasks"]):
@@ -309,27 +305,18 @@ def _kept(
 def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
     import numpy as np
 
-    tasks = [
-        [
-            task,
-            list(table.scores),
-            [[key, list(found.names)] for key, found in table.slices.items()],
-            table.whole,
-        ]
-        for task, table in tables.items()
-    ]
-    head = {"format": FORMAT, "mark": mark, "tasks": tasks}
-    arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
-    for place, table in enumerate(tables.values()):
+    tasks: list[Any] = []
+    arrays: dict[str, Any] = {}
+    for place, (task, table) in enumerate(tables.items()):
+        slices = [[key, list(found.names)] for key, found in table.slices.items()]
+        tasks.append([task, list(table.scores), slices, table.whole])
         arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
         for number, name in enumerate(table.scores):
-            arrays |= {
-                f"{place}.{number}": table.scores[name],
-                f"{place}.missing.{number}": table.missing[name],
-            }
-        arrays |= {
-            f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
-        }
+            arrays[f"{place}.{number}"] = table.scores[name]
+            arrays[f"{place}.missing.{number}"] = table.missing[name]
+        for number, found in enumerate(table.slices.values()):
+            arrays[f"{place}.slice.{number}"] = found.codes
+    arrays["head"] = np.array(json.dumps({"format": FORMAT, "mark": mark, "tasks": tasks}))
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:
