@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Any
 
 import click
@@ -42,11 +42,8 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
         rest = [row["provider"] for row in found if row not in shown]
         if rest:
             start = "  no key is set for: " if shown else "  "
-            echo(
-                fill(
-                    ", ".join(rest), 100, initial_indent=start, subsequent_indent="  ", break_on_hyphens=False
-                )
-            )
+            names = TextWrapper(100, start, "  ", break_on_hyphens=False)
+            echo(names.fill(", ".join(rest)))
             echo("  (--all shows how to name each, and which variable holds its key)")
 
 

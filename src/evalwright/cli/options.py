@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.tasks.dialects import SCORINGS
+
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
@@ -206,3 +208,36 @@ MODELS = together(
     ),
 )
 """What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""
+
+# -- tasks of other frameworks (DIALECT:NAME) ----------------------------------------------------------------------------
+
+root_options = together(
+    several(
+        "--task-root task_root",
+        "DIR",
+        "Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
+    ),
+    several("--trust", "DIR", "A folder whose task files may run their Python and read files anywhere."),
+)
+"""Where their files are, and which of them may run Python."""
+
+scoring_options = together(
+    root_options,
+    option(
+        "--scoring",
+        "",
+        "How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
+        type=click.Choice(SCORINGS),
+    ),
+    several(
+        "-D dialect_values",
+        "KEY=VALUE",
+        "A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+    ),
+)
+"""What holds where answers are scored again, too."""
+
+dialect_options = together(
+    scoring_options,
+    option("--num-fewshot", "N", "Number of shots, in place of the tasks' own.", type=int),
+)

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from evalwright.cli import options, say
-from evalwright.cli.dialect import dialect_options
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
 
@@ -32,7 +31,7 @@ from evalwright.cli.output import print_result
 @options.FORMAT
 @options.IMAGE_URLS
 @options.PLUGINS
-@dialect_options
+@options.dialect_options
 @options.AS_JSON
 @flag("--quiet", "Show no progress of the pilot.")
 def plan(**given: Any) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import options
-from evalwright.cli.dialect import dialect_options
 from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 @option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
 @flag("--resend-empty", "Send requests again whose replies were empty, and paid, before.")
 @several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
-@dialect_options
+@options.dialect_options
 @options.SANDBOX
 @flag("--replace", "Replace a run of the same name that has other settings.")
 @option(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
-from evalwright.cli.dialect import root_options
 from evalwright.cli.foreign import CHECKERS, loaded
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, several
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from evalwright.cli.dialect import scoring_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
@@ -18,6 +17,7 @@ from evalwright.cli.options import (
     SANDBOX,
     opened,
     option,
+    scoring_options,
     several,
 )
 from evalwright.cli.output import print_result

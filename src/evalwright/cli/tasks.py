@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.dialect import dialect_options
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,
     OVERRIDES,
     PLUGINS,
     RUNS_FOLDER,
+    dialect_options,
     only_with,
     opened,
     option,
