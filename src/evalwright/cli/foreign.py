@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +61,9 @@ class _Importers(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an importer."""
-        return import_command(cmd_name, loaded(IMPORTERS[cmd_name][0])) if cmd_name in IMPORTERS else None
+        return (
+            import_command(cmd_name, resolve_name(IMPORTERS[cmd_name][0])) if cmd_name in IMPORTERS else None
+        )
 
 
 class _Exporters(LazyGroup):
@@ -70,9 +72,11 @@ class _Exporters(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an exporter, or one of our own."""
         if cmd_name in OWN:
-            command: click.Command = loaded(OWN[cmd_name][0])
+            command: click.Command = resolve_name(OWN[cmd_name][0])
             return command
-        return export_command(cmd_name, loaded(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
+        return (
+            export_command(cmd_name, resolve_name(EXPORTERS[cmd_name][0])) if cmd_name in EXPORTERS else None
+        )
 
 
 @click.group("import", cls=_Importers)
@@ -92,18 +96,12 @@ def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a program of a foreign system and return its exit code. arguments: those of this process by default."""
-    return run_command(loaded(PROGRAMS[name]), arguments, name, obj=_evalwright)
+    return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=_evalwright)
 
 
 def _evalwright(arguments: Sequence[str]) -> int:
     result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
     return result if isinstance(result, int) else 0
-
-
-def loaded(target: str) -> Any:
-    """What a line of a table names."""
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 def import_command(name: str, importer: Importer) -> click.Command:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli import options, say
+from evalwright.cli import conclude, options
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
 
@@ -63,9 +63,6 @@ def plan(**given: Any) -> int:
             **settings,
         )
     print_result(given["as_json"], forecast.as_dict(), plan_document(forecast))
-    if failed := forecast.pilot_failed:
-        say(
-            f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
-            f"Run the same command again to send only these requests."
-        )
-    return int(bool(failed))
+    failed = forecast.pilot_failed
+    what = f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements."
+    return conclude(f"{what} Run the same command again to send only these requests." if failed else "")

@@ -117,7 +117,7 @@ def _place(given: dict[str, Any]) -> Any:
 
 def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
-    from evalwright.cli import say
+    from evalwright.cli import conclude, say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
     from evalwright.reports.endings import unscored_sentences
@@ -147,10 +147,7 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(given["as_json"], data, *shown)
-    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs), *told.faults) if sentence]
-    for sentence in said:
-        say(sentence)
-    return int(bool(said))
+    return conclude(_spent(runs), unscored_sentences(runs), *told.faults)
 
 
 def _verdict(runs: Sequence[Run]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
-from evalwright.cli.foreign import CHECKERS, loaded
+from evalwright.cli import conclude, say
+from evalwright.cli.foreign import CHECKERS
 from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
 from evalwright.cli.output import echo, print_json, print_result
 
@@ -141,9 +142,7 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
     made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
     data = [{**run.data, "folder": str(run.folder)} for run in made]
     print_result(given["as_json"], data, *map(run_summary, made))
-    if said := unscored_sentences(made):
-        say(said)
-    return int(bool(said))
+    return conclude(unscored_sentences(made))
 
 
 @runs.command()
@@ -189,9 +188,11 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
     for name in names:
         place = Path(name)
         inside: Sequence[str | Path] = runs_in(place) if not (place / "run.json").exists() else []
-        foreign = [] if inside or not place.is_dir() else [one for one in CHECKERS if loaded(one[0])(place)]
+        foreign = (
+            [] if inside or not place.is_dir() else [one for one in CHECKERS if resolve_name(one[0])(place)]
+        )
         if foreign:
-            found += loaded(foreign[0][1])(place, settings)
+            found += resolve_name(foreign[0][1])(place, settings)
         else:
             found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))

@@ -43,7 +43,7 @@ from evalwright.cli.output import print_result
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
-    from evalwright.cli import arguments, say
+    from evalwright.cli import arguments, conclude
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
@@ -65,6 +65,4 @@ def score(run: str, **given: Any) -> int:
         sandbox=given["sandbox"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
-    if said := unscored_sentences([made]):
-        say(said)
-    return int(bool(said))
+    return conclude(unscored_sentences([made]))

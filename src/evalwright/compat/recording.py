@@ -196,11 +196,9 @@ class Recorded(BaseModel):
     def of(cls, row: Any, where: str) -> Self:
         """The row as a record. Raises RunError that says where it stands and what is wrong with it."""
         try:
-            return cls.model_validate(
-                {key: value for key, value in row.items() if value is not None}
-                if isinstance(row, dict)
-                else row
-            )
+            if isinstance(row, dict):
+                row = {key: value for key, value in row.items() if value is not None}
+            return cls.model_validate(row)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         if not first["loc"]:

@@ -19,7 +19,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable
+from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values
 from evalwright.runs.scores import sample_content
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 MOST_LABELS = 1000
-"""Labels of one scorer that are told apart."""
+"""Labels of one scorer that are told apart; with more they are no classes."""
 
 NAN = math.nan
 
@@ -46,11 +46,10 @@ class ScoreColumn:
     def __init__(self) -> None:
         self.values = array("d")
         self.missing = array("b")
-        self.parts: dict[str, array[float]] = {}
+        self.parts: dict[str, Sparse] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
-        self.labels = array("i")
-        self.label_names: dict[str, int] = {}
+        self.labels = Values(MOST_LABELS)
 
     def add_none(self, why: int) -> None:
         """Append a record without a score."""
@@ -63,28 +62,15 @@ class ScoreColumn:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
         self.missing.append(NOTHING)
-        if label:
-            self._label(row, label)
+        self.labels.add(row, label)
         if item:
             self.items[row] = item
             self.item_names.update(dict.fromkeys(item))
         for name, part in parts.items():
             column = self.parts.get(name)
             if column is None:
-                column = self.parts[name] = array("d", [NAN]) * row
-            elif len(column) < row:
-                column.extend([NAN] * (row - len(column)))
-            column.append(float(part))
-
-    def _label(self, row: int, label: str) -> None:
-        """Note the label of record `row`. Past MOST_LABELS names no new ones are kept: they are no classes."""
-        code = self.label_names.get(label)
-        if code is None:
-            if len(self.label_names) >= MOST_LABELS:
-                return
-            code = self.label_names[label] = len(self.label_names)
-        self.labels.extend([-1] * (row - len(self.labels)))
-        self.labels.append(code)
+                column = self.parts[name] = Sparse("d", NAN)
+            column.put(row, float(part))
 
 
 class AnswersUsage:
@@ -239,16 +225,12 @@ class TaskTally(ItemColumns):
         kept = ~np.isnan(draws).all(axis=1)
         failed, undecided = _lost(scores, rows, first)
 
-        def spread(column: array[Any], kind: Any) -> NDArray[np.float64]:
-            """(items kept, width), nan for a record without a value: the column may end before the last record."""
-            padded = np.full(total, NAN)
-            padded[: len(column)] = np.frombuffer(column, kind)
-            return _spread(padded[rows], first, counts, width)[kept]
+        def spread(column: NDArray[Any]) -> NDArray[np.float64]:
+            return _spread(column[rows], first, counts, width)[kept]
 
-        part_draws = {name: spread(part, np.float64) for name, part in scores.parts.items()}
-        labels = None
-        if scores.label_names:
-            labels = np.nan_to_num(spread(scores.labels, np.int32), nan=-1.0).astype(np.int32)
+        part_draws = {name: spread(part.padded(total)) for name, part in scores.parts.items()}
+        label_names, codes = scores.labels.names, scores.labels.codes_of(total).codes
+        labels = np.nan_to_num(spread(codes), nan=-1.0).astype(np.int32) if label_names else None
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
         known = {key: one for key, one in self.slices.items() if key in slices and one.few}
         return Column(
@@ -266,7 +248,7 @@ class TaskTally(ItemColumns):
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
             labels=labels,
-            label_names=tuple(scores.label_names),
+            label_names=tuple(label_names),
         )
 
 

@@ -129,6 +129,52 @@ def _nothing() -> ItemScores:
     return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
 
 
+class Sparse:
+    """Numbers of records, a row per record; `none` where a record has none."""
+
+    def __init__(self, kind: str, none: float) -> None:
+        self._values: array[Any] = array(kind)
+        self._none = none
+
+    def put(self, row: int, value: float) -> None:
+        """Append the number of a row that is after all before it."""
+        gap = row - len(self._values)
+        if gap:
+            self._values.extend([self._none] * gap)
+        self._values.append(value)
+
+    def padded(self, rows: int) -> NDArray[Any]:
+        """The numbers of so many rows."""
+        import numpy as np
+
+        out = np.full(rows, self._none, self._values.typecode)
+        out[: len(self._values)] = self._values
+        return out
+
+
+class Values:
+    """What records are told apart by, a row per record: values of a metadata key, labels. Past `most` values no new one is kept."""
+
+    def __init__(self, most: int = MOST_VALUES + 1) -> None:
+        self.names: dict[str, int] = {}
+        self._codes, self._most = Sparse("i", -1), most
+
+    def add(self, row: int, value: Any) -> None:
+        """Note the value of a row; an empty text is none."""
+        name = str(value)
+        if name and (name in self.names or len(self.names) < self._most):
+            self._codes.put(row, self.names.setdefault(name, len(self.names)))
+
+    @property
+    def few(self) -> bool:
+        """Whether there are values, and not too many to make slices."""
+        return 0 < len(self.names) <= MOST_VALUES
+
+    def codes_of(self, rows: int) -> SliceCodes:
+        """The codes of so many rows."""
+        return SliceCodes(tuple(self.names), self._codes.padded(rows))
+
+
 class ItemColumns:
     """What tells the items of one task apart, a row per record, and their values of metadata keys."""
 
@@ -138,7 +184,7 @@ class ItemColumns:
         self.clusters = array("q")
         self.contents = array("q")
         self.clustered = False
-        self.slices = {key: SliceValues() for key in slices}
+        self.slices = {key: Values() for key in slices}
 
     def add_item(self, name: str, cluster: str | None, content: int) -> None:
         """Append a record's item: its id, its cluster and `row_content`."""
@@ -169,7 +215,7 @@ class _Rows(ItemColumns):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scores: dict[str, array[float]] = {}
+        self.scores: dict[str, Sparse] = {}
         self.failed = array("q")
         self.missing: dict[str, array[int]] = {}
 
@@ -184,16 +230,14 @@ class _Rows(ItemColumns):
         for name, score in row["scores"].items():
             column = self.scores.get(name)
             if column is None:
-                column = self.scores[name] = array("d")
-            if len(column) < count:
-                column.extend([NAN] * (count - len(column)))
+                column = self.scores[name] = Sparse("d", NAN)
             value = score["value"]
-            column.append(NAN if value is None else value)
+            column.put(count, NAN if value is None else value)
         for name, value in row.get("metadata", _NONE).items():
             if isinstance(value, (str, int)):  # other values make no slices
                 values = self.slices.get(name)
                 if values is None:
-                    values = self.slices[name] = SliceValues()
+                    values = self.slices[name] = Values()
                 values.add(count, value)
 
     def table(self) -> ScoreTable:
@@ -201,43 +245,11 @@ class _Rows(ItemColumns):
 
         scores, missing = {}, {}
         for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
-            column = self.scores.get(name, array("d"))
-            scores[name] = np.full(len(self.keys), np.nan)
-            scores[name][: len(column)] = np.frombuffer(column, np.float64)
+            scores[name] = self.scores.get(name, Sparse("d", NAN)).padded(len(self.keys))
             missing[name] = np.zeros(len(self.keys), bool)
             missing[name][[*self.failed, *self.missing.get(name, ())]] = True
             missing[name] &= np.isnan(scores[name])
         return self.with_scores(scores, missing, whole=True)
-
-
-class SliceValues:
-    """The values of one metadata key as they come."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, int] = {}
-        self.codes = array("i")
-
-    def add(self, row: int, value: Any) -> None:
-        """Note the value of a row. Past MOST_VALUES values nothing more is kept."""
-        if len(self.names) > MOST_VALUES or value == "":
-            return
-        code = self.names.setdefault(str(value), len(self.names))
-        if len(self.codes) < row:
-            self.codes.extend([-1] * (row - len(self.codes)))
-        self.codes.append(code)
-
-    @property
-    def few(self) -> bool:
-        """Whether there are values, and not too many to make slices."""
-        return 0 < len(self.names) <= MOST_VALUES
-
-    def codes_of(self, rows: int) -> SliceCodes:
-        """The codes of so many rows."""
-        import numpy as np
-
-        codes = np.full(rows, -1, np.int32)
-        codes[: len(self.codes)] = np.frombuffer(self.codes, np.int32)
-        return SliceCodes(tuple(self.names), codes)
 
 
 def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:

@@ -133,13 +133,10 @@ class _Import:
         if own := self._own_metrics():
             return own, {}, []
         specs, theirs, left = [], {}, []
-        found = [
-            (score, key, one)
-            for score in self.published
-            for key, one in mapping(score.get("metrics")).items()
-        ]
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
-        for score, key, one in found:
+        found = ((score, key) for score in self.published for key in mapping(score.get("metrics")))
+        for score, key in found:
+            one = score["metrics"][key]
             name, scorer = str(score.get("name") or ""), str(score.get("scorer") or "")
             reducer, metric = str(score.get("reducer") or "mean"), str(mapping(one).get("name") or key)
             column = next((each for each in (f"{scorer}.{name}", name) if each in self.columns), "")
@@ -311,14 +308,9 @@ class _Import:
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
         used = _usage(row.model_usage.get(self.spec["model"]) or row.output.get("usage"))
-        response = Response(
-            text,
-            reasoning,
-            LENGTH if row.limit and not text else reason,
-            usage=used,
-            latency=number(row.output.get("time")) or 0.0,
-            model=str(row.output.get("model") or ""),
-        )
+        latency, model = number(row.output.get("time")) or 0.0, str(row.output.get("model") or "")
+        reason = LENGTH if row.limit and not text else reason
+        response = Response(text, reasoning, reason, usage=used, latency=latency, model=model)
         letters = [mapping(one).get("answer") for one in scores_of(row).values()]
         first = next((one for one in letters if isinstance(one, str) and len(one) == 1), "")
         found = [value for one in listed(ours.get("log_likelihoods")) if (value := number(one)) is not None]

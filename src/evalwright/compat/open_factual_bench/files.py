@@ -128,10 +128,8 @@ def read_run(path: Path) -> RecordedRun:
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
         raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
     settings, summary = mapping(data.get("config")), mapping(data.get("summary"))
-    results = tuple(
-        Result.of(_flat(row), f"{path}, row {place} of `results`")
-        for place, row in enumerate(data["results"], 1)
-    )
+    rows = enumerate(data["results"], 1)
+    results = tuple(Result.of(_flat(row), f"{path}, row {place} of `results`") for place, row in rows)
     if not results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
