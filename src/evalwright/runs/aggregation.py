@@ -5,7 +5,6 @@ Results do not depend on the order in which samples finished: columns are put in
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +18,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values
-from evalwright.runs.scores import sample_content
+from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
+from evalwright.runs.scores import NAN, sample_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 1000
 """Labels of one scorer that are told apart; with more they are no classes."""
-
-NAN = math.nan
 
 NOTHING, FAILED, LEFT_UNDECIDED = 0, 1, 2
 """Why a record has no score: the scorer has nothing to say, something failed, rules could not decide."""
@@ -158,7 +155,7 @@ class TaskTally(ItemColumns):
         import numpy as np
 
         order = np.lexsort((np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64)))
-        first = _starts(np.frombuffer(self.indices, np.int64)[order])
+        first = starts(np.frombuffer(self.indices, np.int64)[order])
         whole = self._metrics(order, metrics)
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
         left_out = []
@@ -218,7 +215,7 @@ class TaskTally(ItemColumns):
         total = len(self.indices)
         items = np.frombuffer(self.indices, np.int64)[rows]
         values = np.frombuffer(scores.values, np.float64)[rows]
-        first = _starts(items)
+        first = starts(items)
         counts = np.diff(np.r_[first, items.size])
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
@@ -282,13 +279,6 @@ def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
     return np.stack(
         [np.logical_or.reduceat(missing == why, first) & ~there for why in (FAILED, LEFT_UNDECIDED)]
     )
-
-
-def _starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each item begins in a sorted array of items."""
-    import numpy as np
-
-    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
 
 
 def _spread(

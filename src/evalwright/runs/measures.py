@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
-from evalwright.runs.pseudo_values import Grouped, Record, records_of
+from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.score_tables import item_scores
@@ -34,7 +34,6 @@ Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
 
 UNIT_RANGE = (0.0, 1.0)
-_SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ def matrices(
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
             values = one[task].values
-            if of_scores and metric.kind in OF_BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
+            if of_scores and metric.kind in OF_BOUNDED and ((values < -SAME) | (values > 1 + SAME)).any():
                 raise RunError(
                     f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
                     "have: it was changed, or another program wrote it."
@@ -452,7 +451,7 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
                 known = True
         if missed < least:
             best, least = form, missed
-    if least > _SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
+    if least > SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
         return "other"
     return best
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from evalwright.statistics import Estimate
 
-_SAME = 1e-6
+SAME = 1e-6
+"""Up to here, of 1 or of a larger number, two numbers are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,4 +188,4 @@ def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Recor
 
 
 def _close(value: float, recorded: float) -> bool:
-    return abs(value - recorded) <= _SAME * max(1.0, abs(recorded))
+    return abs(value - recorded) <= SAME * max(1.0, abs(recorded))

@@ -108,7 +108,7 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         means, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
-        first = np.flatnonzero(np.r_[True, table.keys[1:] != table.keys[:-1]])
+        first = starts(table.keys)
         there = ~np.isnan(means)
         counts = np.add.reduceat(there, first, dtype=np.int64)
         sums = np.add.reduceat(np.where(there, means, 0.0), first)
@@ -120,6 +120,13 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
     return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, kept)
+
+
+def starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each item begins in a sorted array of items."""
+    import numpy as np
+
+    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
 
 
 def _nothing() -> ItemScores:

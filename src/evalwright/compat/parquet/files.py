@@ -6,11 +6,12 @@ What people ask for stands in columns of its own; the whole record of each sampl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.programs import Exports, Imports
 from evalwright.compat.recording import mapping, nothing_at, parsed, replacing, run_folder, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
@@ -34,6 +35,18 @@ _SCORES = {
     "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "float64", "label": "string",
     "explanation": "string", "parts": "string", "failure": "string",
 }  # fmt: skip
+
+
+def imports(path: Path, out: Path, name: str) -> Imports:
+    """A file of samples as a run, for the command line."""
+    run = import_parquet(path, out, name)
+    line = f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,} records)"
+    return Imports([line], {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]})
+
+
+def exports(runs: Sequence[Run], out: Path) -> Exports:
+    """Runs as files, for the command line."""
+    return Exports([file for run in runs for file in export_parquet(run, out)])
 
 
 def export_parquet(run: Run, out: Path) -> list[Path]:
