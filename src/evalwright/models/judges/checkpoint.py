@@ -33,10 +33,19 @@ def class_names(config: Mapping[str, Any]) -> list[str]:
 
 
 def supported_class(names: list[str], label: str | int | None, where: str) -> int:
-    """The place of the class "supported" among a checkpoint's classes; 0 where it has one logit only.
+    """The place of the class "supported"; LABEL_1 of two unnamed ones. Else as `meant_class`."""
+    if label is None and len(names) == 2 and all(_UNNAMED.fullmatch(name) for name in names):
+        return 1
+    return meant_class(names, label, where, SUPPORTED, "that the premise supports the hypothesis")
 
-    label: the class's name or number, where the person says it. Else its name must be one of `SUPPORTED`, or it is
-    LABEL_1 of two unnamed classes. Raises ConfigurationError, which lists the classes.
+
+def meant_class(
+    names: list[str], label: str | int | None, where: str, known: frozenset[str], meaning: str
+) -> int:
+    """The place of the class that means something among a checkpoint's classes; 0 where it has one logit only.
+
+    label: the class's name or number, where the person says it; else its name must be one of the known ones. Raises
+    ConfigurationError, which lists the classes.
     """
     plain = [_plain(name) for name in names]
     if label is not None:
@@ -48,14 +57,11 @@ def supported_class(names: list[str], label: str | int | None, where: str) -> in
         raise ConfigurationError(f"'{where}' has no class '{label}'. {_listed(names)}")
     if len(names) == 1:
         return 0
-    found = [place for place, name in enumerate(plain) if name in SUPPORTED]
+    found = [place for place, name in enumerate(plain) if name in known]
     if len(found) == 1:
         return found[0]
-    if len(names) == 2 and not found and all(_UNNAMED.fullmatch(name) for name in names):
-        return 1
     raise ConfigurationError(
-        f"The classes of '{where}' do not say which of them means that the premise supports the hypothesis: name it with "
-        f"-M label=... {_listed(names)}"
+        f"The classes of '{where}' do not say which of them means {meaning}: name it with -M label=... {_listed(names)}"
     )
 
 

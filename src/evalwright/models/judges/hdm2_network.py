@@ -13,12 +13,13 @@ from torch import nn
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
 from evalwright.core.sentences import sentence_spans
-from evalwright.models.judges.judge import Encoded
-from evalwright.models.judges.network import NO_CODE, PairNetwork, load_network, padded
+from evalwright.models.judges.network import PairNetwork
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import load_tokenizer, reason
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.network_model import Encoded, Piece, Values
+from evalwright.models.local.networks import NO_CODE, load_network, padded
 
 SUSPICIOUS, CLEARED = 0.5, 0.7
 """A token above the first makes its sentence suspicious; a sentence below the second is cleared."""
@@ -142,15 +143,17 @@ class Hdm2Network(PairNetwork):
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The prompt, the premise and the reply, never cut."""
         context = f"{self._before} {premise}"
-        made = self._tokenizer(context, hypothesis, truncation=False)
+        made = self.tokenizer(context, hypothesis, truncation=False)
         start = next((i for i, side in enumerate(made.sequence_ids(0)) if side == 1), len(made["input_ids"]))
         return Pair(tuple(made["input_ids"]), None, context, hypothesis, start)
 
-    def supported(self, batch: Sequence[Encoded]) -> list[float]:
-        """One minus the severity of each reply's hallucinations."""
+    def values(self, batch: Sequence[Piece]) -> list[Values]:
+        """The severity of each reply's hallucinations, and what one minus it is."""
+        pairs = [pair for (pair,) in batch]
         with torch.inference_mode(), quiet():
-            states = self._model(**padded(batch, self._pad, self._device)).last_hidden_state
-            return [1.0 - self._severity(pair, states[i, : len(pair.tokens)]) for i, pair in enumerate(batch)]
+            states = self._model(**padded(pairs, self._pad, self._device)).last_hidden_state
+            good = [1.0 - self._severity(pair, states[i, : len(pair.tokens)]) for i, pair in enumerate(pairs)]
+        return [(1.0 - each, each) for each in good]
 
     def _severity(self, pair: Encoded, states: Tensor) -> float:
         assert isinstance(pair, Pair)
@@ -164,7 +167,7 @@ class Hdm2Network(PairNetwork):
 
     def _suspicious(self, reply: str, tokens: Sequence[float]) -> list[int]:
         """The ends of the sentences that have a token above the limit."""
-        made = self._tokenizer(reply, add_special_tokens=False, return_offsets_mapping=True)
+        made = self.tokenizer(reply, add_special_tokens=False, return_offsets_mapping=True)
         places = [
             place for place, value in zip(made["offset_mapping"], tokens, strict=False) if value > SUSPICIOUS
         ]
@@ -179,7 +182,7 @@ class Hdm2Network(PairNetwork):
         context, reply = (
             text.replace("\r", "").replace("\n", "") for text in (pair.context, pair.reply[:end])
         )
-        made = self._tokenizer(
+        made = self.tokenizer(
             context, reply, truncation=True, max_length=_SENTENCE_TOKENS, return_tensors="pt"
         )
         inputs = {key: made[key].to(self._device) for key in ("input_ids", "attention_mask")}

@@ -40,40 +40,33 @@ _SHARED: dict[str, Any] = {
 class HhemModel(LocalJudge):
     """P(supported) by HHEM-2.1-Open, or another checkpoint of its form.
 
-    revision: branch, tag or commit. tokenizer: a folder or repository, where it is not the foundation's which its config
-    names, or a T5 tokenizer beside the weights. prompt: the input's form, `hhem-t5` by default, or a text with {premise} and
-    {hypothesis}. chunk: "auto" and "none" read every premise whole, because T5 knows distances and no positions; a number
-    cuts it into chunks of that many tokens, of which the highest counts. max_length: tokens of a pair, where a limit
-    is wanted. dtype: "auto" is float32 on a CPU. device, batch_size: as for `hf` models.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    tokenizer: a folder or repository, where it is not the foundation's which its config names, or a T5 tokenizer beside the weights.
+    prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}. chunk: "auto" and "none" read every
+    premise whole, because T5 knows distances and no positions. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
+
+    provider = "hhem"
 
     def __init__(
         self,
         name: str,
         *,
-        revision: str | None = None,
         tokenizer: str | None = None,
         prompt: str = "hhem-t5",
-        chunk: int | str = "auto",
-        max_length: int | None = None,
-        dtype: str = "auto",
-        device: str = "auto",
-        batch_size: int | str = "auto",
+        **common: Any,
     ) -> None:
-        super().__init__("hhem", name, revision)
+        super().__init__(name, **common)
         self._architecture = architecture(self._source)
         self._prompt = read_prompt(prompt)
-        self._tokenizer_source = _tokenizer_source(self._source, tokenizer)
+        tokens = _tokenizer_source(self._source, tokenizer)
         facts = {
-            "tokenizer": dict(self._tokenizer_source.identity),
+            "tokenizer": dict(tokens.identity),
             "prompt": self._prompt,
             "foundation": foundation_of(self._source),
         }
         if facts["foundation"] not in (None, *FOUNDATIONS):
             facts["architecture"] = dict(self._architecture)
-        self.settle(facts, dtype, device, batch_size, chunk, max_length, tokenizer=self._tokenizer_source)
+        self.settle_judge(facts, tokenizer=tokens)
 
     def check(self) -> None:
         """As for other judges; of weights only safetensors are read."""
@@ -86,9 +79,7 @@ class HhemModel(LocalJudge):
     def _open(self) -> PairNetwork:
         from evalwright.models.judges.network import hhem
 
-        return hhem(
-            self._source, self._tokenizer_source, self._architecture, self._prompt, self.dtype, self.device
-        )
+        return hhem(self._source, self._tokens, self._architecture, self._prompt, self.dtype, self.device)
 
 
 def architecture(source: Checkpoint) -> Mapping[str, Any]:

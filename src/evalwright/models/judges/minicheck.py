@@ -7,7 +7,7 @@ tokenizer's end-of-sequence token. A long document is cut at sentences, and the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.checkpoint import window_of
@@ -40,26 +40,15 @@ FORMS: dict[str, Form] = {
 class MiniCheckModel(LocalJudge):
     """P(supported) by a MiniCheck checkpoint, such as minicheck/lytang/MiniCheck-Flan-T5-Large.
 
-    revision: branch, tag or commit. chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
-    number is another, in the same unit; "none" reads the document whole, and one that does not fit is a failure.
-    max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. dtype, device, batch_size: as for `hf`.
-    The claim is judged whole, as documented; the authors advise one sentence at a time.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a number is another, in the same unit.
+    max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. The claim is judged whole, as documented; the
+    authors advise one sentence at a time. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        revision: str | None = None,
-        chunk: int | str = "auto",
-        max_length: int | None = None,
-        dtype: str = "auto",
-        device: str = "auto",
-        batch_size: int | str = "auto",
-    ) -> None:
-        super().__init__("minicheck", name, revision)
+    provider = "minicheck"
+
+    def __init__(self, name: str, **common: Any) -> None:
+        super().__init__(name, **common)
         config = self._source.config
         kind = str(config.get("model_type"))
         self._form = FORMS.get(kind, Form(None))
@@ -68,8 +57,7 @@ class MiniCheckModel(LocalJudge):
         if kind not in ("t5", "deberta-v2"):
             window = window_of(config, self._source.tokenizer_config) or window
         facts = {"opening": self._form.opening, "chunk_unit": self._form.unit}
-        piece = self._form.chunk
-        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window, piece=piece)
+        self.settle_judge(facts, window=window, piece=self._form.chunk)
 
     def _open(self) -> PairNetwork:
         from evalwright.models.judges.network import minicheck

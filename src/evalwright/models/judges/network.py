@@ -16,17 +16,14 @@ from transformers import (
     T5ForTokenClassification,
 )
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
-from evalwright.models.judges.judge import Encoded
+from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.prompts import fill
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
-from evalwright.models.local.hf.loading import check_device, check_vocabulary, load_tokenizer, reason, where
+from evalwright.models.local.hf.loading import check_vocabulary, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Checkpoint
-
-NO_CODE = ", which is never run for judges."
-"""What is said of a checkpoint that needs code from its repository."""
+from evalwright.models.local.network_model import Encoded, Piece, Values
+from evalwright.models.local.networks import NO_CODE, load_network, padded
 
 VERDICTS = ("0", "1")
 """What MiniCheck's sequence-to-sequence checkpoints answer: not supported, supported."""
@@ -51,8 +48,8 @@ class PairNetwork:
         by_words: bool = False,
         logits: Callable[[dict[str, Tensor]], Tensor] | None = None,
     ) -> None:
-        self._model, self._tokenizer, self._device = model, tokenizer, device
-        self._prompt, self._place, self._by_words = prompt, place, by_words
+        self._model, self.tokenizer, self._device = model, tokenizer, device
+        self._prompt, self.place, self._by_words = prompt, place, by_words
         self._logits = logits or (lambda inputs: model(**inputs).logits)
         # A decoder's classifier reads the last token that is not padding, and goes by the token to find it.
         self._reads_last = hasattr(model, "score")
@@ -65,33 +62,29 @@ class PairNetwork:
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The whole pair with its special tokens, never cut."""
         if self._prompt is not None:
-            return Encoded(tuple(self._tokenizer.encode(fill(self._prompt, premise, hypothesis))))
-        made = self._tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
+            return Encoded(tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis))))
+        made = self.tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
         return Encoded(tuple(made["input_ids"]), tuple(made["token_type_ids"]) if self._typed else None)
-
-    def tokens(self, text: str) -> tuple[int, ...]:
-        """A text that holds its special tokens already."""
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def count(self, premise: str) -> int:
         """Tokens or words of a premise alone, the unit in which chunks are measured."""
         if self._by_words:
             return len(premise.split())
-        return len(self._tokenizer.encode(premise, add_special_tokens=False))
+        return len(self.tokenizer.encode(premise, add_special_tokens=False))
 
-    def supported(self, batch: Sequence[Encoded]) -> list[float]:
-        """P(supported) of each pair: a softmax, or the sigmoid of the one logit there is. A pair's number does not
-        depend on its company."""
+    def values(self, batch: Sequence[Piece]) -> list[Values]:
+        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of the one logit there is."""
         logits = self.logits(batch)
         single = logits.shape[-1] == 1
-        found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self._place]
-        return [float(each) for each in found.cpu()]
+        found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self.place]
+        return [(1.0 - float(each), float(each)) for each in found.cpu()]
 
-    def logits(self, batch: Sequence[Encoded]) -> Tensor:
+    def logits(self, batch: Sequence[Piece]) -> Tensor:
         """What the network says of each pair, [batch, classes] in 64-bit floats."""
-        token = self._unlike_any_end(batch) if self._reads_last else self._pad
+        texts = [text for (text,) in batch]
+        token = self._unlike_any_end(texts) if self._reads_last else self._pad
         with torch.inference_mode(), quiet():
-            return self._logits(padded(batch, token, self._device)).double()
+            return self._logits(padded(texts, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
         """A token that no pair of the batch ends with, told to the network as its padding."""
@@ -178,58 +171,3 @@ def minicheck(
         return found[:, [tokens[0] for tokens in verdicts]]
 
     return PairNetwork(source, model, tokenizer, device, prompt=prompt, by_words=by_words, logits=logits)
-
-
-def load_network(
-    source: Checkpoint,
-    kind: Any,
-    dtype: str,
-    device: str,
-    *,
-    unused: str | None = None,
-    use: str = "judge pairs",
-    strict: bool = False,
-    **more: Any,
-) -> Any:
-    """A checkpoint by one of transformers' classes, ready for requests. Raises ConfigurationError or ModelError.
-
-    Weights that the checkpoint lacks would be random: such a network is refused, unless their names begin with `unused`.
-    strict: weights that the network has no place for are refused too.
-    """
-    check_device(device)
-    try:
-        with quiet():
-            network, said = kind.from_pretrained(
-                source.where,
-                dtype=getattr(torch, dtype),
-                output_loading_info=True,
-                use_safetensors=True if strict else None,
-                **where(source),
-                **more,
-            )
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}") from error
-    missing = [name for name in said["missing_keys"] if unused is None or not name.startswith(unused)]
-    for names, what in ((missing, "lacks"), (said["unexpected_keys"] if strict else (), "has unknown")):
-        if names:
-            shown = sorted(names)
-            rest = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
-            raise ConfigurationError(
-                f"The checkpoint '{source.where}' {what} weights of a {type(network).__name__} ({', '.join(shown[:4])}{rest}), "
-                f"so it was not trained to {use}. Its config names {source.config.get('architectures') or 'no architecture'}."
-            )
-    return network.to(device).eval()
-
-
-def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
-    """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its token.
-
-    Each is [batch, longest]; token types where the pairs have them.
-    """
-    ids, mask = pad([each.tokens for each in batch], device, token)
-    inputs = {"input_ids": ids, "attention_mask": mask}
-    if batch[0].types is not None:
-        inputs["token_type_ids"] = pad([each.types or () for each in batch], device)[0]
-    return inputs

@@ -9,7 +9,7 @@ Of three classes (entailment, neutral, contradiction) P(supported) is P(entailme
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.checkpoint import class_names, supported_class, window_of
@@ -27,61 +27,47 @@ PAIR = "pair"
 class NliModel(LocalJudge):
     """P(supported) by a sequence-classification checkpoint.
 
-    revision: branch, tag or commit. label: the class that means "supported", by name or number, where the checkpoint's own
-    names do not tell. prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with
-    {premise} and {hypothesis}. chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and the
-    highest chunk counts; "none" makes such a pair a failure; a number cuts into chunks of that many tokens. max_length:
-    the window in tokens, where it is not what the checkpoint says. tokenizer, dtype, device, batch_size: as for `hf` models.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    label: the class that means "supported", by name or number, where the checkpoint's own names do not tell. prompt: "pair" (two
+    texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with {premise} and {hypothesis}. tokenizer: as for
+    `hf` models. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
+
+    provider = "nli"
 
     def __init__(
         self,
         name: str,
         *,
-        revision: str | None = None,
         label: str | int | None = None,
         prompt: str = PAIR,
-        chunk: int | str = "auto",
-        max_length: int | None = None,
         tokenizer: str | None = None,
-        dtype: str = "auto",
-        device: str = "auto",
-        batch_size: int | str = "auto",
+        **common: Any,
     ) -> None:
-        super().__init__("nli", name, revision)
+        super().__init__(name, **common)
         source = self._source
-        self._tokenizer_source = find_tokenizer(tokenizer, source)
-        _check_architecture(self.name, source.config.get("architectures") or [])
+        tokens = find_tokenizer(tokenizer, source)
+        architectures = source.config.get("architectures") or []
+        if architectures and architectures[0].startswith("HHEMv2"):
+            raise ConfigurationError(
+                f"'{self.name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+            )
+        if architectures and not any("SequenceClassification" in each for each in architectures):
+            raise ConfigurationError(
+                f"'{self.name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
+                f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
+            )
         names = class_names(source.config)
         self._class = supported_class(names, label, source.where)
         self._prompt = None if prompt == PAIR else read_prompt(prompt)
         facts = {
-            "tokenizer": dict(self._tokenizer_source.identity),
+            "tokenizer": dict(tokens.identity),
             "prompt": self._prompt or PAIR,
             "classes": names,
             "supported_class": names[self._class],
         }
-        window = window_of(source.config, self._tokenizer_source.tokenizer_config)
-        tokens = self._tokenizer_source
-        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window, tokenizer=tokens)
+        self.settle_judge(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
 
     def _open(self) -> PairNetwork:
         from evalwright.models.judges.network import classifier
 
-        return classifier(
-            self._source, self._tokenizer_source, self._class, self._prompt, self.dtype, self.device
-        )
-
-
-def _check_architecture(name: str, architectures: list[str]) -> None:
-    if architectures and architectures[0].startswith("HHEMv2"):
-        raise ConfigurationError(
-            f"'{name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
-        )
-    if architectures and not any("SequenceClassification" in each for each in architectures):
-        raise ConfigurationError(
-            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
-            f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
-        )
+        return classifier(self._source, self._tokens, self._class, self._prompt, self.dtype, self.device)

@@ -18,7 +18,7 @@ from evalwright.core.requests import Ability, LogLikelihood, Message, Prompt, Re
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
 from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of, unknown_fingerprint
-from evalwright.models.rewards.local import needed_reference, plain_prompt
+from evalwright.models.rewards.prompts import needed_reference, plain_prompt
 
 TEMPLATE = (
     "A question or task, and a reply to it.\n\n[Task]\n{prompt}\n\n[Reply]\n{response}\n\n"
